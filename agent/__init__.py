@@ -1,0 +1,6 @@
+"""statewarden's per-pod agent: audits the on-disk state of Kafka Streams applications.
+
+This module imports nothing, so that importing `agent.contract` costs nothing.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,162 @@
+"""Record <-> one CloudEvents 1.0 JSON line, checked against the field table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, Kind, Origin, Record
+from agent.contract.fields import BY_NAME, Field, FieldType, fields_of
+
+SCHEMA_VERSION = f"{SCHEMA_MAJOR}.0"
+DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
+
+_PYTHON_TYPES: dict[FieldType, tuple[type, ...]] = {
+    FieldType.STRING: (str,),
+    FieldType.LONG: (int,),
+    FieldType.DOUBLE: (float, int),
+    FieldType.BOOLEAN: (bool,),
+    FieldType.STRINGS: (list, tuple),
+    FieldType.STRUCTS: (list, tuple),
+}
+
+
+class ContractError(ValueError):
+    """A record or a line that breaks the contract; says which field and why."""
+
+
+class UnknownMajorError(ContractError):
+    """A line of a contract major that this reader does not know."""
+
+
+def event_id(pod_uid: str, boot_id: str, sequence: int) -> str:
+    """Derive the event id: the same record sent twice has the same id."""
+    return hashlib.sha256(f"{pod_uid}/{boot_id}/{sequence}".encode()).hexdigest()[:32]
+
+
+def rfc3339(at_us: int) -> str:
+    """Format microseconds since the epoch as RFC 3339 UTC with microseconds."""
+    seconds, micros = divmod(at_us, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{micros:06d}Z"
+
+
+def encode(record: Record, origin: Origin, sequence: int) -> str:
+    """Stamp a record and write it as one JSON line (no newline).
+
+    Args:
+        record: What to write; null-valued fields are left out.
+        origin: Identity of the agent process.
+        sequence: Position in the agent's stream, from 1.
+
+    Raises:
+        ContractError: the body has a field that the table does not know for this kind, lacks a required
+            one, or holds a value of the wrong type.
+    """
+    data: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": record.kind.value,
+        "agent_version": origin.agent_version,
+        "pod_uid": origin.pod_uid,
+        "boot_id": origin.boot_id,
+        "sequence": sequence,
+        "namespace": origin.namespace,
+        "pod": origin.pod,
+        "node": origin.node,
+        "observed_at_us": record.observed_at_us,
+    }
+    data.update((name, value) for name, value in record.body.items() if value is not None)
+    check(record.kind, data)
+    subject = "/".join(str(data[key]) for key in ("application_id", "task_id", "store") if key in data)
+    envelope: dict[str, object] = {
+        "specversion": "1.0",
+        "id": event_id(origin.pod_uid, origin.boot_id, sequence),
+        "source": f"/statewarden/{origin.namespace or '-'}/{origin.pod}",
+        "type": f"{EVENT_TYPE_PREFIX}{record.kind.value}.v{SCHEMA_MAJOR}",
+        "time": rfc3339(record.observed_at_us),
+        "datacontenttype": "application/json",
+        "dataschema": DATASCHEMA,
+        "data": data,
+    }
+    if subject:
+        envelope["subject"] = subject
+    # ascii output: a hostile (non-UTF-8) file name travels as an escaped lone surrogate, never as a crash
+    return json.dumps(envelope, separators=(",", ":"), ensure_ascii=True)
+
+
+def decode(line: str | bytes) -> dict[str, object]:
+    """Read one line back into its data fields, plus `id`.
+
+    Returns:
+        The data object; unknown fields are kept (readers ignore them).
+
+    Raises:
+        UnknownMajorError: the line is of another contract major.
+        ContractError: the line is not JSON, not an event of ours, or breaks the table.
+    """
+    try:
+        envelope = json.loads(line)
+    except ValueError as error:
+        raise ContractError(f"event line is not JSON: {error}") from error
+    if not isinstance(envelope, dict) or not isinstance(envelope.get("data"), dict):
+        raise ContractError("event line is not a CloudEvents object with a `data` object")
+    data: dict[str, object] = envelope["data"]
+    version = str(data.get("schema_version", ""))
+    major = version.split(".", 1)[0]
+    if major != str(SCHEMA_MAJOR):
+        raise UnknownMajorError(
+            f"event {envelope.get('id')!r} has contract version {version or 'none'!r}; "
+            f"this reader knows major {SCHEMA_MAJOR}: upgrade statewarden, the line is not read"
+        )
+    try:
+        kind = Kind(str(data.get("kind")))
+    except ValueError as error:
+        raise ContractError(f"event {envelope.get('id')!r} has unknown kind {data.get('kind')!r}") from error
+    check(kind, data, allow_unknown=True)
+    return {"id": envelope.get("id"), **data}
+
+
+def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False) -> None:
+    """Hold a data object against the table.
+
+    Raises:
+        ContractError: names the first field that is unknown, missing or of the wrong type.
+    """
+    rows = _ROWS[kind]
+    for name, value in data.items():
+        row = rows.get(name)
+        if row is None:
+            if allow_unknown and name not in BY_NAME:
+                continue
+            raise ContractError(f"field {name!r} does not belong to a {kind.value} record")
+        _check_value(row, value, f"{kind.value}.{name}")
+    for row in _REQUIRED[kind]:
+        if data.get(row.name) is None:
+            raise ContractError(f"a {kind.value} record lacks the required field {row.name!r}")
+
+
+def _check_value(row: Field, value: object, where: str) -> None:
+    if value is None and not row.required:
+        return
+    if not isinstance(value, _PYTHON_TYPES[row.type]) or (row.type is not FieldType.BOOLEAN and value is True):
+        raise ContractError(f"{where} must be {row.type.value}, got {type(value).__name__}")
+    if row.values and value not in row.values:
+        raise ContractError(f"{where} must be one of {', '.join(row.values)}, got {value!r}")
+    if row.type is FieldType.STRINGS and not all(isinstance(item, str) for item in value):  # type: ignore[union-attr]
+        raise ContractError(f"{where} must be a list of strings")
+    if row.type is FieldType.STRUCTS:
+        items = {item.name: item for item in row.items}
+        for entry in value:  # type: ignore[union-attr]
+            if not isinstance(entry, Mapping):
+                raise ContractError(f"{where} must be a list of objects")
+            for name, inner in entry.items():
+                if name in items:
+                    _check_value(items[name], inner, f"{where}[].{name}")
+            for item in row.items:
+                if item.required and entry.get(item.name) is None:
+                    raise ContractError(f"{where}[] lacks the required field {item.name!r}")
+
+
+_ROWS = {kind: {row.name: row for row in fields_of(kind)} for kind in Kind}
+_REQUIRED = {kind: tuple(row for row in fields_of(kind) if row.required) for kind in Kind}

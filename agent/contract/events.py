@@ -1,0 +1,134 @@
+"""Records and enumerations of the event contract (values only, no I/O)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SCHEMA_MAJOR = 1
+"""Major version of the contract; readers quarantine any other."""
+
+EVENT_TYPE_PREFIX = "io.statewarden."
+
+
+class Kind(StrEnum):
+    """What a record is; the CloudEvents type is `io.statewarden.<kind>.v1`."""
+
+    TRANSITION = "transition"
+    FINDING = "finding"
+    SUMMARY = "summary"
+    HEARTBEAT = "heartbeat"
+    CONFIGURATION = "configuration"
+    LIFECYCLE = "lifecycle"
+    DROP = "drop"
+
+
+class Source(StrEnum):
+    """How an observation came about."""
+
+    INOTIFY = "inotify"
+    RESCAN = "rescan"
+    TIMER = "timer"
+    BASELINE = "baseline"
+    ARTEFACT = "artefact"
+
+
+class Change(StrEnum):
+    """What changed, seen from one look to the next."""
+
+    APPLICATION_SEEN = "application-seen"
+    APPLICATION_GONE = "application-gone"
+    PROCESS_STARTED = "process-started"
+    PROCESS_ENDED = "process-ended"
+    TASK_CREATED = "task-created"
+    TASK_DELETED = "task-deleted"
+    TASK_HELD = "task-held"
+    TASK_RELEASED = "task-released"
+    CHECKPOINT_WRITTEN = "checkpoint-written"
+    CHECKPOINT_DELETED = "checkpoint-deleted"
+    CHECKPOINT_MALFORMED = "checkpoint-malformed"
+    STORE_CREATED = "store-created"
+    STORE_DELETED = "store-deleted"
+    STORE_OPENED = "store-opened"
+    STORE_RELEASED = "store-released"
+    STORE_FLUSHED = "store-flushed"
+    STORE_CLOSED_STATUS = "store-closed-status"
+    FILE_SWEPT = "file-swept"
+    LAYOUT_SEEN = "layout-seen"
+    BLIND = "blind"
+
+
+class Level(StrEnum):
+    """What kind of statement a finding makes."""
+
+    EXPOSURE = "exposure"
+    DAMAGE = "damage"
+    EVENT = "event"
+    SELF = "self"
+
+
+class Severity(StrEnum):
+    """How loud a finding is; order by `rank`."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Position in the order info < warning < critical."""
+        return ("info", "warning", "critical").index(self.value)
+
+
+class Confidence(StrEnum):
+    """How sure a finding is."""
+
+    CONFIRMED = "confirmed"
+    SUSPECTED = "suspected"
+    UNKNOWN = "unknown"
+
+
+class Status(StrEnum):
+    """Life of a finding."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+
+
+class Affected(StrEnum):
+    """Whether this directory's release is one that the upstream issue affects."""
+
+    YES = "yes"
+    POSSIBLY = "possibly"
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who speaks: the identity that every record of one agent process carries.
+
+    `boot_id` changes with every start of the agent, `sequence` counts from 1 within one boot.
+    """
+
+    pod_uid: str
+    boot_id: str
+    pod: str
+    namespace: str = ""
+    node: str = ""
+    agent_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record before it is stamped with origin and sequence.
+
+    Args of the dataclass:
+        kind: What the record is.
+        observed_at_us: Microseconds since the epoch, UTC: when the agent saw it.
+        body: Field name -> value; names and types are those of `fields.FIELDS`.
+    """
+
+    kind: Kind
+    observed_at_us: int
+    body: Mapping[str, object] = field(default_factory=dict)

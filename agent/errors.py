@@ -1,0 +1,90 @@
+"""The agent's errors. Expected trouble while looking is a value (`inventory.disk.Unseen`), not one of these.
+
+StatewardenError
+├── ConfigError          every problem in one message; exit code 2
+├── UsageError           wrong use or unreadable input; exit code 2
+├── LayoutError          carries path and line; only from parsers
+│   ├── CheckpointFormatError
+│   └── ProcessFileError
+├── TraceError           unreadable or truncated trace; carries file and line
+├── WatchError
+│   ├── WatchLimitError  names the kernel limit and its value
+│   └── WatchLostError   the backend died
+├── SpoolError
+│   └── SpoolFullError
+└── ShipError
+    ├── RetryableShipError  carries the delay
+    └── PermanentShipError
+"""
+
+from __future__ import annotations
+
+
+class StatewardenError(Exception):
+    """Base of every error that the agent raises on purpose."""
+
+
+class ConfigError(StatewardenError):
+    """Settings are wrong; the message lists every problem."""
+
+
+class UsageError(StatewardenError):
+    """Wrong use or unreadable input; one line for stderr, exit code 2."""
+
+
+class LayoutError(StatewardenError):
+    """A file does not have the form that Kafka Streams gives it."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        """Remember the reason and, for text files, the 1-based line."""
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+        self.line = line
+
+
+class CheckpointFormatError(LayoutError):
+    """Not a well-formed offset checkpoint."""
+
+
+class ProcessFileError(LayoutError):
+    """Not a well-formed process metadata file."""
+
+
+class TraceError(StatewardenError):
+    """A trace cannot be read; says file, line and what was expected."""
+
+
+class WatchError(StatewardenError):
+    """Watching failed."""
+
+
+class WatchLimitError(WatchError):
+    """A kernel limit stops the watch; names the sysctl and its value."""
+
+
+class WatchLostError(WatchError):
+    """The notification backend died."""
+
+
+class SpoolError(StatewardenError):
+    """The spool cannot be used."""
+
+
+class SpoolFullError(SpoolError):
+    """The spool's cap is reached and nothing may be dropped."""
+
+
+class ShipError(StatewardenError):
+    """A segment was not delivered."""
+
+
+class RetryableShipError(ShipError):
+    """Try again after `delay_s` seconds."""
+
+    def __init__(self, reason: str, delay_s: float = 1.0) -> None:
+        """Remember the delay."""
+        super().__init__(reason)
+        self.delay_s = delay_s
+
+
+class PermanentShipError(ShipError):
+    """Trying again cannot help; the segment is set aside."""

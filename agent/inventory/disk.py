@@ -1,0 +1,109 @@
+"""The one way to look at a disk: `Disk` and the values it answers with.
+
+Two implementations exist: the kernel's (`agent.observe.kernel_disk`) and the replayed one
+(`agent.replay.memory_disk`). "Could not look" is a value (`Unseen`), never an exception.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Unseen(StrEnum):
+    """Why a look gave nothing."""
+
+    VANISHED = "vanished"
+    DENIED = "denied"
+    TOO_LARGE = "too-large"
+    RACED = "raced"
+    OVERFLOWED = "overflowed"
+    UNREADABLE = "unreadable"
+
+
+class EntryKind(StrEnum):
+    """Kind of a directory entry; symbolic links are never followed."""
+
+    DIRECTORY = "directory"
+    FILE = "file"
+    SYMLINK = "symlink"
+    OTHER = "other"
+
+
+class LockState(StrEnum):
+    """Answer of a lock query (`F_GETLK`); never taken, only asked."""
+
+    HELD = "held"
+    FREE = "free"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a directory listing."""
+
+    name: str
+    kind: EntryKind
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """What `lstat` says.
+
+    Args of the dataclass:
+        kind: Kind of the entry.
+        inode: Inode number.
+        size_bytes: Size.
+        mtime_us: Modification time, microseconds since the epoch.
+    """
+
+    kind: EntryKind
+    inode: int
+    size_bytes: int
+    mtime_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFact:
+    """A visible process that works on the state directory.
+
+    Args of the dataclass:
+        pid: Process id in the agent's PID namespace.
+        started_at_us: Start time, microseconds since the epoch.
+        kafka_streams_version: From the open `kafka-streams-<version>.jar`; None if not seen.
+    """
+
+    pid: int
+    started_at_us: int
+    kafka_streams_version: str | None = None
+
+
+class Disk(Protocol):
+    """A state directory to look at. Paths are relative to it, `/`-separated; "" is the root.
+
+    No method raises for anything that a disk can do to it.
+    """
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        """List a directory, unsorted; Unseen.UNREADABLE if it is not a directory."""
+        ...
+
+    def stat(self, path: str) -> FileStat | Unseen:
+        """Look at one entry without following a symbolic link."""
+        ...
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        """Read at most `length` bytes of a regular file from `offset`; shorter at its end.
+
+        Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE).
+        """
+        ...
+
+    def lock_state(self, path: str) -> LockState | Unseen:
+        """Ask whether somebody holds a write lock on the file; takes nothing. VANISHED if it is not there."""
+        ...
+
+    def processes(self) -> tuple[ProcessFact, ...]:
+        """List visible processes with files open below the state directory; empty if none can be seen."""
+        ...

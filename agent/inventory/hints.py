@@ -1,0 +1,61 @@
+"""Hints: what a watch announces. A hint is never believed; it only says where to look.
+
+The kinds follow inotify; `WATCHED_EVENTS` is the table of which kinds are asked for in a directory of which
+role. The kernel watch derives its masks from it and the replay its synthetic notifications, so that both see
+the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent.layout.paths import Role
+
+
+class HintKind(StrEnum):
+    """What a notification said about a name."""
+
+    CREATED = "created"
+    DELETED = "deleted"
+    MOVED_IN = "moved-in"
+    MOVED_OUT = "moved-out"
+    WRITTEN = "written"  # IN_CLOSE_WRITE: a descriptor opened for writing was closed
+    SELF_GONE = "self-gone"  # the watched directory itself was deleted, moved away or unmounted
+    RESCAN = "rescan"  # look at the directory and all below it; `cause` says why
+    TIMER = "timer"  # nothing announced; the agent's own clock
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Where to look, and why.
+
+    Args of the dataclass:
+        path: Relative to the state directory.
+        kind: What the notification said.
+        at_us: When it was read, microseconds since the epoch.
+        is_directory: Whether the kernel said that the name is a directory.
+        cause: For RESCAN: cause slug (`queue-overflow`, `start`, `periodic`, ...); else empty.
+    """
+
+    path: str
+    kind: HintKind
+    at_us: int
+    is_directory: bool = False
+    cause: str = ""
+
+
+_NAMES = frozenset({HintKind.CREATED, HintKind.DELETED, HintKind.MOVED_IN, HintKind.MOVED_OUT})
+
+WATCHED_EVENTS: dict[Role, frozenset[HintKind]] = {
+    Role.STATE_DIRECTORY: _NAMES | {HintKind.SELF_GONE},
+    Role.APPLICATION: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+    Role.TOPOLOGY: _NAMES | {HintKind.SELF_GONE},
+    Role.TASK: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+    Role.STORES: _NAMES | {HintKind.SELF_GONE},
+    Role.SEGMENTED_STORE: _NAMES | {HintKind.SELF_GONE},
+    Role.STORE: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+    Role.SEGMENT: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+}
+"""Never IN_OPEN, IN_ACCESS or IN_CLOSE_NOWRITE: the agent's own reads would raise them. Never IN_MODIFY: it
+fires for every block of every SST; a flush is announced by IN_CLOSE_WRITE of the SST."""

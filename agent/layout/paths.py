@@ -1,0 +1,217 @@
+"""Relative path -> `StatePath`: which application, task, store and segment a path belongs to, and its role.
+
+A total function: an unknown shape is a role (`OTHER`), never an exception. It looks at names only; what is
+really there is the observation's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent.layout import names
+
+
+class Role(StrEnum):
+    """What a path is for. Directories first, then files."""
+
+    STATE_DIRECTORY = "state-directory"
+    APPLICATION = "application"
+    TOPOLOGY = "topology"
+    TASK = "task"
+    STORES = "stores"
+    STORE = "store"
+    SEGMENTED_STORE = "segmented-store"
+    SEGMENT = "segment"
+
+    APPLICATION_LOCK = "application-lock"
+    PROCESS_FILE = "process-file"
+    TASK_LOCK = "task-lock"
+    CHECKPOINT = "checkpoint"
+    STORE_CHECKPOINT = "store-checkpoint"
+    POSITION = "position"
+    TEMPORARY = "temporary"
+    STORE_LOCK = "store-lock"
+    IDENTITY = "identity"
+    CURRENT = "current"
+    MANIFEST = "manifest"
+    OPTIONS = "options"
+    SST = "sst"
+    WAL = "wal"
+    INFO_LOG = "info-log"
+    OTHER = "other"
+
+
+DIRECTORY_ROLES = frozenset(
+    {
+        Role.STATE_DIRECTORY,
+        Role.APPLICATION,
+        Role.TOPOLOGY,
+        Role.TASK,
+        Role.STORES,
+        Role.STORE,
+        Role.SEGMENTED_STORE,
+        Role.SEGMENT,
+    }
+)
+"""Roles of directories (a path of such a role may still turn out to be something else on disk)."""
+
+DATABASE_ROLES = frozenset({Role.STORE, Role.SEGMENT})
+"""Directories that hold one RocksDB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatePath:
+    """A classified path.
+
+    Args of the dataclass:
+        path: Relative to the state directory, `/`-separated, no leading slash; empty = the root itself.
+        role: What it is for.
+        application: Application id; None above application level.
+        task: `N_M`, `__NAME__/N_M` or `global`; None above task level.
+        store: Store name; None above store level.
+        segment: Directory name of the segment; None for a key-value store.
+    """
+
+    path: str
+    role: Role
+    application: str | None = None
+    task: str | None = None
+    store: str | None = None
+    segment: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Last component of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def database(self) -> str | None:
+        """Path of the RocksDB directory that this path is or lies in; None if there is none."""
+        if self.role in DATABASE_ROLES:
+            return self.path
+        if self.role in _DATABASE_FILES:
+            return self.path.rpartition("/")[0]
+        return None
+
+    @property
+    def task_path(self) -> str | None:
+        """Path of the task directory; None above task level."""
+        return None if self.task is None else f"{self.application}/{self.task}"
+
+
+_DATABASE_FILES = frozenset(
+    {
+        Role.STORE_LOCK,
+        Role.IDENTITY,
+        Role.CURRENT,
+        Role.MANIFEST,
+        Role.OPTIONS,
+        Role.SST,
+        Role.WAL,
+        Role.INFO_LOG,
+    }
+)
+
+
+def classify(path: str) -> StatePath:
+    """Classify a path relative to the state directory.
+
+    Args:
+        path: `/`-separated; may hold any characters (surrogate escapes for names that are not UTF-8).
+
+    Returns:
+        The classified path; never raises.
+    """
+    if not path:
+        return StatePath("", Role.STATE_DIRECTORY)
+    parts = path.split("/")
+    application = parts[0]
+    rest = parts[1:]
+    if not rest:
+        return StatePath(path, Role.APPLICATION, application)
+    if names.TOPOLOGY_DIRECTORY.fullmatch(rest[0]):
+        if len(rest) == 1:
+            return StatePath(path, Role.TOPOLOGY, application)
+        if not names.TASK_DIRECTORY.fullmatch(rest[1]):
+            return StatePath(path, Role.OTHER, application)
+        return _in_task(path, application, f"{rest[0]}/{rest[1]}", rest[2:])
+    if names.TASK_DIRECTORY.fullmatch(rest[0]) or rest[0] == names.GLOBAL_DIRECTORY:
+        return _in_task(path, application, rest[0], rest[1:])
+    if len(rest) == 1 and rest[0] == names.LOCK_FILE:
+        return StatePath(path, Role.APPLICATION_LOCK, application)
+    if len(rest) == 1 and rest[0] == names.PROCESS_FILE:
+        return StatePath(path, Role.PROCESS_FILE, application)
+    return StatePath(path, Role.OTHER, application)
+
+
+def _in_task(path: str, application: str, task: str, rest: list[str]) -> StatePath:
+    if not rest:
+        return StatePath(path, Role.TASK, application, task)
+    head = rest[0]
+    if head == names.ROCKSDB_DIRECTORY:
+        if len(rest) == 1:
+            return StatePath(path, Role.STORES, application, task)
+        if len(rest) == 2:
+            return StatePath(path, Role.STORE, application, task, rest[1])
+        role = _database_file(rest[2]) if len(rest) == 3 else Role.OTHER
+        return StatePath(path, role, application, task, rest[1])
+    if len(rest) == 1:
+        return StatePath(path, _task_file(head), application, task, _named_store(head))
+    segment = rest[1]
+    if segment.startswith(head) and names.SEGMENT_SUFFIX.fullmatch(segment[len(head) :]):
+        if len(rest) == 2:
+            return StatePath(path, Role.SEGMENT, application, task, head, segment)
+        role = _database_file(rest[2]) if len(rest) == 3 else Role.OTHER
+        return StatePath(path, role, application, task, head, segment)
+    return StatePath(path, Role.OTHER, application, task, head)
+
+
+def _task_file(name: str) -> Role:
+    if name == names.LOCK_FILE:
+        return Role.TASK_LOCK
+    if name == names.CHECKPOINT_FILE:
+        return Role.CHECKPOINT
+    if name.endswith(names.TEMP_SUFFIX):
+        return Role.TEMPORARY
+    if name.startswith(names.CHECKPOINT_PREFIX):
+        return Role.STORE_CHECKPOINT
+    if name.endswith(names.POSITION_SUFFIX):
+        return Role.POSITION
+    # A directory directly below the task is a windowed, session or custom store; a plain file is nobody's.
+    return Role.SEGMENTED_STORE
+
+
+def _named_store(name: str) -> str | None:
+    role = _task_file(name)
+    if role is Role.STORE_CHECKPOINT:
+        return name[len(names.CHECKPOINT_PREFIX) :]
+    if role is Role.POSITION:
+        return name[: -len(names.POSITION_SUFFIX)]
+    return name if role is Role.SEGMENTED_STORE else None
+
+
+def _database_file(name: str) -> Role:
+    fixed = _DATABASE_NAMES.get(name)
+    if fixed is not None:
+        return fixed
+    if name.endswith(".sst") and names.SST_FILE.fullmatch(name):
+        return Role.SST
+    for pattern, role in _DATABASE_PATTERNS:
+        if pattern.fullmatch(name):
+            return role
+    return Role.OTHER
+
+
+_DATABASE_NAMES = {
+    names.STORE_LOCK_FILE: Role.STORE_LOCK,
+    names.IDENTITY_FILE: Role.IDENTITY,
+    names.CURRENT_FILE: Role.CURRENT,
+    names.INFO_LOG_FILE: Role.INFO_LOG,
+}
+_DATABASE_PATTERNS = (
+    (names.MANIFEST_FILE, Role.MANIFEST),
+    (names.OPTIONS_FILE, Role.OPTIONS),
+    (names.WAL_FILE, Role.WAL),
+    (names.OLD_INFO_LOG_FILE, Role.INFO_LOG),
+)
