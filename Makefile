@@ -1,0 +1,71 @@
+# The only task runner. `make demo` and `make test` need Python 3.11+ and nothing else; both set up first.
+#
+#   make test ARGS="-k checkpoint"     arguments for pytest
+#   make demo KEEP=1                   leave the agents serving /metrics until Ctrl-C
+#   make test PYTHON=python3.13        choose the interpreter (default: the first 3.11+ on PATH)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+ARGS ?=
+KEEP ?=
+STAMP := $(VENV)/.set-up
+
+.PHONY: help setup demo test check lint format types docs docs-check evaluate bench mutate prove locks clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make the virtual environment from deploy/locks (done by every other target)
+	@:
+
+$(STAMP): deploy/locks/build.txt deploy/locks/dev.txt deploy/locks/java.txt pyproject.toml tools/setup.sh
+	@tools/setup.sh "$(VENV)"
+	@touch "$@"
+
+demo: setup ## four recorded incidents under live agents, then the fleet verdict (under 3 minutes)
+	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
+
+test: setup ## all tests but the heavy ones (at most 5 minutes)
+	@$(PY) -m pytest -m "not heavy" $(ARGS)
+
+check: lint docs-check test evaluate ## everything that CI runs
+
+lint: setup ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: setup ## put the code into its form
+	@$(BIN)/ruff check --quiet --fix-only
+	@$(BIN)/ruff format --quiet
+
+docs: setup ## write the generated files anew
+	@$(PY) tools/generate_docs.py
+
+docs-check: setup ## fail if a generated file is out of step with the code
+	@$(PY) tools/generate_docs.py --check
+
+evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
+	@$(PY) tools/run_part.py evaluate $(ARGS)
+
+bench: setup ## measure what the design promises
+	@$(PY) tools/run_part.py bench $(ARGS)
+
+mutate: setup ## break the code on purpose; a test must notice
+	@$(PY) tools/run_part.py mutate $(ARGS)
+
+prove: setup ## the long proofs: kill tests, soak, cluster
+	@$(PY) tools/run_part.py prove $(ARGS)
+
+locks: ## compile deploy/locks anew (needs uv)
+	@tools/lock.sh
+
+clean: ## remove the virtual environment and what tools left behind
+	@rm -rf "$(VENV)" .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -1,0 +1,1 @@
+"""Detectors: dossier -> verdicts. Pure; one module each; registered in `registry`; none imports another."""

@@ -1,0 +1,177 @@
+"""What a detector is: metadata, a pure function, and the case that it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.settings import ApplicationSettings
+from agent.layout.facts import Fact
+from agent.layout.profile import Profile, Truth
+from agent.layout.releases import ReleaseRange
+
+
+class Kind(StrEnum):
+    """Whether a verdict is a moment or a state.
+
+    EVENT: told once, closed at once. CONDITION: open while it holds. DAMAGE: open until the incarnation of the
+    store that it names is gone.
+    """
+
+    EVENT = "event"
+    CONDITION = "condition"
+    DAMAGE = "damage"
+
+
+class Scope(StrEnum):
+    """What one judgement looks at."""
+
+    TASK = "task"
+    APPLICATION = "application"
+    AGENT = "agent"
+
+
+class Maturity(StrEnum):
+    """How much evidence of quiet and of detection there is."""
+
+    EXPERIMENTAL = "experimental"
+    STABLE = "stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """An upstream issue, with the releases it affects.
+
+    Args of the dataclass:
+        key: Issue key, or `no upstream issue`.
+        releases: Affected ranges, inclusive.
+        fixed: Where the fix shipped, for people.
+    """
+
+    key: str
+    releases: tuple[ReleaseRange, ...]
+    fixed: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorMeta:
+    """What a detector says of itself.
+
+    Args of the dataclass:
+        id: Kebab-case id, also the name of its page.
+        title: What it finds, in a few words.
+        level: Kind of statement.
+        severity: The loudest it gets.
+        kind: Event, condition or damage.
+        scope: What it looks at.
+        needs: Settings without which it stays silent or unsure.
+        upstream: Issues it names.
+        maturity: Experimental or stable.
+        next_action: What is safe to do next.
+    """
+
+    id: str
+    title: str
+    level: Level
+    severity: Severity
+    kind: Kind
+    scope: Scope
+    next_action: str
+    needs: tuple[str, ...] = ()
+    upstream: tuple[Upstream, ...] = ()
+    maturity: Maturity = Maturity.EXPERIMENTAL
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation in the chain that decided a verdict."""
+
+    at_us: int
+    what: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a detector says of one subject.
+
+    Args of the dataclass:
+        subject: Distinguishes episodes of one detector on one task or store (an incarnation, a session).
+        opened_at_us: Time of the deciding operation.
+        summary: One sentence.
+        evidence: Ordered chain.
+        severity: How loud.
+        confidence: How sure.
+        store: Store concerned.
+        identity: RocksDB IDENTITY of the incarnation concerned.
+        level: Overrides the meta's level.
+        upstream: Keys; empty = all of the meta's.
+        affected: Is this release affected?
+        missing_facts: Settings that would decide more.
+        next_action: Overrides the meta's.
+    """
+
+    subject: str
+    opened_at_us: int
+    summary: str
+    evidence: tuple[Evidence, ...]
+    severity: Severity
+    confidence: Confidence
+    store: str | None = None
+    identity: str | None = None
+    level: Level | None = None
+    upstream: tuple[str, ...] = ()
+    affected: Affected = Affected.POSSIBLY
+    missing_facts: tuple[str, ...] = ()
+    next_action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a detector may look at: values only.
+
+    Args of the dataclass:
+        inventory: Everything known.
+        now_us: Time of the judgement; never the wall clock.
+        application: Set for TASK and APPLICATION scope.
+        task: Set for TASK scope.
+        settings: What the operator said of this application.
+        profile: Which layout facts hold for its releases.
+        needs: Detector id -> settings it needs (for the finding on missing facts).
+    """
+
+    inventory: Inventory
+    now_us: int
+    settings: ApplicationSettings = field(default_factory=ApplicationSettings)
+    profile: Profile = field(default_factory=Profile)
+    application: Application | None = None
+    task: Task | None = None
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def says(self, fact: Fact) -> Truth:
+        """Ask the release profile."""
+        return self.profile.says(fact)
+
+    def affected(self, upstream: Upstream) -> Affected:
+        """Tell whether this application's releases are affected by an issue."""
+        return self.profile.affected(upstream.releases)
+
+
+Judge = Callable[[Case], Iterable[Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """A registered detector."""
+
+    meta: DetectorMeta
+    judge: Judge
+
+
+def seconds(microseconds: int) -> str:
+    """Write a duration for people: `0.4 s`, `12 s`."""
+    value = microseconds / 1_000_000
+    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"

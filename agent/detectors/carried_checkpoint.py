@@ -1,0 +1,98 @@
+"""Detector `carried-checkpoint`: a half-restored store is trusted by the checkpoint of the owner before.
+
+Fires under exactly-once up to 2.5 when an owner wiped a store under its lock while an older owner's checkpoint
+stayed, let go of it without writing its own, and the next owner trusted the old offset on that store.
+Stays quiet when the restoration was finished (its puts equal the offset) or wrote its own checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.puts import is_real
+from agent.inventory.model import Session, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.layout.releases import ReleaseRange
+
+KAFKA_8574 = Upstream("KAFKA-8574", (ReleaseRange.between("2.0.1", "2.1.1"),), "2.6.0 reads under the lock")
+
+META = DetectorMeta(
+    id="carried-checkpoint",
+    title="Half-restored store trusted by an older owner's checkpoint",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    kind=Kind.DAMAGE,
+    scope=Scope.TASK,
+    needs=("processing_guarantee", "kafka_streams_version"),
+    upstream=(KAFKA_8574,),
+    next_action=(
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
+        " watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
+        " wrote to its changelog and output topics since the opening time must be reprocessed."
+    ),
+)
+
+COMPLETE_RATIO = 0.8
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        ProcessorStateManager at 2.0.1 and 2.1.1 (reads the checkpoint in its constructor, wipes under the lock
+        without deleting the file); recorded as `kafka-8574-2.1.1`, twin `benign-8574-finished-2.1.1`.
+    """
+    task = case.task
+    assert task is not None
+    if case.settings.exactly_once is False or case.says(Fact.CHECKPOINT_READ_BEFORE_LOCK) is Truth.NO:
+        return
+    for store in task.stores.values():
+        sessions = list(store.sessions)
+        for before, after in zip(sessions, sessions[1:], strict=False):
+            if before.wiped and before.last is None and not after.wiped:
+                verdict = _trusted(case, task, store, before, after)
+                if verdict is not None:
+                    yield verdict
+                    break
+
+
+def _trusted(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict | None:
+    offset = after.offset_at_open
+    fact = task.checkpoint_at(after.opened_us)
+    database = store.databases.get("")
+    if not is_real(offset) or offset is None or fact is None or database is None:
+        return None
+    if fact.written_us >= database.born_us or not before.final_identities & after.identities:
+        return None
+    if before.puts_at_release >= COMPLETE_RATIO * offset:
+        return None
+    affected = case.affected(KAFKA_8574)
+    sure = affected is Affected.YES and case.settings.exactly_once is True
+    where = f"{task.path}/rocksdb/{store.name}"
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=after.opened_us,
+        summary=(
+            f"Task {task.id}: store {store.name} was wiped and restored only in part ({before.puts_at_release}"
+            f" puts), then trusted at the old offset {offset}; the rest is missing."
+        ),
+        evidence=(
+            Evidence(fact.written_us, f"an owner wrote offset {offset} and let go", f"{task.path}/.checkpoint"),
+            Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", where),
+            Evidence(
+                before.released_us or database.born_us,
+                f"it let go with {before.puts_at_release} puts restored, without a checkpoint of its own",
+                where,
+            ),
+            Evidence(after.opened_us, f"opened again, without a wipe, to continue from offset {offset}", where),
+        ),
+        severity=Severity.CRITICAL if sure else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        affected=affected,
+        missing_facts=() if case.settings.exactly_once is not None else ("processing_guarantee",),
+    )

@@ -1,0 +1,232 @@
+"""Detector `resurrected-checkpoint`: an old offset is trusted on a store that was made anew.
+
+Fires when a store was created while a checkpoint entry > 0 of an earlier owner was in force (on disk, or read
+before it was deleted), or when the first checkpoint of a new store continues from the old offset although the
+store holds only what was written since.
+Stays quiet for a full restoration (its puts come with its offset), for a store that a new topology added (no
+entry), for young segments of a windowed store, for a wipe by the owner under its lock (`carried-checkpoint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
+from agent.detectors.puts import is_real
+from agent.inventory.model import CheckpointFact, Database, PastDatabase, Session, Shape, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.layout.releases import ReleaseRange
+
+KAFKA_8187 = Upstream("KAFKA-8187", (ReleaseRange.until("2.2.1"),), "2.2.2 and 2.3.0")
+KAFKA_5998 = Upstream("KAFKA-5998", (ReleaseRange.until("2.2.1"), ReleaseRange.of("2.3.0")), "2.2.2 and 2.3.1")
+TORN_DELETION = Upstream("torn deletion (no upstream issue)", (ReleaseRange.until("4.2.x"),), "not fixed; 4.3 is safe")
+
+META = DetectorMeta(
+    id="resurrected-checkpoint",
+    title="Old checkpoint trusted on a fresh store",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    kind=Kind.DAMAGE,
+    scope=Scope.TASK,
+    needs=(),
+    upstream=(KAFKA_8187, KAFKA_5998, TORN_DELETION),
+    next_action=(
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
+        " watch the restoration begin at the log start. Do not delete the other pods' copies first. If the task"
+        " was active here, what it wrote to its changelog and output topics since the opening time stays wrong"
+        " on every pod and must be reprocessed."
+    ),
+)
+
+SAME_PASS_US = 60_000_000
+"""Re-creation this soon after the deletion is the hand-over of KAFKA-8187: the new owner waited for the lock."""
+LOST_RATIO = 0.8
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        StandbyTask/ProcessorStateManager at 2.0.1 (reads before it locks); StateDirectory.cleanRemovedTasks;
+        recorded as `kafka-8187-stage2-*` and `torn-clean-*`.
+    """
+    task = case.task
+    assert task is not None
+    if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+        return
+    for store in task.stores.values():
+        session = store.sessions[-1] if store.sessions else None
+        for known in store.sessions:
+            if known.created and not known.wiped and (known.identities & store.identities):
+                session = known
+                break
+        if session is not None and session.created and not session.wiped:
+            verdict = _carried_on_disk(case, task, store, session) or _carried_in_memory(
+                case, task, store, session
+            )
+        else:
+            verdict = _left_behind(case, task, store)
+        if verdict is not None:
+            yield verdict
+
+
+def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+    offset = session.offset_at_open
+    if not is_real(offset):
+        return None
+    born_us = session.opened_us
+    before = store.past[-1] if store.past else None
+    if store.segmented and (before is None or before.shape is not Shape.CLEANER_WALK):
+        return None
+    fact = task.checkpoint_at(born_us)
+    assert fact is not None
+    chain = [
+        *_past_chain(task, store, before),
+        Evidence(fact.written_us, f"checkpoint says offset {offset} of {store.name}", f"{task.path}/.checkpoint"),
+        Evidence(born_us, f"a new, empty store was made for it {_age(fact, born_us)}", _where(store, task)),
+    ]
+    if session.first is not None:
+        chain.append(_first_mark(task, session))
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=born_us,
+        summary=(
+            f"Task {task.id}: store {store.name} was made anew, but continues from the old changelog offset"
+            f" {offset}; what lies below that offset is missing."
+        ),
+        evidence=tuple(chain),
+        severity=Severity.WARNING if store.segmented else Severity.CRITICAL,
+        confidence=Confidence.SUSPECTED if store.segmented else Confidence.CONFIRMED,
+        store=store.name,
+        identity=store.identity,
+        upstream=(TORN_DELETION.key,) if _torn(before) else (),
+        affected=case.affected(TORN_DELETION if _torn(before) else KAFKA_8187),
+    )
+
+
+def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+    mark = session.first
+    before = store.past[-1] if store.past else None
+    fact = _last_before(task, session.opened_us)
+    if mark is None or before is None or fact is None or store.segmented:
+        return None
+    old = fact.offsets.get(store.name)
+    if not is_real(old) or old is None or mark.offset < old:
+        return None
+    advance = mark.offset - old
+    prior = before.puts if before.entries_low is None else before.entries_low
+    if mark.puts > advance + max(2, advance // 100) or mark.puts >= LOST_RATIO * prior:
+        return None
+    handed_over = session.opened_us - before.ended_us <= SAME_PASS_US
+    affected = case.affected(KAFKA_8187)
+    sure = handed_over and affected is Affected.YES
+    chain = (
+        *_past_chain(task, store, before),
+        Evidence(fact.written_us, f"last checkpoint before the deletion: offset {old}", f"{task.path}/.checkpoint"),
+        Evidence(session.opened_us, "a new, empty store was made", _where(store, task)),
+        _first_mark(task, session),
+    )
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=mark.at_us,
+        summary=(
+            f"Task {task.id}: store {store.name} was deleted and made anew, and its first checkpoint continues"
+            f" from the old offset {old} ({mark.offset} with {mark.puts} puts; {prior} were there before)."
+        ),
+        evidence=chain,
+        severity=Severity.CRITICAL if sure else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        upstream=(KAFKA_8187.key,),
+        affected=affected,
+        missing_facts=() if affected is not Affected.POSSIBLY else ("kafka_streams_version",),
+    )
+
+
+def _left_behind(case: Case, task: Task, store: Store) -> Verdict | None:
+    """From artefacts alone: the checkpoint on disk is older than the store that it speaks of."""
+    fact = task.checkpoint
+    database = store.databases.get("")
+    if fact is None or database is None or store.sessions:
+        return None
+    offset = fact.offsets.get(store.name)
+    if not is_real(offset) or fact.written_us >= database.born_us:
+        return None
+    copied = _is_copied(task, database, fact)
+    wiped_by_owner = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
+    if copied:
+        severity, confidence = Severity.INFO, Confidence.UNKNOWN
+    elif wiped_by_owner:
+        severity, confidence = Severity.WARNING, Confidence.SUSPECTED
+    else:
+        severity, confidence = Severity.CRITICAL, Confidence.CONFIRMED
+    reason = "; unknown, because file times look copied" if copied else ""
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=database.born_us,
+        summary=(
+            f"Task {task.id}: the checkpoint (offset {offset}) is older than store {store.name}, which was made"
+            f" {seconds(database.born_us - fact.written_us)} later{reason}."
+        ),
+        evidence=(
+            Evidence(fact.written_us, f"checkpoint with offset {offset} written", f"{task.path}/.checkpoint"),
+            Evidence(database.born_us, "RocksDB IDENTITY of the store written", f"{database.path}/IDENTITY"),
+        ),
+        severity=severity,
+        confidence=confidence,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(TORN_DELETION),
+    )
+
+
+COPY_WINDOW_US = 5_000_000
+
+
+def _is_copied(task: Task, database: Database, fact: CheckpointFact) -> bool:
+    """A volume copied without its times: files of different ages carry nearly the same time."""
+    newest_flush = database.flushed[-1][1] if database.flushed else database.born_us
+    return abs(database.born_us - fact.written_us) < COPY_WINDOW_US and (
+        bool(database.reopened_us) and database.reopened_us[-1] < database.born_us - COPY_WINDOW_US
+    ) or newest_flush < database.born_us - COPY_WINDOW_US
+
+
+def _last_before(task: Task, at_us: int) -> CheckpointFact | None:
+    fact = task.checkpoint_at(at_us)
+    return fact if fact is not None and fact.deleted and (fact.ended_us or 0) < at_us else None
+
+
+def _torn(before: PastDatabase | None) -> bool:
+    return before is not None and before.shape in (Shape.CLEANER_WALK, Shape.OWNER_WALK)
+
+
+def _past_chain(task: Task, store: Store, before: PastDatabase | None) -> tuple[Evidence, ...]:
+    if before is None:
+        return ()
+    how = {
+        Shape.OWNER_WALK: "by the process that had held it",
+        Shape.CLEANER_WALK: "by a cleaner: nobody held it",
+    }.get(before.shape, "unseen")
+    steps = []
+    if before.released_us is not None:
+        steps.append(Evidence(before.released_us, f"released with {before.puts} puts on disk", _where(store, task)))
+    steps.append(Evidence(before.ended_us, f"its files were deleted {how}", _where(store, task)))
+    return tuple(steps)
+
+
+def _first_mark(task: Task, session: Session) -> Evidence:
+    mark = session.first
+    assert mark is not None
+    what = f"first checkpoint of the new store: offset {mark.offset} with {mark.puts} puts"
+    return Evidence(mark.at_us, what, f"{task.path}/.checkpoint")
+
+
+def _age(fact: CheckpointFact, born_us: int) -> str:
+    return f"{seconds(born_us - fact.written_us)} after that checkpoint was written"
+
+
+def _where(store: Store, task: Task) -> str:
+    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

@@ -1,0 +1,201 @@
+"""Detector `skipped-eos-wipe`: under exactly-once a store with uncommitted data was reopened instead of wiped.
+
+Fires when a session ended uncleanly with data flushed beyond its checkpoint and the next session opened the same
+incarnation: suspected. The first checkpoint after the restart decides: if the changelog gave back less than what
+had been flushed, the rest was never committed and is in the store: confirmed.
+Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.puts import (
+    ROLE_PROOF_RECORDS,
+    base_offset,
+    flushed_beyond,
+    puts_per_record,
+    transaction_markers,
+)
+from agent.inventory.model import Mark, Session, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.layout.releases import ReleaseRange
+
+KAFKA_20685 = Upstream(
+    "KAFKA-20685",
+    (ReleaseRange.between("3.8.0", "4.1.2"), ReleaseRange.between("4.2.0", "4.2.1")),
+    "merged to the 4.1 and 4.2 branches on 2026-08-21; 4.3 keeps offsets in the store",
+)
+KAFKA_10362 = Upstream("KAFKA-10362", (ReleaseRange.between("2.6.0", "2.6.1"),), "2.6.2 and 2.7.0")
+KAFKA_9891 = Upstream("KAFKA-9891", (ReleaseRange.until("2.5.0"),), "2.5.1 and 2.6.0")
+KAFKA_7192 = Upstream("KAFKA-7192", (ReleaseRange.until("2.0.0"),), "2.0.1 and 2.1.0")
+
+META = DetectorMeta(
+    id="skipped-eos-wipe",
+    title="Store reopened after a crash without the wipe that exactly-once needs",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    kind=Kind.DAMAGE,
+    scope=Scope.TASK,
+    needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
+    upstream=(KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192),
+    next_action=(
+        "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
+        " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
+        " this task wrote to its changelog and output topics since the opening time may rest on uncommitted data"
+        " and stays wrong on every pod until it is reprocessed."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reopening:
+    """An unclean end and the opening after it."""
+
+    before: Session
+    after: Session
+    flushed: int
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (an entry suppresses the wipe), 2.0.0
+        AbstractStateManager.reinitializeStateStoresForPartitions; recorded as `kafka-20685-*`,
+        `kafka-7192-2.0.0`, `kafka-9891-2.5.0`, twin `exposure-20685-crash-committed-4.1.2`.
+    """
+    task = case.task
+    assert task is not None
+    if case.settings.exactly_once is not True or task.is_global:
+        return
+    if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+        return
+    worst: Verdict | None = None
+    for store in task.stores.values():
+        for reopening in _reopenings(case, store):
+            verdict = _judge_reopening(case, task, store, reopening)
+            if worst is None or verdict.severity.rank > worst.severity.rank:
+                worst = verdict
+    if worst is not None:
+        yield worst
+
+
+def _reopenings(case: Case, store: Store) -> Iterable[_Reopening]:
+    sessions = list(store.sessions)
+    for before, after in zip(sessions, sessions[1:], strict=False):
+        flushed = flushed_beyond(before)
+        if before.released_us is None or flushed <= 0 or after.wiped:
+            continue
+        if not before.final_identities & after.identities:
+            continue
+        if _was_standby(case, before):
+            continue
+        yield _Reopening(before, after, flushed)
+
+
+def _was_standby(case: Case, session: Session) -> bool:
+    """Up to 2.5 an active task under exactly-once has no checkpoint while it runs, a standby always has."""
+    return case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and session.last is not None
+
+
+def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening) -> Verdict:
+    before, after = reopening.before, reopening.after
+    base = before.last.offset if before.last else None
+    why = _proof(case, store, reopening, base_offset(base))
+    standbys = case.settings.number("num_standby_replicas")
+    old = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES
+    is_active = old or standbys == 0 or reopening.flushed > ROLE_PROOF_RECORDS
+    proved = why is not None
+    released_us = before.released_us or 0
+    chain = [
+        Evidence(before.opened_us, f"store {store.name} opened", _where(task, store)),
+        _last_mark(task, before),
+        Evidence(released_us, f"released with {reopening.flushed} puts flushed beyond that", _where(task, store)),
+        Evidence(after.opened_us, "the same incarnation opened again, no wipe", _where(task, store)),
+    ]
+    if after.first is not None:
+        chain.append(_first_mark(task, after.first, why))
+    return Verdict(
+        subject=f"{store.identity}@{released_us}",
+        opened_at_us=after.opened_us,
+        summary=_summary(task, store, reopening, proved=proved, is_active=is_active),
+        evidence=tuple(chain),
+        severity=Severity.CRITICAL if proved else Severity.WARNING if is_active else Severity.INFO,
+        confidence=Confidence.CONFIRMED if proved else Confidence.SUSPECTED,
+        store=None,
+        identity=store.identity,
+        upstream=_issues(case),
+        affected=_worst(case),
+        missing_facts=() if standbys is not None or old else ("num_standby_replicas",),
+    )
+
+
+def _proof(case: Case, store: Store, reopening: _Reopening, base: int) -> str | None:
+    """Say what proves that flushed data was never committed; None = not proven."""
+    before, after = reopening.before, reopening.after
+    needed = reopening.flushed / puts_per_record(store, before)
+    mark = after.first
+    if case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and after.reopens >= 2:
+        restored = after.restored_puts - before.puts_at_release
+        if 0 <= restored < needed and (mark is not None or after.released_us is not None):
+            return f"the restoration gave back {restored} puts, {reopening.flushed} had been flushed"
+    if mark is None:
+        return None
+    advance = mark.offset - base if mark.offset >= 0 else 0
+    if advance < needed:
+        return f"the offset advanced by {advance}, {reopening.flushed} puts had been flushed beyond it"
+    applied = mark.puts - before.puts_at_release
+    markers = transaction_markers(case.settings, mark.at_us - before.opened_us)
+    aborted = advance - applied - markers
+    if aborted >= needed:
+        return f"of {advance} offsets {aborted} were aborted, {reopening.flushed} puts had been flushed"
+    return None
+
+
+def _summary(
+    task: Task, store: Store, reopening: _Reopening, *, proved: bool, is_active: bool
+) -> str:
+    if proved:
+        return (
+            f"Task {task.id}: store {store.name} holds uncommitted data: {reopening.flushed} puts had been"
+            " flushed beyond its checkpoint when it crashed, and it was reopened without a wipe."
+        )
+    role = "" if is_active else "; role unknown, a standby may do this"
+    return (
+        f"Task {task.id}: store {store.name} was reopened after an unclean end with {reopening.flushed} puts"
+        f" flushed beyond its checkpoint; uncommitted data may be in it (not proven{role})."
+    )
+
+
+_ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
+_RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
+
+
+def _issues(case: Case) -> tuple[str, ...]:
+    return tuple(x.key for x in _ALL if case.affected(x) is not Affected.NO)
+
+
+def _worst(case: Case) -> Affected:
+    return max((case.affected(x) for x in _ALL), key=_RANK.index)
+
+
+def _last_mark(task: Task, session: Session) -> Evidence:
+    mark = session.last
+    if mark is None:
+        return Evidence(session.opened_us, "no checkpoint was written in this session", f"{task.path}/.checkpoint")
+    what = f"last checkpoint: offset {mark.offset}, {mark.puts} puts on disk"
+    return Evidence(mark.at_us, what, f"{task.path}/.checkpoint")
+
+
+def _first_mark(task: Task, mark: Mark, why: str | None) -> Evidence:
+    what = f"first checkpoint after the restart: offset {mark.offset}, {mark.puts} puts on disk"
+    return Evidence(mark.at_us, f"{what}: {why}" if why else f"{what}: not proven", f"{task.path}/.checkpoint")
+
+
+def _where(task: Task, store: Store) -> str:
+    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

@@ -1,0 +1,135 @@
+"""Detector `stale-eos-checkpoint`: under exactly-once a checkpoint outlives the start of processing.
+
+Fires when data was flushed beyond the checkpoint while the store is open (or was left so by an unclean end): a
+crash now would make the next start trust that data, committed or not.
+Clears when the checkpoint is written again or the store is wiped.
+Stays quiet for a flush that a clean close is about to checkpoint, and under at-least-once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.puts import ROLE_PROOF_RECORDS
+from agent.inventory.model import CheckpointFact, Session, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.layout.releases import ReleaseRange
+
+KAFKA_20685 = Upstream(
+    "KAFKA-20685",
+    (ReleaseRange.between("3.8.0", "4.1.2"), ReleaseRange.between("4.2.0", "4.2.1")),
+    "merged to the 4.1 and 4.2 branches on 2026-08-21; 4.3 keeps offsets in the store",
+)
+KAFKA_10362 = Upstream("KAFKA-10362", (ReleaseRange.between("2.6.0", "2.6.1"),), "2.6.2 and 2.7.0")
+
+META = DetectorMeta(
+    id="stale-eos-checkpoint",
+    title="Checkpoint kept while processing under exactly-once",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.CONDITION,
+    scope=Scope.TASK,
+    needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
+    upstream=(KAFKA_20685, KAFKA_10362),
+    next_action=(
+        "Nothing is lost yet. Stop this instance only in an orderly way (a clean stop is safe): give it a grace"
+        " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
+        " start. Upgrade to a release with the fix."
+    ),
+)
+
+HOLD_US = 1_000_000
+"""A clean close flushes and writes the checkpoint within milliseconds; a flush alone for a second is not one."""
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        DefaultStateUpdater.maybeCompleteRestoration (3.8+), StreamTask.suspend/resume at 2.6.0; recorded as
+        `kafka-20685-*`, `exposure-20685-*`.
+    """
+    task = case.task
+    assert task is not None
+    if case.settings.exactly_once is not True or task.is_global:
+        return
+    kept = (case.says(Fact.CHECKPOINT_KEPT_IN_RUNNING), case.says(Fact.CHECKPOINT_KEPT_AT_RESUME))
+    fact = task.checkpoint
+    if fact is None or kept == (Truth.NO, Truth.NO):
+        return
+    worst: Verdict | None = None
+    for store in task.stores.values():
+        verdict = _judge_store(case, task, store, fact)
+        if verdict is not None and (worst is None or verdict.severity.rank > worst.severity.rank):
+            worst = verdict
+    if worst is not None:
+        yield worst
+
+
+def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
+    session = store.sessions[-1] if store.sessions else None
+    if session is None or session.last is None or not store.databases:
+        return None
+    puts = store.puts if session.released_us is None else session.puts_at_release
+    beyond = puts - session.last.puts
+    flushed_us = _flushed_since(store, session)
+    if beyond <= 0 or case.now_us - flushed_us < HOLD_US:
+        return None
+    standbys = case.settings.number("num_standby_replicas")
+    is_active = standbys == 0 or beyond > ROLE_PROOF_RECORDS
+    exposed = max((case.affected(KAFKA_20685), case.affected(KAFKA_10362)), key=_RANK.index)
+    role = "" if is_active else " (role unknown: a standby may look like this for a while)"
+    state = "is open" if session.released_us is None else "was released without a new one"
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=flushed_us,
+        summary=(
+            f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint while it"
+            f" {state}; a crash would make the next start trust them{role}."
+        ),
+        evidence=(
+            Evidence(session.opened_us, f"store {store.name} opened", _where(task, store)),
+            Evidence(
+                session.last.at_us,
+                f"checkpoint written with offset {session.last.offset}, {session.last.puts} puts on disk",
+                f"{task.path}/.checkpoint",
+            ),
+            Evidence(flushed_us, f"flush beyond it: {puts} puts on disk", _where(task, store)),
+        ),
+        severity=Severity.WARNING if is_active else Severity.INFO,
+        confidence=(
+            Confidence.CONFIRMED if is_active and exposed is Affected.YES else Confidence.SUSPECTED
+        ),
+        store=None,
+        identity=store.identity,
+        upstream=(_issue(case),),
+        affected=exposed,
+        missing_facts=() if standbys is not None else ("num_standby_replicas",),
+    )
+
+
+_RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
+
+
+def _issue(case: Case) -> str:
+    older = case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
+    return KAFKA_10362.key if older else KAFKA_20685.key
+
+
+def _flushed_since(store: Store, session: Session) -> int:
+    """When the first flush beyond the last checkpoint was written."""
+    assert session.last is not None
+    times = [
+        at_us
+        for database in store.databases.values()
+        for puts, at_us in database.flushed
+        if at_us > session.last.at_us
+    ]
+    return min(times, default=session.last.at_us)
+
+
+def _where(task: Task, store: Store) -> str:
+    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

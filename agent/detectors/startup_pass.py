@@ -1,0 +1,88 @@
+"""Detector `startup-pass`: what a start of 4.3 or later did with the stores on disk before any task was assigned.
+
+An event per start, never a fault by itself: which stores were opened, in which order, for how long, and what
+became of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
+from agent.inventory.model import Application, ProcessLife, Session, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.layout.releases import ReleaseRange
+
+KAFKA_19434 = Upstream("KAFKA-19434", (ReleaseRange.since("4.3.0"),), "by design since 4.3.0 (KIP-1035)")
+
+META = DetectorMeta(
+    id="startup-pass",
+    title="Start-up pass over the stores on disk",
+    level=Level.EVENT,
+    severity=Severity.INFO,
+    kind=Kind.EVENT,
+    scope=Scope.APPLICATION,
+    needs=(),
+    upstream=(KAFKA_19434,),
+    next_action="Nothing to do. A long pass delays the first assignment: fewer, smaller stale directories help.",
+)
+
+SETTLED_US = 30_000_000
+"""The pass ends before any thread works; half a minute after the start, or at the process's end, it is told."""
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one application.
+
+    Source:
+        StateDirectory.initializeStartupStores, KafkaStreams.start (4.3.0+); state-semantics N18.
+    """
+    application = case.application
+    assert application is not None
+    if case.says(Fact.STARTUP_PASS) is not Truth.YES:
+        return
+    for life in application.lives:
+        if life.ended_us is None and case.now_us - life.started_us < SETTLED_US:
+            continue
+        opened = sorted(_opened(application, life), key=lambda x: x[2].opened_us)
+        if opened:
+            yield _tell(application, life, opened)
+
+
+def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task, Store, Session]]:
+    for task in application.tasks.values():
+        for store in task.stores.values():
+            for session in store.sessions:
+                # lock polling sees a process up to a second after its first work
+                after = session.opened_us >= life.started_us - 1_000_000
+                if after and not session.created and session.opened_us <= (life.ended_us or session.opened_us):
+                    yield task, store, session
+                    break
+
+
+def _tell(
+    application: Application, life: ProcessLife, opened: list[tuple[Task, Store, Session]]
+) -> Verdict:
+    first, last = opened[0][2].opened_us, max(x[2].opened_us for x in opened)
+    steps = [Evidence(life.started_us, "process started", f"{application.id}/.lock")]
+    for task, store, session in opened:
+        steps.append(Evidence(session.opened_us, f"store {store.name} opened; {_fate(session)}", task.path))
+    return Verdict(
+        subject=str(life.started_us),
+        opened_at_us=life.started_us,
+        summary=(
+            f"Start of {application.id}: {len(opened)} stores on disk opened within {seconds(last - first)},"
+            f" {seconds(first - life.started_us)} after the start."
+        ),
+        evidence=tuple(steps),
+        severity=Severity.INFO,
+        confidence=Confidence.CONFIRMED,
+    )
+
+
+def _fate(session: Session) -> str:
+    if session.released_us is None:
+        return "still open"
+    return f"released after {seconds(session.released_us - session.opened_us)}"

@@ -1,0 +1,163 @@
+"""Detector `unrestored-store`: a task ran on a store that was not restored.
+
+Fires by mechanism: on 2.0.1 to 2.1.1 when a session's checkpoint moves far beyond what was put although the pair
+of bulk-load reopens that every restoration makes is missing or half (KAFKA-7672); under exactly-once up to 3.5.2
+and 3.6.1 when, after a wipe, a checkpoint claims an offset far beyond the new store's puts (KAFKA-16017).
+Stays quiet for a real restoration, an empty changelog, and offset jumps without a missing step (aborted
+transactions and compaction make them too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.puts import base_offset, is_far_ahead, transaction_markers
+from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.layout.releases import ReleaseRange
+
+KAFKA_7672 = Upstream("KAFKA-7672", (ReleaseRange.between("2.0.1", "2.1.1"),), "2.2.0")
+KAFKA_16017 = Upstream(
+    "KAFKA-16017",
+    (ReleaseRange.between("2.6.0", "3.5.2"), ReleaseRange.between("3.6.0", "3.6.1")),
+    "3.6.2 and 3.7.0",
+)
+
+META = DetectorMeta(
+    id="unrestored-store",
+    title="Task runs on a store that was not restored",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    kind=Kind.DAMAGE,
+    scope=Scope.TASK,
+    needs=("kafka_streams_version", "processing_guarantee"),
+    upstream=(KAFKA_7672, KAFKA_16017),
+    next_action=(
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
+        " watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
+        " wrote to its changelog and output topics since the opening time was computed on missing state and must"
+        " be reprocessed."
+    ),
+)
+
+RESTORE_REOPENS = 2
+LOST_RATIO = 0.8
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        StoreChangelogReader.completedRestorers at 2.0.1 to 2.1.1; RecordCollectorImpl.offsets up to 3.6.1;
+        recorded as `kafka-7672-*`, `kafka-16017-3.6.1`.
+    """
+    task = case.task
+    assert task is not None
+    if task.is_global:
+        return
+    for store in task.stores.values():
+        for session in store.sessions:
+            verdict = _skipped(case, task, store, session) or _abandoned(case, task, store, session)
+            if verdict is not None:
+                yield verdict
+                break
+
+
+def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+    """KAFKA-7672: RUNNING without the restoration."""
+    affected = case.affected(KAFKA_7672)
+    mark = session.last
+    if affected is Affected.NO or mark is None or session.reopens >= RESTORE_REOPENS or store.segmented:
+        return None
+    if case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO:
+        return None
+    base = base_offset(session.offset_at_open)
+    advance, puts = mark.offset - base, mark.puts - session.puts_at_open
+    if not is_far_ahead(advance, puts, transaction_markers(case.settings, mark.at_us - session.opened_us)):
+        return None
+    may_be_standby = (case.settings.number("num_standby_replicas") or 0) > 0 and not session.wiped
+    sure = affected is Affected.YES and not may_be_standby
+    half = "half of the pair" if session.reopens else "none"
+    chain = (
+        Evidence(session.opened_us, _opening(session, base), _where(task, store)),
+        Evidence(session.opened_us, f"bulk-load reopens of a restoration: {half}", f"{_where(task, store)}/LOG.old.*"),
+        _claim(task, mark, f"{advance} offsets ahead of its start, but only {puts} puts were flushed"),
+    )
+    return _verdict(case, task, store, mark, chain, KAFKA_7672, sure=sure)
+
+
+def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+    """KAFKA-16017: the close of a restoring task claims the old owner's offset."""
+    affected = case.affected(KAFKA_16017)
+    mark, before = session.first, _before(store, session)
+    if affected is Affected.NO or mark is None or before is None or case.settings.exactly_once is False:
+        return None
+    if not session.created or before.shape is not Shape.OWNER_WALK:
+        return None
+    held = before.puts if before.entries_low is None else before.entries_low
+    markers = transaction_markers(case.settings, mark.at_us - session.opened_us)
+    if mark.puts >= LOST_RATIO * held or not is_far_ahead(mark.offset, mark.puts, markers):
+        return None
+    sure = affected is Affected.YES and case.settings.exactly_once is True
+    chain = (
+        Evidence(before.ended_us, f"wiped by its owner; it held {held} entries or more", _where(task, store)),
+        Evidence(session.opened_us, "a new, empty store was made", _where(task, store)),
+        _claim(task, mark, f"with only {mark.puts} puts restored"),
+    )
+    return _verdict(case, task, store, mark, chain, KAFKA_16017, sure=sure)
+
+
+def _before(store: Store, session: Session) -> PastDatabase | None:
+    ended = [x for x in store.past if x.ended_us <= session.opened_us and x.segment is None]
+    return ended[-1] if ended else None
+
+
+def _verdict(
+    case: Case,
+    task: Task,
+    store: Store,
+    mark: Mark,
+    chain: tuple[Evidence, ...],
+    upstream: Upstream,
+    *,
+    sure: bool,
+) -> Verdict:
+    missing = []
+    if case.affected(upstream) is Affected.POSSIBLY:
+        missing.append("kafka_streams_version")
+    if upstream is KAFKA_16017 and case.settings.exactly_once is None:
+        missing.append("processing_guarantee")
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=mark.at_us,
+        summary=(
+            f"Task {task.id}: store {store.name} claims changelog offset {mark.offset}, but was not restored up"
+            " to it; state is missing."
+        ),
+        evidence=chain,
+        severity=Severity.CRITICAL if sure else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        upstream=(upstream.key,),
+        affected=case.affected(upstream),
+        missing_facts=tuple(missing),
+    )
+
+
+def _opening(session: Session, base: int) -> str:
+    if session.wiped:
+        return "opened, wiped by its owner and made anew"
+    made = "a new store was made" if session.created else "store opened"
+    return f"{made}, to continue from offset {base}"
+
+
+def _claim(task: Task, mark: Mark, what: str) -> Evidence:
+    return Evidence(mark.at_us, f"checkpoint says offset {mark.offset}: {what}", f"{task.path}/.checkpoint")
+
+
+def _where(task: Task, store: Store) -> str:
+    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

@@ -1,0 +1,1 @@
+"""Verdicts over time: findings opened, refreshed, escalated, resolved. Pure."""

@@ -1,0 +1,248 @@
+"""The ledger: verdicts over time -> findings with a stable id. Pure; the time is an argument."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from agent.contract.codec import rfc3339
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.detectors.base import DetectorMeta, Evidence, Kind, Verdict
+
+CLOSED_KEPT = 512
+"""Resolved findings that are remembered, so that an episode is not told twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding as users see it.
+
+    Args of the dataclass:
+        id: Stable over its whole life.
+        detector: Detector id.
+        level: Kind of statement.
+        severity: How loud.
+        confidence: How sure.
+        status: Open or resolved.
+        application_id: Application; empty for the agent itself.
+        task_id: Task; None for the application.
+        store: Store; None for the task.
+        identity: RocksDB IDENTITY of the incarnation.
+        opened_at_us: When it opened.
+        resolved_at_us: When it was resolved.
+        upstream: Issue keys.
+        affected: Is this release affected?
+        missing_facts: Settings that would decide more.
+        summary: One sentence.
+        evidence: Ordered chain; escalation adds to it.
+        next_action: What is safe to do next.
+    """
+
+    id: str
+    detector: str
+    level: Level
+    severity: Severity
+    confidence: Confidence
+    status: Status
+    application_id: str
+    task_id: str | None
+    store: str | None
+    identity: str | None
+    opened_at_us: int
+    resolved_at_us: int | None
+    upstream: tuple[str, ...]
+    affected: Affected
+    missing_facts: tuple[str, ...]
+    summary: str
+    evidence: tuple[Evidence, ...]
+    next_action: str
+
+    def body(self) -> dict[str, object]:
+        """Fields of the contract's `finding` record."""
+        return {
+            "finding_id": self.id,
+            "detector": self.detector,
+            "level": self.level.value,
+            "severity": self.severity.value,
+            "confidence": self.confidence.value,
+            "status": self.status.value,
+            "application_id": self.application_id or None,
+            "task_id": self.task_id,
+            "store": self.store,
+            "identity": self.identity,
+            "opened_at_us": self.opened_at_us,
+            "resolved_at_us": self.resolved_at_us,
+            "upstream": list(self.upstream),
+            "affected": self.affected.value,
+            "missing_facts": list(self.missing_facts),
+            "summary": self.summary,
+            "evidence": [
+                {"at": rfc3339(step.at_us), "what": step.what, "where": step.where} for step in self.evidence
+            ],
+            "next_action": self.next_action,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whom a judgement was about; two judgements of one detector on one place replace each other."""
+
+    detector: str
+    application_id: str
+    task_id: str | None
+
+
+class Ledger:
+    """Keeps findings; told what every judgement said, it says what changed."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._findings: dict[tuple[Place, str | None, str], Finding] = {}
+        self._open_at: dict[Place, set[tuple[Place, str | None, str]]] = {}
+
+    def settle(
+        self,
+        meta: DetectorMeta,
+        place: Place,
+        verdicts: Iterable[Verdict],
+        now_us: int,
+        identities: frozenset[str] | None = None,
+    ) -> list[Finding]:
+        """Take what a detector said of a place.
+
+        Args:
+            meta: The detector.
+            place: Whom it judged.
+            verdicts: All verdicts that hold now.
+            now_us: Time of the judgement.
+            identities: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
+
+        Returns:
+            Findings that opened, changed or were resolved, in that order.
+        """
+        changed: list[Finding] = []
+        held: set[tuple[Place, str | None, str]] = set()
+        for verdict in verdicts:
+            key = (place, verdict.store, verdict.subject)
+            held.add(key)
+            finding = self._take(meta, place, key, verdict, now_us)
+            if finding is not None:
+                changed.append(finding)
+        changed += self._resolve(meta, place, held, now_us, identities)
+        return changed
+
+    def open_findings(self) -> list[Finding]:
+        """List findings that are open, in the order in which they opened."""
+        return [x for x in self._findings.values() if x.status is Status.OPEN]
+
+    def findings(self) -> list[Finding]:
+        """List all remembered findings, each in its final state, in the order in which they opened."""
+        return sorted(self._findings.values(), key=lambda x: (x.opened_at_us, x.detector, x.task_id or ""))
+
+    def _take(
+        self,
+        meta: DetectorMeta,
+        place: Place,
+        key: tuple[Place, str | None, str],
+        verdict: Verdict,
+        now_us: int,
+    ) -> Finding | None:
+        known = self._findings.get(key)
+        if known is None:
+            finding = _open(meta, place, verdict)
+            if meta.kind is Kind.EVENT:
+                finding = replace(finding, status=Status.RESOLVED, resolved_at_us=now_us)
+            else:
+                self._open_at.setdefault(place, set()).add(key)
+            self._findings[key] = finding
+            self._forget()
+            return finding
+        if known.status is Status.RESOLVED:
+            if meta.kind is not Kind.CONDITION:
+                return None
+            known = replace(known, status=Status.OPEN, resolved_at_us=None)
+            self._open_at.setdefault(place, set()).add(key)
+        updated = _update(meta, known, verdict)
+        if updated == self._findings[key]:
+            return None
+        self._findings[key] = updated
+        return updated
+
+    def _resolve(
+        self,
+        meta: DetectorMeta,
+        place: Place,
+        held: set[tuple[Place, str | None, str]],
+        now_us: int,
+        identities: frozenset[str] | None,
+    ) -> list[Finding]:
+        resolved: list[Finding] = []
+        for key in sorted(self._open_at.get(place, set()) - held, key=lambda x: (x[1] or "", x[2])):
+            known = self._findings[key]
+            if meta.kind is Kind.DAMAGE and not _is_replaced(known, identities):
+                continue
+            self._findings[key] = replace(known, status=Status.RESOLVED, resolved_at_us=now_us)
+            self._open_at[place].discard(key)
+            resolved.append(self._findings[key])
+        return resolved
+
+    def _forget(self) -> None:
+        closed = [key for key, x in self._findings.items() if x.status is Status.RESOLVED]
+        for key in closed[: max(0, len(closed) - CLOSED_KEPT)]:
+            del self._findings[key]
+
+
+def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:
+    return identities is not None and finding.identity is not None and finding.identity not in identities
+
+
+def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
+    parts = (
+        meta.id,
+        place.application_id,
+        place.task_id or "",
+        verdict.store or "",
+        verdict.identity or verdict.subject,
+        str(verdict.opened_at_us),
+    )
+    return Finding(
+        id=hashlib.sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()[:16],
+        detector=meta.id,
+        level=verdict.level or meta.level,
+        severity=verdict.severity,
+        confidence=verdict.confidence,
+        status=Status.OPEN,
+        application_id=place.application_id,
+        task_id=place.task_id,
+        store=verdict.store,
+        identity=verdict.identity,
+        opened_at_us=verdict.opened_at_us,
+        resolved_at_us=None,
+        upstream=verdict.upstream or tuple(x.key for x in meta.upstream),
+        affected=verdict.affected,
+        missing_facts=verdict.missing_facts,
+        summary=verdict.summary,
+        evidence=verdict.evidence,
+        next_action=verdict.next_action or meta.next_action,
+    )
+
+
+def _update(meta: DetectorMeta, known: Finding, verdict: Verdict) -> Finding:
+    """Refresh a finding; damage never gets quieter, and what decided earlier stays in the evidence."""
+    if meta.kind is Kind.DAMAGE and verdict.severity.rank < known.severity.rank:
+        return known
+    if (verdict.severity, verdict.confidence, verdict.store) == (known.severity, known.confidence, known.store):
+        return known
+    earlier = tuple(step for step in known.evidence if step not in verdict.evidence)
+    return replace(
+        known,
+        severity=verdict.severity,
+        confidence=verdict.confidence,
+        level=verdict.level or meta.level,
+        affected=verdict.affected,
+        missing_facts=verdict.missing_facts,
+        summary=verdict.summary,
+        evidence=tuple(sorted((*earlier, *verdict.evidence), key=lambda step: step.at_us)),
+        next_action=verdict.next_action or meta.next_action,
+    )

@@ -1,0 +1,65 @@
+"""Application level of the reducer: directory, application lock, process metadata, lives of the process."""
+
+from __future__ import annotations
+
+from agent.contract.events import Change
+from agent.inventory.disk import LockState, Unseen
+from agent.inventory.model import Application, Inventory, ProcessLife
+from agent.inventory.observations import ApplicationLook, LockLook
+from agent.inventory.transitions import Transition
+
+
+def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Transition]:
+    """Take a look at an application directory.
+
+    Returns:
+        `application-seen`, `application-gone`, and what the application lock tells.
+    """
+    name = look.place.application
+    assert name is not None
+    application = inventory.applications.get(name)
+    if look.unseen is Unseen.VANISHED:
+        if application is None or not application.exists:
+            return []
+        application.exists = False
+        return [Transition(Change.APPLICATION_GONE, look.at_us, look.source, name)]
+    if look.unseen is not None:
+        return []
+    if application is None:
+        application = inventory.applications[name] = Application(name, first_seen_us=look.at_us)
+    changes: list[Transition] = []
+    if not application.exists:
+        application.exists = True
+        changes.append(Transition(Change.APPLICATION_SEEN, look.at_us, look.source, name))
+    application.inode = look.inode
+    application.process_id = look.process_id or application.process_id
+    application.process_problem = look.process_problem
+    application.processes = look.processes or application.processes
+    lock = LockLook(look.place, look.at_us, look.source, None, look.lock, look.lock_inode)
+    return changes + reduce_application_lock(application, lock)
+
+
+def reduce_application_lock(application: Application, look: LockLook) -> list[Transition]:
+    """Take the state of the application's `.lock`: a process starts or ends.
+
+    Returns:
+        `process-started` or `process-ended`, or nothing.
+
+    Source:
+        StateDirectory.initializeProcessId: held from the constructor of KafkaStreams to close();
+        2.6.2+, 2.7.1+, 2.8+ and only with persistent stores.
+    """
+    before = application.lock
+    if look.lock is LockState.UNKNOWN or look.lock is before:
+        return []
+    application.lock, application.lock_inode = look.lock, look.inode
+    application.lock_since_us = look.at_us
+    if look.lock is LockState.HELD:
+        application.lock_ever_held = True
+        application.lives.append(ProcessLife(look.at_us))
+        return [Transition(Change.PROCESS_STARTED, look.at_us, look.source, application.id)]
+    life = application.life
+    if life is None:
+        return []
+    life.ended_us = look.at_us
+    return [Transition(Change.PROCESS_ENDED, look.at_us, look.source, application.id)]

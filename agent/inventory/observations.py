@@ -1,0 +1,184 @@
+"""Observations: what is there now, as values. Made by `agent.observe`, eaten by `agent.inventory.reduce`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.contract.events import Source
+from agent.inventory.disk import LockState, ProcessFact, Unseen
+from agent.layout.checkpoint import OffsetEntry
+from agent.layout.paths import StatePath
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What every observation says of itself.
+
+    Args of the dataclass:
+        place: The path looked at.
+        at_us: When, microseconds since the epoch.
+        source: Why the look happened.
+        unseen: Why nothing was seen; None = seen.
+    """
+
+    place: StatePath
+    at_us: int
+    source: Source
+    unseen: Unseen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal(Seen):
+    """A name was announced as removed. Kept as a fact of its own: what is there now may be its successor."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLook(Seen):
+    """A look at a task directory.
+
+    Args of the dataclass:
+        inode: Inode of the directory.
+        mtime_us: Its modification time.
+        names: Direct children.
+        lock: State of the task's `.lock`; None = there is no such file.
+    """
+
+    inode: int = 0
+    mtime_us: int = 0
+    names: frozenset[str] = frozenset()
+    lock: LockState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLook(Seen):
+    """A look at `.checkpoint` or `.checkpoint_<store>`.
+
+    Args of the dataclass:
+        mtime_us: Modification time: when its content was written.
+        entries: Parsed content.
+        problem: Why it could not be parsed; None = well formed.
+    """
+
+    mtime_us: int = 0
+    entries: tuple[OffsetEntry, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """An SST file that the manifest names.
+
+    Args of the dataclass:
+        number: File number.
+        sequence: Highest sequence number in it (0 = compacted, order unknown).
+        written_at_us: mtime of the file; None if it is gone already.
+        compacted: It came out of a compaction, not of a flush.
+    """
+
+    number: int
+    sequence: int
+    written_at_us: int | None
+    compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOffsets:
+    """What the `offsets` column family of a store says (4.3 and later).
+
+    Args of the dataclass:
+        status: 1 open, 0 closed; None = no such entry.
+        status_sequence: Its sequence number; 0 = compacted, order unknown.
+        offsets: (topic-partition, offset, sequence) of every entry.
+        position_sequence: Sequence of the `position` entry; None = no such entry.
+        file_number: Highest number of an SST of the family that holds status or offsets.
+    """
+
+    status: int | None = None
+    status_sequence: int = 0
+    offsets: tuple[tuple[str, int, int], ...] = ()
+    position_sequence: int | None = None
+    file_number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseLook(Seen):
+    """A look at one RocksDB directory: a store, or one segment of a windowed store.
+
+    Args of the dataclass:
+        inode: Inode of the directory.
+        identity: Content of `IDENTITY`; None if there is none (yet).
+        identity_born_us: mtime of `IDENTITY`.
+        manifest: Number of the current manifest; None if it cannot be read.
+        manifest_problem: Why the manifest could not be read.
+        puts: Highest sequence number ever flushed to a data file that this manifest names.
+        opened_puts: The same for the manifest's initial snapshot: what was flushed when it began.
+        flushes: Data files the manifest added, oldest first, those of the snapshot included.
+        files: Number of live SST files.
+        size_bytes: Their size.
+        entries_low: Lower bound of live entries; None = not read.
+        entries_high: Upper bound of live entries; None = not read.
+        lock: State of `LOCK`; None = there is no such file.
+        reopened_us: Times of `LOG.old.<us>`: every reopen of this incarnation, oldest first.
+        rocksdb_version: From the newest `OPTIONS-*`.
+        families: Column families named there.
+        options_written_us: mtime of that file.
+        missing_files: SST files that a stable manifest names and that are not there.
+        offsets: The `offsets` family; None = the store has none or it was not read.
+    """
+
+    inode: int = 0
+    identity: str | None = None
+    identity_born_us: int = 0
+    manifest: int | None = None
+    manifest_problem: str | None = None
+    puts: int = 0
+    opened_puts: int = 0
+    flushes: tuple[Flush, ...] = ()
+    files: int = 0
+    size_bytes: int = 0
+    entries_low: int | None = None
+    entries_high: int | None = None
+    lock: LockState | None = None
+    reopened_us: tuple[int, ...] = ()
+    rocksdb_version: str | None = None
+    families: tuple[str, ...] = ()
+    options_written_us: int = 0
+    missing_files: tuple[int, ...] = ()
+    offsets: StoreOffsets | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockLook(Seen):
+    """The answer to a lock query on `.lock` of an application or task, or `LOCK` of a database.
+
+    Args of the dataclass:
+        lock: The state; None = the file is not there.
+        inode: Inode of the lock file; 0 = not there.
+    """
+
+    lock: LockState | None = None
+    inode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationLook(Seen):
+    """A look at an application directory.
+
+    Args of the dataclass:
+        inode: Inode of the directory.
+        process_id: From `kafka-streams-process-metadata`; None if absent or malformed.
+        process_problem: Why that file could not be parsed.
+        lock: State of the application's `.lock`; None = there is no such file.
+        lock_inode: Its inode.
+        processes: Visible processes.
+    """
+
+    inode: int = 0
+    process_id: str | None = None
+    process_problem: str | None = None
+    lock: LockState | None = None
+    lock_inode: int = 0
+    processes: tuple[ProcessFact, ...] = ()
+
+
+Observation = Removal | TaskLook | CheckpointLook | DatabaseLook | LockLook | ApplicationLook

@@ -1,0 +1,127 @@
+"""(inventory, observation) -> transitions: the heart of the agent. Deterministic, no I/O, no clock.
+
+The inventory is changed in place (a copy per observation would cost more than everything else), but only
+here and in the three modules beside it; the same observations in the same order give the same inventory.
+"""
+
+from __future__ import annotations
+
+from agent.contract.events import Change
+from agent.inventory.application_changes import reduce_application, reduce_application_lock
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.observations import (
+    ApplicationLook,
+    CheckpointLook,
+    DatabaseLook,
+    LockLook,
+    Observation,
+    Removal,
+    TaskLook,
+)
+from agent.inventory.store_changes import close_sessions, open_sessions, reduce_database
+from agent.inventory.task_changes import (
+    end_quiet_walk,
+    reduce_checkpoint,
+    reduce_removal,
+    reduce_task,
+    reduce_task_lock,
+)
+from agent.inventory.transitions import Transition
+from agent.layout.names import GLOBAL_DIRECTORY, TASK_DIRECTORY
+from agent.layout.paths import Role
+
+
+def reduce_observation(inventory: Inventory, look: Observation) -> list[Transition]:
+    """Take one observation into the inventory.
+
+    Args:
+        inventory: What is known; changed in place.
+        look: What was seen now. Looks at the same path must come in time order; looks at different paths
+            may come in any order.
+
+    Returns:
+        What changed, in the order in which it must be told.
+    """
+    place = look.place
+    if place.application is None:
+        return []
+    application = inventory.applications.get(place.application)
+    if isinstance(look, ApplicationLook):
+        return reduce_application(inventory, look)
+    if isinstance(look, Removal) and place.role is Role.APPLICATION:
+        return []
+    if application is None:
+        application = inventory.applications[place.application] = Application(
+            place.application, first_seen_us=look.at_us
+        )
+    if place.task is None:
+        if isinstance(look, LockLook) and place.role is Role.APPLICATION_LOCK:
+            return reduce_application_lock(application, look)
+        return []
+    if not isinstance(look, Removal) and not _is_task(place.task):
+        return []
+    return _reduce_in_task(application, look)
+
+
+def _reduce_in_task(application: Application, look: Observation) -> list[Transition]:
+    place = look.place
+    assert place.task is not None
+    task = application.tasks.get(place.task)
+    if task is None:
+        if look.unseen is not None or isinstance(look, Removal):
+            return []
+        task = application.tasks[place.task] = Task(
+            application.id, place.task, f"{application.id}/{place.task}", first_seen_us=look.at_us
+        )
+    changes: list[Transition] = []
+    if isinstance(look, Removal):
+        changes += reduce_removal(application, task, look)
+    elif isinstance(look, TaskLook):
+        changes += reduce_task(application, task, look)
+    elif isinstance(look, CheckpointLook):
+        changes += reduce_checkpoint(application, task, look)
+    elif isinstance(look, DatabaseLook):
+        changes += reduce_database(application, task, look)
+    elif isinstance(look, LockLook) and place.role is Role.TASK_LOCK:
+        changes += reduce_task_lock(application, task, look)
+    end_quiet_walk(task, look.at_us)
+    changes += open_sessions(task, look)
+    changes += close_sessions(task, look)
+    changes += _settle_holder(application, task, look)
+    if changes:
+        task.changed_us = look.at_us
+        application.last_activity_us = look.at_us
+    return changes
+
+
+def _settle_holder(application: Application, task: Task, look: Observation) -> list[Transition]:
+    held = task_is_held(task)
+    if held is None or held == task.held:
+        return []
+    before = task.held
+    task.held, task.held_since_us = held, look.at_us
+    if not held:
+        task.released_us = look.at_us
+    if before is None and not held:
+        return []
+    change = Change.TASK_HELD if held else Change.TASK_RELEASED
+    return [Transition(change, look.at_us, look.source, application.id, task.id, facts={"held": held})]
+
+
+def task_is_held(task: Task) -> bool | None:
+    """Tell whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
+
+    Returns:
+        None when nothing that could tell exists or could be asked.
+    """
+    states = {store.lock for store in task.stores.values()} | {task.lock}
+    if LockState.HELD in states:
+        return True
+    if LockState.UNKNOWN in states:
+        return None
+    return False if LockState.FREE in states or task.held else None
+
+
+def _is_task(name: str) -> bool:
+    return name == GLOBAL_DIRECTORY or TASK_DIRECTORY.fullmatch(name.rpartition("/")[2]) is not None

@@ -1,0 +1,343 @@
+"""Store level of the reducer: incarnations, flushes, opens, sessions."""
+
+from __future__ import annotations
+
+from agent.contract.events import Change
+from agent.inventory.disk import LockState, Unseen
+from agent.inventory.model import (
+    Application,
+    Database,
+    PastDatabase,
+    Session,
+    Shape,
+    Store,
+    Task,
+    Walk,
+)
+from agent.inventory.observations import DatabaseLook, Flush, Observation
+from agent.inventory.transitions import Transition
+from agent.layout.paths import Role
+
+OFFSETS_FAMILY = "offsets"
+OWNER_DELETES_WITHIN_US = 2_000_000
+"""An owner's wipe begins milliseconds after it closed the store (recorded: 5 to 60 ms); a cleaner waits for
+`state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
+
+
+SEEN_BEFORE_BORN_US = 1_000_000
+"""A task directory is announced before its stores are made; a second covers clock and look order."""
+
+
+def reduce_database(application: Application, task: Task, look: DatabaseLook) -> list[Transition]:
+    """Take a look at one RocksDB directory.
+
+    Returns:
+        `store-deleted`, `store-created`, `store-opened`, `store-flushed` as they apply.
+    """
+    place = look.place
+    assert place.store is not None
+    key = place.segment or ""
+    store = task.stores.get(place.store)
+    database = store.databases.get(key) if store else None
+    if look.unseen is not None or look.identity is None:
+        if look.unseen in (None, Unseen.VANISHED) and store and database and database.identity:
+            gone = look.unseen is Unseen.VANISHED or look.identity is None
+            return _end(application, task, store, database, look.at_us, look) if gone else []
+        return []
+    if store is None:
+        segmented = place.role is Role.SEGMENT
+        store = task.stores[place.store] = Store(place.store, segmented)
+    changes: list[Transition] = []
+    if database is not None and database.identity is not None and _is_new(database, look):
+        changes += _end(application, task, store, database, look.identity_born_us, look)
+        database = None
+    if database is None or database.identity is None:
+        database = store.databases[key] = Database(place.path, place.segment)
+        changes.append(_begin(application, task, store, database, look))
+    changes += _take(application, task, store, database, look)
+    return changes
+
+
+def _is_new(database: Database, look: DatabaseLook) -> bool:
+    if look.identity != database.identity:
+        return True
+    # RocksDB numbers manifests upward for the life of a database: a smaller number is another life.
+    return look.manifest is not None and database.manifest is not None and look.manifest < database.manifest
+
+
+def _begin(
+    application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
+) -> Transition:
+    if not store.segmented or not store.identities:
+        store.incarnation += 1
+    if task.walk is not None and look.identity_born_us > task.walk.last_us:
+        task.walk = None
+    database.incarnation = store.incarnation
+    database.identity, database.born_us = look.identity, look.identity_born_us
+    before = store.past[-1] if store.past else None
+    return Transition(
+        Change.STORE_CREATED,
+        look.at_us,
+        look.source,
+        application.id,
+        task.id,
+        store.name,
+        database.segment,
+        {
+            "identity": look.identity,
+            "identity_before": before.identity if before else None,
+            "occurred_at_us": look.identity_born_us,
+            "store_incarnation": store.incarnation,
+            "puts": look.puts,
+        },
+    )
+
+
+def _end(
+    application: Application, task: Task, store: Store, database: Database, at_us: int, look: Observation
+) -> list[Transition]:
+    shape = deletion_shape(task, store, at_us)
+    return [end_database(application, task, store, database, at_us, shape, look)]
+
+
+def end_database(
+    application: Application,
+    task: Task,
+    store: Store,
+    database: Database,
+    at_us: int,
+    shape: Shape,
+    look: Observation,
+) -> Transition:
+    """End an incarnation: keep what it was, forget what it is.
+
+    Returns:
+        The `store-deleted` transition.
+    """
+    session = store.sessions[-1] if store.sessions else None
+    store.past.append(
+        PastDatabase(
+            database.segment,
+            database.identity,
+            database.born_us,
+            at_us,
+            shape,
+            database.puts,
+            database.entries_low,
+            database.size_bytes,
+            session.released_us if session else None,
+            task.incarnation,
+        )
+    )
+    store.databases.pop(database.segment or "", None)
+    if store.segmented and store.databases:
+        store.retired_puts += database.puts
+    else:
+        store.retired_puts = 0
+    if session is not None and session.released_us is None and not store.segmented:
+        _end_or_restart(task, session, at_us, database)
+    return Transition(
+        Change.STORE_DELETED,
+        look.at_us,
+        look.source,
+        application.id,
+        task.id,
+        store.name,
+        database.segment,
+        {"identity": database.identity, "shape": shape.value, "puts": database.puts, "occurred_at_us": at_us},
+    )
+
+
+def _end_or_restart(task: Task, session: Session, at_us: int, database: Database) -> None:
+    """Up to 2.5 the owner wipes single stores and goes on in the same holding; later ones end with the store."""
+    if task.lock is LockState.HELD and task.exists:
+        session.wiped, session.reopens, session.restored_puts = True, 0, 0
+        session.puts_at_open, session.offset_at_open = 0, None
+        session.first = session.last = None
+    else:
+        session.released_us, session.puts_at_release = at_us, database.puts
+        session.final_identities = frozenset({database.identity or ""})
+
+
+def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
+    """Tell who deleted a store: its owner (a wipe), a cleaner, or nobody that was seen."""
+    session = store.sessions[-1] if store.sessions else None
+    if session is not None and session.released_us is None:
+        return Shape.OWNER_WALK
+    walk: Walk | None = task.walk
+    if walk is not None and store.name in walk.stores:
+        return walk.shape
+    if session is not None and session.released_us is not None:
+        if at_us - session.released_us <= OWNER_DELETES_WITHIN_US:
+            return Shape.OWNER_WALK
+    return Shape.VANISHED_UNSEEN
+
+
+def _take(
+    application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
+) -> list[Transition]:
+    changes: list[Transition] = []
+    reopened = [x for x in look.reopened_us if x not in database.reopened_us]
+    if database.seen_us and reopened:
+        changes.append(_store_change(Change.STORE_OPENED, application, task, store, database, look, reopened[-1]))
+        if store.session is not None:
+            inside = [x for x in reopened if x > store.session.opened_us]
+            store.session.reopens += len(inside)
+    before = database.puts
+    _take_flushes(database, look)
+    if database.seen_us and database.puts > before:
+        flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, look, None)
+        changes.append(Transition(**_with_facts(flushed, {"puts": database.puts, "puts_before": before})))
+    database.inode, database.files, database.size_bytes = look.inode, look.files, look.size_bytes
+    if look.manifest is not None:
+        database.manifest, database.opened_puts = look.manifest, look.opened_puts
+    database.manifest_problem = look.manifest_problem
+    if look.entries_low is not None:
+        database.entries_low, database.entries_high = look.entries_low, look.entries_high
+    if look.lock is not database.lock:
+        database.lock, database.lock_since_us = look.lock, look.at_us
+    database.reopened_us = look.reopened_us
+    database.missing_files, database.offsets = look.missing_files, look.offsets
+    _take_layout(application, database, look)
+    database.seen_us = look.at_us
+    if store.session is not None:
+        store.session.restored_puts = max(store.session.restored_puts, _opened_puts(store))
+    return changes
+
+
+def _opened_puts(store: Store) -> int:
+    return store.retired_puts + sum(x.opened_puts for x in store.databases.values())
+
+
+def _take_flushes(database: Database, look: DatabaseLook) -> None:
+    floor = database.seen_us or look.identity_born_us
+    for flush in look.flushes:
+        if flush.sequence > database.puts:
+            _append_flush(database, flush, floor)
+            database.puts = flush.sequence
+    if look.puts > database.puts:
+        database.flushed.append((look.puts, floor))
+        database.puts = look.puts
+
+
+def _append_flush(database: Database, flush: Flush, floor_us: int) -> None:
+    if len(database.flushed) == database.flushed.maxlen:
+        database.dropped_puts = database.flushed[0][0]
+    # A file that is gone already was written some time since the last look: the earliest time it can have
+    # been written never makes a flush look younger than a checkpoint that it preceded.
+    at_us = flush.written_at_us if flush.written_at_us is not None else floor_us
+    last = database.flushed[-1][1] if database.flushed else 0
+    database.flushed.append((flush.sequence, max(at_us, last)))
+
+
+def _take_layout(application: Application, database: Database, look: DatabaseLook) -> None:
+    if look.rocksdb_version:
+        database.rocksdb_version, database.families = look.rocksdb_version, look.families
+        database.options_written_us = look.options_written_us
+        newest = application.rocksdb_versions.get(look.rocksdb_version, 0)
+        application.rocksdb_versions[look.rocksdb_version] = max(newest, look.options_written_us)
+        if OFFSETS_FAMILY in look.families:
+            application.offsets_family_us = max(application.offsets_family_us, look.options_written_us)
+
+
+def _store_change(
+    change: Change,
+    application: Application,
+    task: Task,
+    store: Store,
+    database: Database,
+    look: DatabaseLook,
+    occurred_us: int | None,
+) -> Transition:
+    facts: dict[str, object] = {"identity": database.identity, "puts": database.puts, "bytes": look.size_bytes}
+    if occurred_us is not None:
+        facts["occurred_at_us"] = occurred_us
+    return Transition(
+        change, look.at_us, look.source, application.id, task.id, store.name, database.segment, facts
+    )
+
+
+def _with_facts(base: Transition, extra: dict[str, object]) -> dict[str, object]:
+    return {
+        "change": base.change,
+        "at_us": base.at_us,
+        "source": base.source,
+        "application": base.application,
+        "task": base.task,
+        "store": base.store,
+        "segment": base.segment,
+        "facts": {**base.facts, **extra},
+    }
+
+
+def open_sessions(task: Task, look: Observation) -> list[Transition]:
+    """Begin a session for every store that is held and has none."""
+    for store in task.stores.values():
+        if store.session is None and store.lock is LockState.HELD:
+            store.sessions.append(_new_session(task, store, look.at_us))
+    return []
+
+
+def _new_session(task: Task, store: Store, at_us: int) -> Session:
+    before = store.sessions[-1] if store.sessions else None
+    released_us = before.released_us if before and before.released_us else 0
+    born_us = min((x.born_us for x in store.databases.values()), default=at_us)
+    reopens = sorted(x for db in store.databases.values() for x in db.reopened_us if x > released_us)
+    # Without an earlier session, only a store born under the agent's eyes is known to begin with this one.
+    floor_us = released_us if before else task.first_seen_us - SEEN_BEFORE_BORN_US
+    created = born_us > floor_us
+    if created:
+        opened_us = born_us
+    elif reopens:
+        opened_us = reopens[0] if before else reopens[-1]
+    else:
+        opened_us = at_us
+    offset = offset_in_force(task, store.name, min(opened_us, at_us), released_us)
+    puts_at_open = 0 if created else (before.puts_at_release if before else _opened_puts(store))
+    inside = len([x for x in reopens if x > opened_us])
+    segments = len(store.databases)
+    return Session(
+        opened_us=min(opened_us, at_us),
+        identities=store.identities,
+        puts_at_open=puts_at_open,
+        offset_at_open=offset,
+        created=created,
+        reopens=inside if segments <= 1 else 0,
+    )
+
+
+def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:
+    """Tell which checkpoint entry an opening of a store trusts.
+
+    Args:
+        task: Its task.
+        store_name: The store.
+        opened_us: When it was opened.
+        released_us: When it was released before that; 0 = never.
+
+    Returns:
+        The offset; None if there is no entry. Up to 2.5 the file is read, and under exactly-once deleted,
+        before the lock is taken: a file that went after the last release was read by the new owner.
+    """
+    fact = task.checkpoint_at(opened_us)
+    if fact is None or fact.in_walk:
+        return None
+    if fact.deleted and (fact.ended_us or 0) < released_us:
+        return None
+    return fact.offsets.get(store_name)
+
+
+def close_sessions(task: Task, look: Observation) -> list[Transition]:
+    """End the session of every store whose databases and task lock are all free.
+
+    Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
+    """
+    if task.lock is LockState.HELD:
+        return []
+    for store in task.stores.values():
+        session = store.session
+        if session is not None and store.lock not in (LockState.HELD, LockState.UNKNOWN):
+            session.released_us = look.at_us
+            session.puts_at_release = store.puts
+            session.final_identities = store.identities
+    return []

@@ -1,0 +1,251 @@
+"""Task level of the reducer: the directory's lives, its checkpoint, its lock, and how things are deleted."""
+
+from __future__ import annotations
+
+from agent.contract.events import Change
+from agent.inventory.disk import LockState, Unseen
+from agent.inventory.model import (
+    Application,
+    CheckpointFact,
+    Mark,
+    PastTask,
+    Shape,
+    Store,
+    Task,
+    Walk,
+)
+from agent.inventory.observations import CheckpointLook, LockLook, Observation, Removal, TaskLook
+from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database
+from agent.inventory.transitions import Transition
+from agent.layout.checkpoint import OffsetEntry
+from agent.layout.names import POSITION_SUFFIX
+from agent.layout.paths import Role
+
+WALK_ENDS_AFTER_US = 60_000_000
+"""A recursive deletion that removed nothing for a minute is over (recorded slow volumes: 0.3 to 1 s a file)."""
+
+_ESSENTIAL = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK, Role.STORE, Role.SEGMENT, Role.STORES})
+"""What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
+
+
+def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Transition]:
+    """Take a look at a task directory.
+
+    Returns:
+        `task-created` or `task-deleted`, and what the task's lock tells.
+    """
+    if look.unseen is Unseen.VANISHED:
+        return end_task(application, task, look) if task.exists else []
+    if look.unseen is not None:
+        return []
+    changes: list[Transition] = []
+    if task.exists and look.inode != task.inode:
+        changes += end_task(application, task, look)
+    if not task.exists:
+        task.exists, task.inode, task.created_us = True, look.inode, look.at_us
+        task.incarnation += 1
+        task.walk = None
+        facts = {"task_incarnation": task.incarnation}
+        changes.append(
+            Transition(Change.TASK_CREATED, look.at_us, look.source, application.id, task.id, facts=facts)
+        )
+    task.mtime_us, task.names = look.mtime_us, look.names
+    application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in look.names)
+    changes += _take_lock(application, task, look.lock, look.at_us)
+    return changes
+
+
+def end_task(application: Application, task: Task, look: Observation) -> list[Transition]:
+    """End a life of the task directory, with everything in it."""
+    shape = _walk_shape(task, look.at_us)
+    changes: list[Transition] = []
+    offsets = dict(task.checkpoints[-1].offsets) if task.checkpoints else {}
+    task.exists = False
+    for store in task.stores.values():
+        changes += [
+            end_database(application, task, store, database, look.at_us, shape, look)
+            for database in list(store.databases.values())
+        ]
+    changes += _end_checkpoint(application, task, look, in_walk=True)
+    task.past.append(
+        PastTask(task.incarnation, look.at_us, shape, offsets, task.released_us, bool(task.held))
+    )
+    if shape is Shape.OWNER_WALK:
+        task.wiped_us.append(look.at_us)
+    task.names, task.lock = frozenset(), None
+    facts: dict[str, object] = {
+        "shape": shape.value,
+        "offset_before": max(offsets.values(), default=None),
+        "task_incarnation": task.incarnation,
+    }
+    changes.append(
+        Transition(Change.TASK_DELETED, look.at_us, look.source, application.id, task.id, facts=facts)
+    )
+    task.walk = None
+    return changes
+
+
+def reduce_task_lock(application: Application, task: Task, look: LockLook) -> list[Transition]:
+    """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
+    return _take_lock(application, task, look.lock, look.at_us)
+
+
+def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> list[Transition]:
+    if lock is LockState.UNKNOWN and task.lock is not None:
+        return []
+    if lock is not task.lock:
+        task.lock, task.lock_since_us = lock, at_us
+        application.task_lock_ever_held |= lock is LockState.HELD
+    return []
+
+
+def reduce_removal(application: Application, task: Task, look: Removal) -> list[Transition]:
+    """Take the announcement that a name went away.
+
+    The successor of the name may be there already; the removal is a fact of its own, and its place in the
+    order of removals tells a recursive walk from a single deletion.
+    """
+    role = look.place.role
+    if role is Role.TASK:
+        # A look that came after the removal has met the successor and ended the old life already.
+        already = not task.exists or task.created_us > look.at_us
+        return [] if already else end_task(application, task, look)
+    store = task.stores.get(look.place.store) if look.place.store else None
+    if role is Role.CHECKPOINT:
+        return _end_checkpoint(application, task, look, in_walk=task.walk is not None)
+    if role in _ESSENTIAL and not _is_expiry(task, look):
+        _note_walk(task, store, look)
+    elif role is Role.SST and task.walk is not None and store is not None:
+        task.walk.last_us = look.at_us
+    return []
+
+
+def _is_expiry(task: Task, look: Removal) -> bool:
+    """Expired segments of a windowed store are dropped in normal operation, while the task is held."""
+    return look.place.segment is not None and bool(task.held)
+
+
+def _note_walk(task: Task, store: Store | None, look: Removal) -> None:
+    if task.walk is None:
+        task.walk = Walk(look.at_us, look.at_us, _walk_shape(task, look.at_us), bool(task.held))
+        _claim_checkpoint(task, look.at_us)
+    task.walk.last_us = look.at_us
+    if store is not None:
+        task.walk.stores.add(store.name)
+
+
+def _claim_checkpoint(task: Task, at_us: int) -> None:
+    """A checkpoint that went just before a cleaner's walk was seen is the walk's first victim."""
+    assert task.walk is not None
+    fact = task.checkpoints[-1] if task.checkpoints else None
+    if fact is not None and fact.deleted and task.walk.shape is Shape.CLEANER_WALK:
+        fact.in_walk |= at_us - (fact.ended_us or 0) <= OWNER_DELETES_WITHIN_US
+
+
+def _walk_shape(task: Task, at_us: int) -> Shape:
+    if task.walk is not None:
+        return task.walk.shape
+    sessions = [store.sessions[-1] for store in task.stores.values() if store.sessions]
+    if not sessions:
+        return Shape.UNKNOWN
+    released = max(at_us if x.released_us is None else x.released_us for x in sessions)
+    return Shape.OWNER_WALK if at_us - released <= OWNER_DELETES_WITHIN_US else Shape.CLEANER_WALK
+
+
+def end_quiet_walk(task: Task, at_us: int) -> None:
+    """Forget a walk that removed nothing for a while: it was killed, or it is over."""
+    if task.walk is not None and at_us - task.walk.last_us > WALK_ENDS_AFTER_US:
+        task.walk = None
+
+
+def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
+    """Take a look at `.checkpoint`.
+
+    Returns:
+        `checkpoint-written`, `checkpoint-deleted` or `checkpoint-malformed`.
+    """
+    if look.place.role is not Role.CHECKPOINT:
+        return []
+    if look.unseen is Unseen.VANISHED:
+        return _end_checkpoint(application, task, look, in_walk=task.walk is not None)
+    if look.unseen is not None:
+        return []
+    if look.problem is not None:
+        return _take_problem(application, task, look)
+    task.checkpoint_problem = None
+    offsets, foreign = _split(task, look.entries)
+    current = task.checkpoint
+    if current is not None and current.written_us == look.mtime_us and current.offsets == offsets:
+        return []
+    before = task.checkpoints[-1].offsets if task.checkpoints else {}
+    if current is not None:
+        current.ended_us = look.mtime_us
+    task.checkpoints.append(
+        CheckpointFact(look.mtime_us, look.at_us, offsets, foreign, task.incarnation, bool(task.held))
+    )
+    for name, offset in offsets.items():
+        _mark(task, name, offset, look.mtime_us)
+    facts: dict[str, object] = {
+        "offsets": [{"topic": x.topic, "partition": x.partition, "offset": x.offset} for x in look.entries],
+        "offset_before": max(before.values(), default=None),
+        "offset_after": max(offsets.values(), default=None),
+        "puts": sum(store.puts_at(look.mtime_us) for store in task.stores.values()),
+        "occurred_at_us": look.mtime_us,
+        "task_incarnation": task.incarnation,
+        "held": task.held,
+    }
+    return [
+        Transition(Change.CHECKPOINT_WRITTEN, look.at_us, look.source, application.id, task.id, facts=facts)
+    ]
+
+
+def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
+    store = task.stores.get(store_name)
+    if store is None or not store.sessions:
+        return
+    session = store.sessions[-1]
+    if written_us < session.opened_us:
+        return
+    mark = Mark(written_us, offset, store.puts_at(written_us))
+    session.first = session.first or mark
+    session.last = mark
+
+
+def _take_problem(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
+    if task.checkpoint_problem == look.problem:
+        return []
+    task.checkpoint_problem, task.checkpoint_problem_us = look.problem, look.at_us
+    facts = {"detail": look.problem}
+    return [
+        Transition(Change.CHECKPOINT_MALFORMED, look.at_us, look.source, application.id, task.id, facts=facts)
+    ]
+
+
+def _end_checkpoint(
+    application: Application, task: Task, look: Observation, *, in_walk: bool
+) -> list[Transition]:
+    current = task.checkpoint
+    if current is None or (isinstance(look, Removal) and current.written_us > look.at_us):
+        return []
+    current.ended_us, current.deleted, current.in_walk = look.at_us, True, in_walk
+    facts: dict[str, object] = {
+        "offset_before": max(current.offsets.values(), default=None),
+        "task_incarnation": task.incarnation,
+    }
+    return [
+        Transition(Change.CHECKPOINT_DELETED, look.at_us, look.source, application.id, task.id, facts=facts)
+    ]
+
+
+def _split(
+    task: Task, entries: tuple[OffsetEntry, ...]
+) -> tuple[dict[str, int], tuple[OffsetEntry, ...]]:
+    own: dict[str, int] = {}
+    foreign: list[OffsetEntry] = []
+    for entry in entries:
+        name = task.store_of(entry)
+        if name is None:
+            foreign.append(entry)
+        else:
+            own[name] = entry.offset
+    return own, tuple(foreign)

@@ -1,0 +1,172 @@
+"""Which layout facts hold for which Kafka Streams release, and which releases the evidence allows.
+
+The table `FACTS` is the only place that knows release numbers of layout behaviour; detectors ask
+`Profile.says(Fact.X)` and get yes, no or maybe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent.contract.events import Affected
+from agent.layout.facts import FACTS, Fact
+from agent.layout.releases import ANY_RELEASE, Release, ReleaseRange, releases_with_rocksdb
+
+
+class Truth(StrEnum):
+    """Answer of a profile: every allowed release says so, none does, or it cannot be told."""
+
+    YES = "yes"
+    NO = "no"
+    MAYBE = "maybe"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen that tells about the release.
+
+    Args of the dataclass:
+        rocksdb_versions: From the newest `OPTIONS-*` of each database; give only those that the
+            latest process wrote, older files speak of an older release.
+        offsets_family: A database has the column family `offsets`.
+        task_lock_held: A task's own `.lock` was held.
+        process_file: The application directory has the process file and its `.lock`; False = stores are open
+            and it has none; None = not known.
+        position_files: A `<store>.position` file is there.
+        process_version: From the jar that a visible process holds open.
+        operator: What the operator says: `4.2.1`, or `4.2` for any patch.
+    """
+
+    rocksdb_versions: frozenset[str] = frozenset()
+    offsets_family: bool = False
+    task_lock_held: bool = False
+    process_file: bool | None = None
+    position_files: bool = False
+    process_version: str | None = None
+    operator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The releases that may have written an application's directory.
+
+    Args of the dataclass:
+        range: All that the evidence allows.
+        conflicts: Sentences: what disagrees with what on disk; empty = nothing does.
+        doubts: Sentences: weaker disagreements (the RocksDB version, which users may replace).
+    """
+
+    range: ReleaseRange = ANY_RELEASE
+    conflicts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether only one release is possible."""
+        return self.range.low is not None and self.range.low == self.range.high
+
+    def says(self, fact: Fact) -> Truth:
+        """Tell whether a fact holds for the releases of this profile."""
+        row = FACTS[fact]
+        if self.range.within(*row.holds):
+            return Truth.YES
+        if any(self.range.overlaps(one) for one in (*row.holds, *row.unsure)):
+            return Truth.MAYBE
+        return Truth.NO
+
+    def affected(self, ranges: Iterable[ReleaseRange]) -> Affected:
+        """Tell whether an issue with these affected releases concerns this directory.
+
+        While pieces of evidence disagree the answer is at most `possibly`.
+        """
+        answer = affected(self.range, tuple(ranges))
+        if answer is Affected.YES and (self.conflicts or self.doubts):
+            return Affected.POSSIBLY
+        return answer
+
+
+def affected(known: ReleaseRange, affected_ranges: tuple[ReleaseRange, ...]) -> Affected:
+    """Compare the releases that are possible with those that an issue affects."""
+    if known.within(*affected_ranges):
+        return Affected.YES
+    if any(known.overlaps(one) for one in affected_ranges):
+        return Affected.POSSIBLY
+    return Affected.NO
+
+
+def infer_range(evidence: Evidence) -> ReleaseRange:
+    """Compute the releases that the evidence allows; see `infer` for what disagrees."""
+    return infer(evidence).range
+
+
+def infer(evidence: Evidence) -> Profile:
+    """Compute the profile of an application.
+
+    A release that is known exactly (a visible process, else the operator) decides the range; traces on disk
+    that exclude it are conflicts. Otherwise the traces are intersected; a RocksDB version that does not fit
+    the harder traces is only a doubt, because users may replace the library.
+
+    Raises:
+        ValueError: the operator's release cannot be parsed.
+    """
+    traces = _traces(evidence)
+    shipped = _shipped(evidence.rocksdb_versions)
+    stated = _stated(evidence)
+    conflicts: list[str] = []
+    doubts: list[str] = []
+    known = ANY_RELEASE
+    for what, one in (*stated, *traces):
+        narrowed = known.intersect(one)
+        if narrowed is None:
+            conflicts.append(f"{what} means {one}, but the rest means {known}")
+        else:
+            known = narrowed
+    if shipped is not None:
+        narrowed = known.intersect(shipped)
+        if narrowed is None:
+            doubts.append(f"the RocksDB version means {shipped}, but the rest means {known}")
+        else:
+            known = narrowed
+    return Profile(known, tuple(conflicts), tuple(doubts))
+
+
+def _stated(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
+    stated: list[tuple[str, ReleaseRange]] = []
+    if evidence.process_version is not None:
+        try:
+            release = Release.parse(evidence.process_version)
+            stated.append(("the running process", ReleaseRange(release, release)))
+        except ValueError:
+            pass  # a vendor's build: its number says nothing about the Apache release
+    if evidence.operator is not None:
+        stated.append(("the configured release", ReleaseRange.of(evidence.operator)))
+    return stated
+
+
+def _traces(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
+    traces: list[tuple[str, ReleaseRange]] = []
+    if evidence.offsets_family:
+        traces.append(("the column family `offsets`", FACTS[Fact.OFFSETS_IN_STORE].holds[0]))
+    if evidence.task_lock_held:
+        traces.append(("a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]))
+    if evidence.process_file is True:
+        # 2.7.0 lies inside and has none: a range cannot say so
+        traces.append(("the process file", ReleaseRange.since("2.6.2")))
+    elif evidence.process_file is False:
+        traces.append(("open stores without a process file", ReleaseRange.until("2.7.0")))
+    if evidence.position_files:
+        # 4.3 leaves the files of its predecessor behind, so they give no upper end
+        traces.append(("a position file", ReleaseRange.since("3.2.0")))
+    return traces
+
+
+def _shipped(versions: frozenset[str]) -> ReleaseRange | None:
+    shipped: ReleaseRange | None = None
+    for version in sorted(versions):
+        one = releases_with_rocksdb(version)
+        if one is None:
+            return None  # the library was replaced: the others say nothing either
+        shipped = one if shipped is None else shipped.hull(one)
+    return shipped

@@ -1,0 +1,75 @@
+"""RocksDB's textual artefacts: `OPTIONS-*`, `CURRENT`, `IDENTITY` and the names of rotated info logs.
+
+Every function is total: garbage gives "nothing found", never an exception.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.layout.names import OLD_INFO_LOG_FILE
+
+MAX_OPTIONS_BYTES = 1 << 20
+"""Read no more of an OPTIONS file; Kafka Streams' have 5 to 20 KB."""
+MAX_CURRENT_BYTES = 64
+"""Read no more of CURRENT: `MANIFEST-NNNNNN` and a newline."""
+MAX_IDENTITY_BYTES = 256
+"""Read no more of IDENTITY: a UUID of 36 characters, with a newline on some releases."""
+
+_VERSION_LINE = re.compile(rb"^[ \t]*rocksdb_version[ \t]*=[ \t]*(\d{1,6}(?:\.\d{1,6}){1,3})[ \t]*\r?$", re.M)
+_FAMILY_LINE = re.compile(rb'^[ \t]*\[CFOptions[ \t]+"([^"\r\n]{1,1024})"\][ \t]*\r?$', re.M)
+_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)  # options_helper EscapeOptionString
+_CURRENT = re.compile(rb"MANIFEST-(\d{1,20})\n?")
+_IDENTITY = re.compile(rb"[!-~]{1,256}")
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsFacts:
+    """What an OPTIONS file says.
+
+    Args of the dataclass:
+        rocksdb_version: `major.minor.patch` of the library that wrote it; None if it does not say.
+        column_families: Names of the column families, in file order.
+    """
+
+    rocksdb_version: str | None
+    column_families: tuple[str, ...]
+
+
+def parse_options(content: bytes) -> OptionsFacts:
+    """Find version and column families in the content of an OPTIONS file."""
+    version = _VERSION_LINE.search(content)
+    names = dict.fromkeys(_unescape(name) for name in _FAMILY_LINE.findall(content))
+    return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names))
+
+
+def parse_current(content: bytes) -> int | None:
+    """Read the number of the manifest that CURRENT names; None if it names none."""
+    match = _CURRENT.fullmatch(content)
+    return int(match.group(1)) if match else None
+
+
+def parse_identity(content: bytes) -> str | None:
+    """Read the incarnation id of a database; None if the content is not a printable ASCII token."""
+    token = content.strip()
+    return token.decode("ascii") if _IDENTITY.fullmatch(token) else None
+
+
+def old_log_times_us(names: Iterable[str]) -> tuple[int, ...]:
+    """List when earlier info logs were put aside: one reopen of the database each.
+
+    Args:
+        names: Names in the database directory; others than `LOG.old.<us>` are skipped.
+
+    Returns:
+        Microseconds since the epoch, oldest first.
+    """
+    matches = (OLD_INFO_LOG_FILE.fullmatch(name) for name in names)
+    return tuple(sorted(int(match.group(1)) for match in matches if match and len(match.group(1)) <= 20))
+
+
+def _unescape(name: bytes) -> str:
+    plain = _ESCAPE.sub(lambda m: {b"n": b"\n", b"r": b"\r"}.get(m.group(1), m.group(1)), name)
+    return plain.decode("utf-8", "surrogateescape")

@@ -1,0 +1,220 @@
+"""Look at one place through a `Disk` and say what is there now. The only maker of observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agent.contract.events import Source
+from agent.errors import CheckpointFormatError, ProcessFileError
+from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
+from agent.inventory.observations import (
+    ApplicationLook,
+    CheckpointLook,
+    DatabaseLook,
+    Flush,
+    LockLook,
+    StoreOffsets,
+    TaskLook,
+)
+from agent.layout import names
+from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, parse_checkpoint
+from agent.layout.paths import StatePath
+from agent.layout.process_file import parse_process_file
+from agent.layout.rocksdb_text import OptionsFacts, old_log_times_us, parse_identity, parse_options
+from agent.observe.rocksdb.manifest import ManifestView, read_manifest
+
+MAX_IDENTITY_BYTES = 256
+MAX_OPTIONS_BYTES = 256 * 1024
+MAX_PROCESS_FILE_BYTES = 16 * 1024
+
+
+@dataclass(slots=True)
+class _Known:
+    """What need not be read twice: SST files and option files never change once written."""
+
+    identity: str = ""
+    written_us: dict[int, int] = field(default_factory=dict)
+    options_name: str = ""
+    options: OptionsFacts | None = None
+    options_written_us: int = 0
+
+
+class Observer:
+    """Makes observations of one state directory."""
+
+    def __init__(self, disk: Disk) -> None:
+        """Look through `disk`."""
+        self.disk = disk
+        self._known: dict[str, _Known] = {}
+
+    def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationLook:
+        """Look at an application directory, its lock and its process metadata."""
+        stat = self.disk.stat(place.path)
+        if isinstance(stat, Unseen):
+            return ApplicationLook(place, at_us, source, stat)
+        if stat.kind is not EntryKind.DIRECTORY:
+            return ApplicationLook(place, at_us, source, Unseen.UNREADABLE)
+        process_id, problem = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
+        lock, inode = self._lock(f"{place.path}/{names.LOCK_FILE}")
+        return ApplicationLook(
+            place,
+            at_us,
+            source,
+            inode=stat.inode,
+            process_id=process_id,
+            process_problem=problem,
+            lock=lock,
+            lock_inode=inode,
+            processes=self.disk.processes(),
+        )
+
+    def task(self, place: StatePath, at_us: int, source: Source) -> TaskLook:
+        """Look at a task directory: identity, children, lock."""
+        stat = self.disk.stat(place.path)
+        if isinstance(stat, Unseen):
+            return TaskLook(place, at_us, source, stat)
+        entries = self.disk.list(place.path)
+        if isinstance(entries, Unseen):
+            return TaskLook(place, at_us, source, entries)
+        children = frozenset(entry.name for entry in entries)
+        lock = None
+        if names.LOCK_FILE in children:
+            lock, _ = self._lock(f"{place.path}/{names.LOCK_FILE}")
+        return TaskLook(place, at_us, source, None, stat.inode, stat.mtime_us, children, lock)
+
+    def lock(self, place: StatePath, at_us: int, source: Source) -> LockLook:
+        """Ask who holds a lock file."""
+        lock, inode = self._lock(place.path)
+        return LockLook(place, at_us, source, None, lock, inode)
+
+    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
+        """Read a checkpoint file."""
+        stat = self.disk.stat(place.path)
+        if isinstance(stat, Unseen):
+            return CheckpointLook(place, at_us, source, stat)
+        if stat.size_bytes > MAX_CHECKPOINT_BYTES:
+            return CheckpointLook(
+                place,
+                at_us,
+                source,
+                mtime_us=stat.mtime_us,
+                problem=f"{stat.size_bytes} bytes, more than the {MAX_CHECKPOINT_BYTES} that are read",
+            )
+        content = self.disk.read_at(place.path, 0, MAX_CHECKPOINT_BYTES)
+        if isinstance(content, Unseen):
+            return CheckpointLook(place, at_us, source, content)
+        try:
+            entries = parse_checkpoint(content)
+        except CheckpointFormatError as error:
+            return CheckpointLook(place, at_us, source, mtime_us=stat.mtime_us, problem=str(error))
+        return CheckpointLook(place, at_us, source, None, stat.mtime_us, entries)
+
+    def database(self, place: StatePath, at_us: int, source: Source) -> DatabaseLook:
+        """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
+        path = place.path
+        stat = self.disk.stat(path)
+        if isinstance(stat, Unseen):
+            self._known.pop(path, None)
+            return DatabaseLook(place, at_us, source, stat)
+        entries = self.disk.list(path)
+        if isinstance(entries, Unseen):
+            return DatabaseLook(place, at_us, source, entries)
+        identity, born_us = self._identity(path)
+        lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
+        known = self._known_of(path, identity)
+        self._read_options(path, entries, known)
+        manifest = read_manifest(self.disk, path)
+        view = None if isinstance(manifest, Unseen) else manifest
+        return DatabaseLook(
+            place,
+            at_us,
+            source,
+            inode=stat.inode,
+            identity=identity,
+            identity_born_us=born_us,
+            manifest=view.number if view else None,
+            manifest_problem=manifest.value if isinstance(manifest, Unseen) else None,
+            puts=view.flushed_sequence if view else 0,
+            opened_puts=view.snapshot_sequence if view else 0,
+            flushes=self._flushes(path, view, known) if view else (),
+            files=len(view.live) if view else 0,
+            size_bytes=sum(x.size_bytes for x in view.live) if view else 0,
+            lock=lock,
+            reopened_us=old_log_times_us(entry.name for entry in entries),
+            rocksdb_version=known.options.rocksdb_version if known.options else None,
+            families=known.options.column_families if known.options else (),
+            options_written_us=known.options_written_us,
+            offsets=self._offsets(path, view),
+        )
+
+    def note_written(self, place: StatePath, at_us: int) -> None:
+        """Remember when an SST was announced as written: it may be compacted away before it is looked at."""
+        match = names.SST_FILE.fullmatch(place.name)
+        database = place.database
+        if match and database:
+            self._known.setdefault(database, _Known()).written_us.setdefault(int(match[1]), at_us)
+
+    def _offsets(self, path: str, view: ManifestView | None) -> StoreOffsets | None:
+        return None
+
+    def _flushes(self, path: str, view: ManifestView, known: _Known) -> tuple[Flush, ...]:
+        live = {x.number for x in view.live}
+        flushes = []
+        for added in view.data_files:
+            written_us = known.written_us.get(added.number)
+            if added.number in live:
+                stat = self.disk.stat(f"{path}/{added.number:06d}.sst")
+                if not isinstance(stat, Unseen):
+                    written_us = known.written_us[added.number] = stat.mtime_us
+            flushes.append(Flush(added.number, added.largest_sequence, written_us, not added.is_flush))
+        oldest = min((x.number for x in view.new_files), default=view.next_file)
+        for number in [x for x in known.written_us if x < oldest]:
+            del known.written_us[number]
+        return tuple(sorted(flushes, key=lambda x: (x.sequence, x.number)))
+
+    def _known_of(self, path: str, identity: str | None) -> _Known:
+        known = self._known.setdefault(path, _Known())
+        if identity is not None and known.identity not in ("", identity):
+            known = self._known[path] = _Known()
+        known.identity = identity or known.identity
+        return known
+
+    def _read_options(self, path: str, entries: tuple[Entry, ...], known: _Known) -> None:
+        found = [(int(m[1]), m[0]) for e in entries if (m := names.OPTIONS_FILE.fullmatch(e.name))]
+        if not found:
+            return
+        name = max(found)[1]
+        if name == known.options_name:
+            return
+        content = self.disk.read_at(f"{path}/{name}", 0, MAX_OPTIONS_BYTES)
+        stat = self.disk.stat(f"{path}/{name}")
+        if isinstance(content, Unseen) or isinstance(stat, Unseen):
+            return
+        known.options_name, known.options = name, parse_options(content)
+        known.options_written_us = stat.mtime_us
+
+    def _identity(self, path: str) -> tuple[str | None, int]:
+        file = f"{path}/{names.IDENTITY_FILE}"
+        content = self.disk.read_at(file, 0, MAX_IDENTITY_BYTES)
+        stat = self.disk.stat(file)
+        if isinstance(content, Unseen) or isinstance(stat, Unseen):
+            return None, 0
+        return parse_identity(content), stat.mtime_us
+
+    def _lock(self, path: str) -> tuple[LockState | None, int]:
+        state = self.disk.lock_state(path)
+        if state is Unseen.VANISHED:
+            return None, 0
+        if isinstance(state, Unseen):
+            return LockState.UNKNOWN, 0
+        stat = self.disk.stat(path)
+        return state, 0 if isinstance(stat, Unseen) else stat.inode
+
+    def _process_id(self, path: str) -> tuple[str | None, str | None]:
+        content = self.disk.read_at(path, 0, MAX_PROCESS_FILE_BYTES)
+        if isinstance(content, Unseen) or not content:
+            return None, None
+        try:
+            return parse_process_file(content), None
+        except ProcessFileError as error:
+            return None, str(error)

@@ -1,0 +1,116 @@
+"""Visible processes that work on the state directory. Sole importer of psutil.
+
+A process is visible if the agent shares its PID namespace and may read its descriptors (same user, or
+CAP_SYS_PTRACE). Most sidecars see none; that is an answer, not an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from agent.clock import Clock
+from agent.inventory.disk import ProcessFact
+
+MAX_AGE_S = 15.0
+"""How old the answer of `ProcessView.visible` may be: a start or an end is known after at most this long."""
+
+# `kafka-streams-scala_*` and `kafka-streams-test-utils-*` have other numbers or none
+_STREAMS_JAR = re.compile(r"/kafka-streams-(\d[^/]*)\.jar")
+_LOCK_NAMES = ("/LOCK", "/.lock")
+_DEEPEST = 6  # application/__topology__/task/rocksdb/store/LOCK
+
+
+class ProcessView:
+    """Looks for processes at most every `max_age_s`, and only when asked."""
+
+    def __init__(self, root: Path, clock: Clock, max_age_s: float = MAX_AGE_S) -> None:
+        """Remember where to look; does not look yet."""
+        self._root = root
+        self._clock = clock
+        self._max_age_s = max_age_s
+        self._looked_at_s: float | None = None
+        self._facts: tuple[ProcessFact, ...] = ()
+
+    def visible(self) -> tuple[ProcessFact, ...]:
+        """Answer from the last look, or look again if that one is too old."""
+        now_s = self._clock.monotonic_s()
+        if self._looked_at_s is None or now_s - self._looked_at_s >= self._max_age_s:
+            self._looked_at_s = now_s
+            self._facts = visible_processes(self._root)
+        return self._facts
+
+
+def visible_processes(root: Path) -> tuple[ProcessFact, ...]:
+    """List JVMs with open files below the state directory, by process id.
+
+    Args:
+        root: The state directory.
+
+    Returns:
+        What can be seen; empty if nothing can.
+
+    Cost:
+        One name per process, and one readlink per open file of every JVM.
+    """
+    facts = []
+    try:
+        real_root = os.path.realpath(root)
+        for process in psutil.process_iter():
+            fact = _look_at(process, real_root)
+            if fact is not None:
+                facts.append(fact)
+    except (psutil.Error, OSError):  # no /proc, or one that hides everything
+        return ()
+    return tuple(sorted(facts, key=lambda fact: fact.pid))
+
+
+def _look_at(process: psutil.Process, root: str) -> ProcessFact | None:
+    try:
+        if not process.name().startswith(("java", "jsvc")):
+            return None
+        targets = list(_open_files(process.pid))
+        if not any(_is_below(root, target, link) for target, link in targets):
+            return None
+        jar = next((found for target, _ in targets if (found := _STREAMS_JAR.search(target))), None)
+        started_at_us = int(process.create_time() * 1_000_000)
+    except (psutil.Error, OSError):  # ended meanwhile, or not ours to look at
+        return None
+    return ProcessFact(process.pid, started_at_us, jar[1] if jar else None)
+
+
+def _open_files(pid: int) -> Iterator[tuple[str, str]]:
+    """Give target and link of every descriptor.
+
+    Not `psutil.Process.open_files`: it leaves out what does not exist under the same path in the agent's own
+    mount namespace, and that is every file of the neighbour container.
+    """
+    directory = f"/proc/{pid}/fd"
+    for name in os.listdir(directory):
+        link = f"{directory}/{name}"
+        try:
+            yield os.readlink(link), link
+        except FileNotFoundError:  # closed meanwhile
+            continue
+
+
+def _is_below(root: str, target: str, link: str) -> bool:
+    """Tell whether an open file lies below the root, also if its container mounts the volume elsewhere."""
+    if target.startswith(root + "/"):
+        return True
+    if not target.endswith(_LOCK_NAMES):
+        return False
+    parts = target.split("/")
+    candidates = ("/".join(parts[-depth:]) for depth in range(2, min(_DEEPEST, len(parts) - 1) + 1))
+    return any(_is_same_file(f"{root}/{candidate}", link) for candidate in candidates)
+
+
+def _is_same_file(path: str, link: str) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.stat(link))
+    except OSError:
+        return False

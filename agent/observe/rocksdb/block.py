@@ -1,0 +1,105 @@
+"""The blocks of an SST file: prefix-compressed entries, and the two encodings of index values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.observe.rocksdb.coding import Cursor, DamagedError, UnsupportedError
+
+TRAILER_BYTES = 5  # compression type 1, checksum 4
+_HASH_INDEX_BIT = 1 << 31  # data_block_footer.cc: a hash index lies behind the restart points
+_UNIFORM_BIT = 1 << 29  # only a hint for searching
+_MAX_RESTARTS = (1 << 28) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Place of a block in its file; `size` without the trailer."""
+
+    offset: int
+    size: int
+
+
+def read_handle(cursor: Cursor) -> Handle:
+    """Decode a block handle."""
+    return Handle(cursor.varint(), cursor.varint())
+
+
+def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
+    """Walk through the entries of a data, metaindex or properties block.
+
+    Args:
+        content: The block without its trailer.
+        limit: Give up after this many entries.
+
+    Raises:
+        DamagedError: not such a block.
+        UnsupportedError: an encoding of a later RocksDB.
+    """
+    cursor = Cursor(content, 0, _entries_end(content))
+    key = b""
+    for _ in range(limit):
+        if cursor.is_at_end:
+            return
+        shared, unshared, value_size = cursor.varint(), cursor.varint(), cursor.varint()
+        if shared > len(key):
+            raise DamagedError("entry shares more than its predecessor has")
+        key = key[:shared] + cursor.take(unshared)
+        yield key, cursor.take(value_size)
+    if not cursor.is_at_end:
+        raise DamagedError(f"more than {limit} entries in a block")
+
+
+def index_handles(content: bytes, *, delta_encoded: bool, first_keys: bool, limit: int) -> list[Handle]:
+    """List the blocks that an index block points to; its keys are not kept.
+
+    Args:
+        content: The block without its trailer.
+        delta_encoded: Index values after a shared key hold only the difference in size (format version 4+).
+        first_keys: Each value also holds the first key of its block.
+        limit: Give up after this many blocks.
+
+    Raises:
+        DamagedError: not such a block.
+        UnsupportedError: an encoding of a later RocksDB.
+    """
+    cursor = Cursor(content, 0, _entries_end(content))
+    handles: list[Handle] = []
+    while not cursor.is_at_end:
+        if len(handles) >= limit:
+            raise DamagedError(f"more than {limit} blocks in an index")
+        shared, unshared = cursor.varint(), cursor.varint()
+        if not delta_encoded:
+            cursor.varint()  # size of the value, which describes itself
+        cursor.skip(unshared)
+        if delta_encoded and shared:
+            if not handles:
+                raise DamagedError("first index value refers to one before it")
+            last = handles[-1]
+            handle = Handle(last.offset + last.size + TRAILER_BYTES, last.size + cursor.signed_varint())
+        else:
+            handle = read_handle(cursor)
+        if first_keys:
+            cursor.skip_string()
+        handles.append(handle)
+    return handles
+
+
+def _entries_end(content: bytes) -> int:
+    if len(content) < 4:
+        raise DamagedError("block is too short")
+    packed = int.from_bytes(content[-4:], "little")
+    end = len(content) - 4
+    restarts = packed & ~(_HASH_INDEX_BIT | _UNIFORM_BIT)
+    if restarts > _MAX_RESTARTS:
+        raise UnsupportedError("block footer with features of a later RocksDB")
+    if packed & _HASH_INDEX_BIT:
+        # one byte per bucket, then the number of buckets (data_block_hash_index.h)
+        if end < 2:
+            raise DamagedError("block is too short for its hash index")
+        end -= 2 + int.from_bytes(content[end - 2 : end], "little")
+    end -= 4 * restarts
+    if end < 0:
+        raise DamagedError("block is too short for its restart points")
+    return end

@@ -1,0 +1,58 @@
+"""What was read from SST files, kept: they never change once written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.observe.rocksdb.offsets import OffsetsRecord
+from agent.observe.rocksdb.properties import Properties
+
+CACHED_FILES = 8192
+"""Default bound; an entry takes about 0.5 KB."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """What one SST file says.
+
+    Args of the dataclass:
+        properties: Its counters; None = not read.
+        records: Its entries; only for the `offsets` family.
+        is_verified: Whether checksums were compared.
+        problem: Why it could not be read, `unsupported: ...` or `corrupt: ...`; None = it could.
+    """
+
+    properties: Properties | None = None
+    records: tuple[OffsetsRecord, ...] = ()
+    is_verified: bool = True
+    problem: str | None = None
+
+
+FileKey = tuple[str, int, int, int]
+"""Path, inode, size in bytes, modification time in microseconds: a new file under an old name differs."""
+
+
+class SstCache:
+    """A bounded memory of file contents; what was not used for longest goes first."""
+
+    def __init__(self, limit: int = CACHED_FILES) -> None:
+        """Keep at most `limit` files."""
+        self._limit = limit
+        self._known: dict[FileKey, FileContent] = {}
+
+    def __len__(self) -> int:
+        """Count the files it knows."""
+        return len(self._known)
+
+    def get(self, key: FileKey) -> FileContent | None:
+        """Look a file up."""
+        content = self._known.pop(key, None)
+        if content is not None:
+            self._known[key] = content
+        return content
+
+    def put(self, key: FileKey, content: FileContent) -> None:
+        """Remember a file."""
+        self._known[key] = content
+        while len(self._known) > self._limit:
+            del self._known[next(iter(self._known))]

@@ -1,0 +1,183 @@
+"""The `offsets` family of a store (Kafka Streams 4.3+): changelog offsets, status and position.
+
+Source: KIP-1035, AbstractColumnFamilyAccessor and PositionSerde (4.3.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
+
+_STATUS, _POSITION = b"status", b"position"
+_DELETION, _VALUE, _SINGLE_DELETION = 0, 1, 7  # dbformat.h ValueType
+_LONG_BYTES = 8
+_TRAILER_BYTES = 8  # sequence << 8 | type, little endian
+_MAX_TOPICS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsRecord:
+    """One entry of the family in one file; `value` None = deleted."""
+
+    key: bytes
+    value: bytes | None
+    sequence: int
+    file_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLong:
+    """A number with where it comes from.
+
+    Args of the dataclass:
+        value: The number.
+        sequence: Sequence number of its write; 0 = compacted, order unknown.
+        file_number: SST file that holds it.
+    """
+
+    value: int
+    sequence: int
+    file_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionEntry:
+    """How far one input partition was read into the store."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsFacts:
+    """What the family says, by the newest entry of each key.
+
+    Args of the dataclass:
+        status: 1 = open, 0 = closed; None = no such entry.
+        offsets: `<topic>-<partition>` -> last applied offset (-4 = unknown), sorted by name.
+        position: Input positions; empty if there are none or they cannot be decoded.
+        position_sequence: Sequence number of that entry; None = no such entry.
+        highest_sequence: Highest sequence number of any entry; 0 = none or all compacted.
+        files: Numbers of the files that hold the newest entries, ascending.
+        problems: What could not be read, one sentence each; empty = everything was read.
+    """
+
+    status: StoredLong | None = None
+    offsets: tuple[tuple[str, StoredLong], ...] = ()
+    position: tuple[PositionEntry, ...] = ()
+    position_sequence: int | None = None
+    highest_sequence: int = 0
+    files: tuple[int, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def decode_records(items: Iterable[tuple[bytes, bytes]], file_number: int) -> Iterator[OffsetsRecord]:
+    """Split internal keys into key, sequence and type.
+
+    Raises:
+        DamagedError: a key is too short.
+        UnsupportedError: an entry that is neither a put nor a deletion.
+    """
+    for internal_key, value in items:
+        if len(internal_key) < _TRAILER_BYTES:
+            raise DamagedError("key without sequence number")
+        packed = int.from_bytes(internal_key[-_TRAILER_BYTES:], "little")
+        kind = packed & 0xFF
+        if kind not in (_DELETION, _VALUE, _SINGLE_DELETION):
+            raise UnsupportedError(f"entry of type {kind}")
+        key = internal_key[:-_TRAILER_BYTES]
+        yield OffsetsRecord(key, value if kind == _VALUE else None, packed >> 8, file_number)
+
+
+def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) -> OffsetsFacts:
+    """Take the newest entry of each key.
+
+    Args:
+        records: Of all files, those of newer sorted runs first (it decides between equal sequence numbers, which
+            compaction makes by setting them to 0).
+        problems: What could not be read so far.
+    """
+    newest: dict[bytes, OffsetsRecord] = {}
+    highest = 0
+    for record in records:
+        highest = max(highest, record.sequence)
+        known = newest.get(record.key)
+        if known is None or record.sequence > known.sequence:
+            newest[record.key] = record
+    told = list(problems)
+    longs: dict[bytes, StoredLong] = {}
+    position: tuple[PositionEntry, ...] = ()
+    for key, record in newest.items():
+        if record.value is None:
+            continue
+        try:
+            if key == _POSITION:
+                position = decode_position(record.value)
+            else:
+                longs[key] = StoredLong(_decode_long(record.value), record.sequence, record.file_number)
+        except DamagedError as error:
+            told.append(f"entry {_name(key)}: {error}")
+    status = longs.pop(_STATUS, None)
+    stored_position = newest.get(_POSITION)
+    has_position = stored_position is not None and stored_position.value is not None
+    return OffsetsFacts(
+        status=status,
+        offsets=tuple(sorted((_name(key), one) for key, one in longs.items())),
+        position=position,
+        position_sequence=stored_position.sequence if has_position and stored_position else None,
+        highest_sequence=highest,
+        files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
+        problems=tuple(told),
+    )
+
+
+def decode_position(value: bytes) -> tuple[PositionEntry, ...]:
+    """Decode the `position` entry: version byte 0, then topics with (partition, offset) pairs, big endian.
+
+    Raises:
+        DamagedError: not of that form.
+    """
+    reader = _BigEndian(value)
+    if reader.number(1) != 0:
+        raise DamagedError("position of an unknown version")
+    found: list[PositionEntry] = []
+    for _ in range(_bounded(reader.number(4))):
+        topic = reader.take(reader.number(4)).decode("utf-8", "surrogateescape")
+        for _ in range(_bounded(reader.number(4))):
+            found.append(PositionEntry(topic, reader.number(4), reader.number(8)))
+    return tuple(found)
+
+
+class _BigEndian:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, length: int) -> bytes:
+        piece = self._data[self._at : self._at + length] if length >= 0 else b""
+        if len(piece) != length:
+            raise DamagedError("position ends too early")
+        self._at += length
+        return piece
+
+    def number(self, length: int) -> int:
+        return int.from_bytes(self.take(length), "big", signed=True)
+
+
+def _bounded(count: int) -> int:
+    if not 0 <= count <= _MAX_TOPICS:
+        raise DamagedError(f"position with {count} elements")
+    return count
+
+
+def _decode_long(value: bytes) -> int:
+    if len(value) != _LONG_BYTES:
+        raise DamagedError(f"{len(value)} bytes instead of {_LONG_BYTES}")
+    return int.from_bytes(value, "big", signed=True)
+
+
+def _name(key: bytes) -> str:
+    return key[:300].decode("utf-8", "surrogateescape")

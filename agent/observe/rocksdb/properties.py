@@ -1,0 +1,90 @@
+"""The properties block of an SST file: what RocksDB itself counted while it wrote the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.observe.rocksdb.coding import Cursor, DamagedError
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """Counters of one SST file; None = this RocksDB does not write it.
+
+    Args of the dataclass:
+        entries: Entries, deletions and merges included.
+        deletions: Deletions among them.
+        range_deletions: Deletions of whole key ranges.
+        raw_key_bytes: Size of all keys, uncompressed.
+        raw_value_bytes: Size of all values, uncompressed.
+        data_blocks: Number of data blocks.
+        family_id: Column family that the file was written for.
+        family: Its name.
+        creation_time_s: Time of the oldest data in it (flush: of the memtable), seconds since the epoch; 0 or
+            None = unknown.
+        oldest_key_time_s: As RocksDB knows it; 0 or None = unknown.
+        file_creation_time_s: When the file was written; 0 or None = unknown.
+        largest_sequence: Highest sequence number in it.
+        compression: Name of the compression, for example `NoCompression`.
+        index_type: 0 binary, 1 hash, 2 two levels, 3 binary with first keys.
+        index_delta_encoded: Index values are delta-encoded.
+    """
+
+    entries: int
+    deletions: int
+    range_deletions: int
+    raw_key_bytes: int
+    raw_value_bytes: int
+    data_blocks: int
+    family_id: int | None = None
+    family: str | None = None
+    creation_time_s: int | None = None
+    oldest_key_time_s: int | None = None
+    file_creation_time_s: int | None = None
+    largest_sequence: int | None = None
+    compression: str | None = None
+    index_type: int = 0
+    index_delta_encoded: bool = False
+
+
+def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
+    """Pick what is known from the entries of a properties block.
+
+    Raises:
+        DamagedError: a value is not the number it should be, or the number of entries is missing.
+
+    Source:
+        RocksDB table/table_properties.cc and db/table_properties_collector.cc, 5.7 to 10.1.
+    """
+    found = dict(items)
+
+    def number(name: bytes) -> int | None:
+        value = found.get(b"rocksdb." + name)
+        return None if value is None else Cursor(value).varint()
+
+    def text(name: bytes) -> str | None:
+        value = found.get(b"rocksdb." + name)
+        return value.decode("utf-8", "replace") if value else None
+
+    entries = number(b"num.entries")
+    if entries is None:
+        raise DamagedError("properties without a number of entries")
+    index_type = found.get(b"rocksdb.block.based.table.index.type", b"")
+    return Properties(
+        entries=entries,
+        deletions=number(b"deleted.keys") or 0,
+        range_deletions=number(b"num.range-deletions") or 0,
+        raw_key_bytes=number(b"raw.key.size") or 0,
+        raw_value_bytes=number(b"raw.value.size") or 0,
+        data_blocks=number(b"num.data.blocks") or 0,
+        family_id=number(b"column.family.id"),
+        family=text(b"column.family.name"),
+        creation_time_s=number(b"creation.time"),
+        oldest_key_time_s=number(b"oldest.key.time"),
+        file_creation_time_s=number(b"file.creation.time"),
+        largest_sequence=number(b"key.largest.seqno"),
+        compression=text(b"compression"),
+        index_type=int.from_bytes(index_type[:4], "little"),
+        index_delta_encoded=bool(number(b"index.value.is.delta.encoded")),
+    )

@@ -1,0 +1,194 @@
+"""An SST file, opened: footer, metaindex, properties; data blocks only on request.
+
+Opening reads the footer, the metaindex and the properties block and nothing else: none of them holds a key or a
+value of the application (`tests/agent/observe/rocksdb/test_store.py` proves that by watching the reads).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.inventory.disk import Disk, Unseen
+from agent.observe.rocksdb import checksum
+from agent.observe.rocksdb.block import TRAILER_BYTES, Handle, entries, index_handles, read_handle
+from agent.observe.rocksdb.coding import Cursor, DamagedError, UnsupportedError
+from agent.observe.rocksdb.properties import Properties, parse_properties
+
+MAX_BLOCK_BYTES = 1 << 20
+"""Read no larger block: properties have 1 to 2 KB, blocks of the `offsets` family less."""
+MAX_ENTRIES = 10_000
+"""Give up on a block, or on the data of one file, with more entries."""
+MAX_BLOCKS = 1_000
+"""Give up on a file of the `offsets` family with more data blocks."""
+
+_MAGIC = 0x88E241B785F4CFF7  # kBlockBasedTableMagicNumber
+_LEGACY_MAGIC = 0xDB4775248B80FB57  # kLegacyBlockBasedTableMagicNumber, format version 0
+_LEGACY_FOOTER_BYTES = 48
+_FOOTER_BYTES = 53
+_LAST_FORMAT = 7
+_HANDLES_BYTES = 40  # room for two block handles
+_EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
+_TWO_LEVELS, _FIRST_KEYS = 2, 3  # BlockBasedTableOptions::IndexType
+_PROPERTIES_BLOCKS = (b"rocksdb.properties", b"rocksdb.stats")  # the second one: before RocksDB 2.7
+
+
+class UnseenError(Exception):
+    """The disk could not be read; carries what it said and stays inside this package."""
+
+    def __init__(self, unseen: Unseen) -> None:
+        """Remember what the disk said."""
+        super().__init__(unseen.value)
+        self.unseen = unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the last bytes of the file say; `index` None = the metaindex says where the index is."""
+
+    format_version: int
+    checksum_kind: int
+    metaindex: Handle
+    index: Handle | None
+    base_checksum: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An opened SST file.
+
+    Args of the dataclass:
+        path: Where it is.
+        footer: Its footer.
+        index: Its (top-level) index block.
+        properties: Its properties.
+    """
+
+    path: str
+    footer: Footer
+    index: Handle
+    properties: Properties
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether the checksum of every block read was compared."""
+        return self.footer.checksum_kind in checksum.VERIFIED_KINDS
+
+
+def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
+    """Read footer, metaindex and properties of a file of known size.
+
+    Raises:
+        DamagedError: not an SST file, cut off, or a wrong checksum.
+        UnsupportedError: a format or compression that is not read here.
+        UnseenError: the disk could not be read.
+    """
+    footer = _read_footer(disk, path, size_bytes)
+    places = dict(entries(_read_block(disk, path, footer, footer.metaindex), MAX_ENTRIES))
+    where = next((places[name] for name in _PROPERTIES_BLOCKS if name in places), None)
+    if where is None:
+        raise DamagedError("file has no properties")
+    properties = _read_block(disk, path, footer, read_handle(Cursor(where)))
+    index = footer.index
+    if index is None:
+        if b"rocksdb.index" not in places:
+            raise DamagedError("file does not say where its index is")
+        index = read_handle(Cursor(places[b"rocksdb.index"]))
+    return Table(path, footer, index, parse_properties(entries(properties, MAX_ENTRIES)))
+
+
+def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
+    """Walk through all entries: internal key (with its 8 bytes of sequence and type) and value.
+
+    Only for files of the `offsets` family.
+
+    Raises:
+        DamagedError, UnsupportedError, UnseenError: as `open_table`.
+    """
+    left = MAX_ENTRIES
+    for handle in _data_blocks(disk, table):
+        for item in entries(_read_block(disk, table.path, table.footer, handle), left):
+            left -= 1
+            yield item
+
+
+def _data_blocks(disk: Disk, table: Table) -> list[Handle]:
+    handles = _index(disk, table, table.index, MAX_BLOCKS)
+    if table.properties.index_type != _TWO_LEVELS:
+        return handles
+    blocks: list[Handle] = []
+    for handle in handles:
+        blocks += _index(disk, table, handle, MAX_BLOCKS - len(blocks))
+    return blocks
+
+
+def _index(disk: Disk, table: Table, handle: Handle, limit: int) -> list[Handle]:
+    return index_handles(
+        _read_block(disk, table.path, table.footer, handle),
+        delta_encoded=table.properties.index_delta_encoded,
+        first_keys=table.properties.index_type == _FIRST_KEYS,
+        limit=limit,
+    )
+
+
+def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
+    if size_bytes < _LEGACY_FOOTER_BYTES:
+        raise DamagedError("file is too short")
+    start = max(0, size_bytes - _FOOTER_BYTES)
+    data = _read(disk, path, start, size_bytes - start)
+    magic = int.from_bytes(data[-8:], "little")
+    if magic == _LEGACY_MAGIC:
+        cursor = Cursor(data, len(data) - _LEGACY_FOOTER_BYTES)
+        return Footer(0, checksum.CRC32C, read_handle(cursor), read_handle(cursor))
+    if magic != _MAGIC or len(data) < _FOOTER_BYTES:
+        raise DamagedError("file does not end like a block-based SST file")
+    version = int.from_bytes(data[-12:-8], "little")
+    kind = data[0]
+    if version > _LAST_FORMAT or kind not in checksum.KINDS:
+        raise UnsupportedError(f"format version {version} with checksum kind {kind}")
+    if version < 6:
+        cursor = Cursor(data, 1, 1 + _HANDLES_BYTES)
+        return Footer(version, kind, read_handle(cursor), read_handle(cursor))
+    return _extended_footer(data, start, version, kind)
+
+
+def _extended_footer(data: bytes, offset: int, version: int, kind: int) -> Footer:
+    if data[1:5] != _EXTENDED_MAGIC:
+        raise DamagedError("footer without its second magic number")
+    if any(data[33:41]):
+        raise UnsupportedError("footer with a feature of a later RocksDB")
+    stored, base, metaindex_size = (int.from_bytes(data[at : at + 4], "little") for at in (5, 9, 13))
+    computed = checksum.compute(kind, data[:5] + bytes(4) + data[9:])
+    if computed is not None:
+        expected = (computed + checksum.context_modifier(base, offset)) & 0xFFFFFFFF
+        if stored != expected:
+            raise DamagedError("checksum of the footer is wrong")
+    # the metaindex lies right before the footer
+    start = offset - TRAILER_BYTES - metaindex_size
+    if start < 0:
+        raise DamagedError("metaindex begins before the file")
+    return Footer(version, kind, Handle(start, metaindex_size), None, base)
+
+
+def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
+    if handle.size > MAX_BLOCK_BYTES:
+        raise DamagedError(f"block of {handle.size} bytes")
+    data = _read(disk, path, handle.offset, handle.size + TRAILER_BYTES)
+    content = data[: handle.size]
+    computed = checksum.compute(footer.checksum_kind, data[: handle.size + 1])
+    if computed is not None:
+        modifier = checksum.context_modifier(footer.base_checksum, handle.offset)
+        if int.from_bytes(data[-4:], "little") != (computed + modifier) & 0xFFFFFFFF:
+            raise DamagedError(f"checksum of the block at {handle.offset} is wrong")
+    if data[handle.size] != 0:
+        raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
+    return content
+
+
+def _read(disk: Disk, path: str, offset: int, length: int) -> bytes:
+    data = disk.read_at(path, offset, length)
+    if isinstance(data, Unseen):
+        raise UnseenError(data)
+    if len(data) != length:
+        raise DamagedError(f"file ends before {offset + length}")
+    return data

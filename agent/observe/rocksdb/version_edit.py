@@ -1,0 +1,213 @@
+"""One record of a MANIFEST -> the version edit in it.
+
+Kept: files added and deleted, column families, counters. Key ranges of files are keys of the application:
+they are passed over by length and never looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.observe.rocksdb.coding import Cursor, DamagedError
+
+_IGNORABLE = 1 << 13  # kTagSafeIgnoreMask
+_CUSTOM_NOT_IGNORABLE = 1 << 6  # kCustomTagNonSafeIgnoreMask
+_PATH_ID = 65  # NewFileCustomTag::kPathId: only tells on which path the file lies
+_MAX_SEQUENCE = (1 << 56) - 1  # kMaxSequenceNumber: stands for "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """An SST file that a manifest names.
+
+    Args of the dataclass:
+        number: File number; the file is `<number>.sst`, at least six digits.
+        level: Level it is on.
+        family_id: Id of its column family.
+        size_bytes: Size, fixed once written.
+        smallest_sequence: Lowest sequence number in it; 0 after a compaction that forgot the order.
+        largest_sequence: Highest sequence number in it; 0 as above.
+    """
+
+    number: int
+    level: int
+    family_id: int
+    size_bytes: int
+    smallest_sequence: int
+    largest_sequence: int
+
+
+@dataclass(slots=True)
+class VersionEdit:
+    """One change of the set of files. `deleted` holds (level, number)."""
+
+    family_id: int = 0
+    family_added: str | None = None
+    family_dropped: bool = False
+    next_file: int | None = None
+    last_sequence: int | None = None
+    group_left: int | None = None
+    added: list[LiveFile] = field(default_factory=list)
+    deleted: list[tuple[int, int]] = field(default_factory=list)
+
+
+def parse_edit(record: bytes) -> VersionEdit:
+    """Decode one record.
+
+    Raises:
+        DamagedError: not a version edit, or one with a part that must not be ignored and is not known.
+
+    Source:
+        RocksDB db/version_edit.h and .cc, 5.7 to 11.9.
+    """
+    edit = VersionEdit()
+    cursor = Cursor(record)
+    while not cursor.is_at_end:
+        tag = cursor.varint()
+        reader = _READERS.get(tag)
+        if reader is not None:
+            reader(cursor, edit)
+        elif tag & _IGNORABLE:
+            cursor.skip_string()
+        else:
+            raise DamagedError(f"unknown part {tag} of a version edit")
+    if edit.family_id:
+        # the family's id follows the files that it applies to
+        edit.added = [_with_family(one, edit.family_id) for one in edit.added]
+    return edit
+
+
+def _with_family(one: LiveFile, family_id: int) -> LiveFile:
+    return LiveFile(
+        one.number, one.level, family_id, one.size_bytes, one.smallest_sequence, one.largest_sequence
+    )
+
+
+def _new_file(cursor: Cursor, edit: VersionEdit, *, has_path: bool, has_sequences: bool) -> None:
+    level, number = cursor.varint(), cursor.varint()
+    if has_path:
+        cursor.varint()
+    size_bytes = cursor.varint()
+    cursor.skip_string()  # smallest key
+    cursor.skip_string()  # largest key
+    smallest, largest = (cursor.varint(), cursor.varint()) if has_sequences else (0, 0)
+    if largest >= _MAX_SEQUENCE:
+        smallest = largest = 0
+    edit.added.append(LiveFile(number, level, 0, size_bytes, min(smallest, largest), largest))
+
+
+def _new_file_1(cursor: Cursor, edit: VersionEdit) -> None:
+    _new_file(cursor, edit, has_path=False, has_sequences=False)
+
+
+def _new_file_2(cursor: Cursor, edit: VersionEdit) -> None:
+    _new_file(cursor, edit, has_path=False, has_sequences=True)
+
+
+def _new_file_3(cursor: Cursor, edit: VersionEdit) -> None:
+    _new_file(cursor, edit, has_path=True, has_sequences=True)
+
+
+def _new_file_4(cursor: Cursor, edit: VersionEdit) -> None:
+    _new_file(cursor, edit, has_path=False, has_sequences=True)
+    _skip_custom_fields(cursor, last_tag=1, not_ignorable=_CUSTOM_NOT_IGNORABLE, known={_PATH_ID})
+
+
+def _skip_custom_fields(cursor: Cursor, *, last_tag: int, not_ignorable: int, known: set[int]) -> None:
+    while (tag := cursor.varint()) != last_tag:
+        if tag & not_ignorable and tag not in known:
+            raise DamagedError(f"unknown field {tag} of a file")
+        cursor.skip_string()
+
+
+def _deleted_file(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.deleted.append((cursor.varint(), cursor.varint()))
+
+
+def _next_file(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.next_file = cursor.varint()
+
+
+def _last_sequence(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.last_sequence = cursor.varint()
+
+
+def _family(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.family_id = cursor.varint()
+
+
+def _family_add(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.family_added = cursor.string().decode("utf-8", "surrogateescape")
+
+
+def _family_drop(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.family_dropped = True
+
+
+def _in_group(cursor: Cursor, edit: VersionEdit) -> None:
+    edit.group_left = cursor.varint()
+
+
+def _skip_number(cursor: Cursor, edit: VersionEdit) -> None:
+    cursor.varint()
+
+
+def _skip_string(cursor: Cursor, edit: VersionEdit) -> None:
+    cursor.skip_string()
+
+
+def _skip_cursor(cursor: Cursor, edit: VersionEdit) -> None:
+    cursor.varint()
+    cursor.skip_string()  # a key
+
+
+def _skip_blob_file(cursor: Cursor, edit: VersionEdit) -> None:
+    for _ in range(3):
+        cursor.varint()
+    cursor.skip_string()
+    cursor.skip_string()
+    _skip_custom_fields(cursor, last_tag=0, not_ignorable=_CUSTOM_NOT_IGNORABLE, known=set())
+
+
+def _skip_blob_garbage(cursor: Cursor, edit: VersionEdit) -> None:
+    for _ in range(3):
+        cursor.varint()
+    _skip_custom_fields(cursor, last_tag=0, not_ignorable=_CUSTOM_NOT_IGNORABLE, known=set())
+
+
+def _skip_wal_addition(cursor: Cursor, edit: VersionEdit) -> None:
+    cursor.varint()
+    while (tag := cursor.varint()) != 1:  # WalAdditionTag::kTerminate
+        if tag != 2:  # kSyncedSize
+            raise DamagedError(f"unknown field {tag} of a WAL")
+        cursor.varint()
+
+
+_READERS: dict[int, Callable[[Cursor, VersionEdit], None]] = {
+    1: _skip_string,  # kComparator
+    2: _skip_number,  # kLogNumber
+    3: _next_file,
+    4: _last_sequence,
+    5: _skip_cursor,  # kCompactCursor
+    6: _deleted_file,
+    7: _new_file_1,
+    9: _skip_number,  # kPrevLogNumber
+    10: _skip_number,  # kMinLogNumberToKeep
+    100: _new_file_2,
+    102: _new_file_3,
+    103: _new_file_4,
+    200: _family,
+    201: _family_add,
+    202: _family_drop,
+    203: _skip_number,  # kMaxColumnFamily
+    300: _in_group,
+    400: _skip_blob_file,
+    401: _skip_blob_garbage,
+    # Ignorable by number, but the first releases that wrote them gave them no length
+    # (8193 kDbId and everything from 8198 on have one, like any unknown ignorable part).
+    _IGNORABLE + 2: _skip_blob_file,
+    _IGNORABLE + 3: _skip_blob_garbage,
+    _IGNORABLE + 4: _skip_wal_addition,
+    _IGNORABLE + 5: _skip_number,  # kWalDeletion
+}

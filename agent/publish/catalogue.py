@@ -1,0 +1,269 @@
+"""Every metric of the agent as data: the one list that the collector, the docs page and the alerts agree on.
+
+Names carry no label names and labels carry no target identity (the scrape adds the pod). Timestamps are
+exported as such; ages are PromQL's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agent.contract.events import Kind, Severity
+from agent.inventory.disk import Unseen
+
+PREFIX = "statewarden_"
+AGENT_PREFIX = "statewarden_agent_"
+
+ALLOWED_LABELS = frozenset(
+    {"application_id", "task_id", "store", "detector", "severity", "cause", "outcome", "kind", "version"}
+)
+"""`store` only where an operator opted in; `version` only on the info metric."""
+
+_LOSSES = ("queue-overflow", "mailbox-full", "watch-limit", "watch-refused", "root-missing", "root-replaced")
+RESCAN_CAUSES = ("start", "periodic", *_LOSSES)
+BLIND_CAUSES = (*_LOSSES, "watch-lost")
+"""Causes that exist from the first scrape; the watch may bring others, slugs like these."""
+
+OUTCOMES = ("seen", *(outcome.value for outcome in Unseen))
+SHIP_FAILURES = ("retryable", "permanent", "unexpected")
+UNKNOWN_KIND = "unknown"
+"""Kind of dropped records that could not be read any more."""
+
+
+class MetricKind(StrEnum):
+    """Type of a family."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    INFO = "info"
+
+
+class Stability(StrEnum):
+    """Whether alerts may rely on a family: stable names change only with a major version."""
+
+    STABLE = "stable"
+    EXPERIMENTAL = "experimental"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One family.
+
+    Args of the dataclass:
+        name: As Prometheus shows it, with `_total` or `_info`.
+        kind: Type.
+        help: One sentence; stable, because scrapers compare it.
+        unit: Base unit at the end of the name; empty = a count or a number.
+        labels: Label names, in the order in which values are given.
+        stability: Whether to build on it.
+        initial: Label -> values that exist, as zeros, from the first scrape. `detector` and
+            `application_id` are filled in by the collector; a family with any other label that is not listed
+            here starts empty.
+    """
+
+    name: str
+    kind: MetricKind
+    help: str
+    unit: str = ""
+    labels: tuple[str, ...] = ()
+    stability: Stability = Stability.STABLE
+    initial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_G, _C = MetricKind.GAUGE, MetricKind.COUNTER
+_APP, _TASK = ("application_id",), ("application_id", "task_id")
+_TRIAL = Stability.EXPERIMENTAL
+_SEVERITIES = tuple(severity.value for severity in Severity)
+_KINDS = (*(kind.value for kind in Kind), UNKNOWN_KIND)
+
+_STATE = (
+    Metric("statewarden_tasks", _G, "Task directories on disk.", labels=_APP),
+    Metric(
+        "statewarden_findings_open",
+        _G,
+        "Open findings.",
+        labels=(*_APP, "detector", "severity"),
+        initial={"severity": _SEVERITIES},
+    ),
+    Metric(
+        "statewarden_task_severity",
+        _G,
+        "Worst open finding of the task: 0 none, 1 info, 2 warning, 3 critical.",
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_held",
+        _G,
+        "Whether a process holds the task or one of its stores; absent while that cannot be told.",
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_checkpoint_offset",
+        _G,
+        "Largest changelog offset in the task's checkpoint; absent without a checkpoint.",
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_checkpoint_written_timestamp_seconds",
+        _G,
+        "Modification time of the task's checkpoint; absent without a checkpoint.",
+        "seconds",
+        _TASK,
+    ),
+    Metric(
+        "statewarden_task_flushed_puts",
+        _G,
+        "Puts flushed to disk by the task's stores in their present incarnations.",
+        labels=_TASK,
+        stability=_TRIAL,
+    ),
+    Metric("statewarden_task_bytes", _G, "Size of the live SST files of the task's stores.", "bytes", _TASK),
+    Metric(
+        "statewarden_task_incarnation",
+        _G,
+        "Number of the task directory's present life, from 1.",
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_last_seen_timestamp_seconds",
+        _G,
+        "When the task directory was last seen.",
+        "seconds",
+        _TASK,
+    ),
+)
+
+_WATCH = (
+    Metric("statewarden_agent_watches", _G, "Directories with a kernel watch."),
+    Metric("statewarden_agent_watch_events_total", _C, "Notifications read from the kernel."),
+    Metric(
+        "statewarden_agent_queue_overflows_total",
+        _C,
+        "Times that a notification queue was full and notifications were lost.",
+    ),
+    Metric(
+        "statewarden_agent_rescans_total",
+        _C,
+        "Walks over directories instead of single looks.",
+        labels=("cause",),
+        initial={"cause": RESCAN_CAUSES},
+    ),
+    Metric(
+        "statewarden_agent_missed_changes_total",
+        _C,
+        "Changes that only a rescan found although a watch was armed.",
+    ),
+    Metric(
+        "statewarden_agent_blind_seconds_total",
+        _C,
+        "Time during which changes could go unseen; finished intervals and the running ones.",
+        "seconds",
+        ("cause",),
+        initial={"cause": BLIND_CAUSES},
+    ),
+    Metric(
+        "statewarden_agent_blind",
+        _G,
+        "Whether changes can go unseen right now.",
+        labels=("cause",),
+        initial={"cause": BLIND_CAUSES},
+    ),
+    Metric(
+        "statewarden_agent_observations_total",
+        _C,
+        "Looks at files and directories.",
+        labels=("outcome",),
+        initial={"outcome": OUTCOMES},
+    ),
+    Metric(
+        "statewarden_agent_observation_delay_seconds",
+        _G,
+        "From the newest notification to the metrics that show its effect.",
+        "seconds",
+        stability=_TRIAL,
+    ),
+)
+
+_SHIP = (
+    Metric("statewarden_agent_spool_records", _G, "Records that wait to be shipped."),
+    Metric("statewarden_agent_spool_bytes", _G, "Size of the spool on disk.", "bytes"),
+    Metric("statewarden_agent_spool_segments", _G, "Spool segments that wait to be shipped."),
+    Metric(
+        "statewarden_agent_spool_oldest_unshipped_timestamp_seconds",
+        _G,
+        "When the oldest waiting record was observed; 0 while nothing waits.",
+        "seconds",
+    ),
+    Metric(
+        "statewarden_agent_spool_drops_total",
+        _C,
+        "Records given up before they were shipped.",
+        labels=("kind",),
+        initial={"kind": _KINDS},
+    ),
+    Metric("statewarden_agent_spool_torn_tails_total", _C, "Half-written records cut off at a start."),
+    Metric(
+        "statewarden_agent_spool_corrupt_segments_total",
+        _C,
+        "Spool segments set aside because they could not be read.",
+    ),
+    Metric("statewarden_agent_spool_write_failures_total", _C, "Records that the spool's disk refused."),
+    Metric("statewarden_agent_shipped_segments_total", _C, "Segments that the sink acknowledged."),
+    Metric("statewarden_agent_shipped_records_total", _C, "Records in segments that the sink acknowledged."),
+    Metric(
+        "statewarden_agent_ship_failures_total",
+        _C,
+        "Failed attempts to ship a segment.",
+        labels=("cause",),
+        initial={"cause": SHIP_FAILURES},
+    ),
+)
+
+_SELF = (
+    Metric("statewarden_agent_build_info", MetricKind.INFO, "Version of the agent.", labels=("version",)),
+    Metric("statewarden_agent_up", _G, "Whether the agent's worker is alive."),
+    Metric("statewarden_agent_ready", _G, "Whether the watch is armed and the first scan is done."),
+    Metric(
+        "statewarden_agent_heartbeat_timestamp_seconds",
+        _G,
+        "When the worker's loop last came round.",
+        "seconds",
+    ),
+    Metric("statewarden_agent_detector_runs_total", _C, "Runs of the detector.", labels=("detector",)),
+    Metric(
+        "statewarden_agent_detector_failures_total",
+        _C,
+        "Runs of the detector that raised.",
+        labels=("detector",),
+    ),
+    Metric(
+        "statewarden_agent_detector_duration_seconds_total",
+        _C,
+        "Time spent in the detector.",
+        "seconds",
+        ("detector",),
+    ),
+    Metric(
+        "statewarden_agent_resident_memory_bytes",
+        _G,
+        "Resident memory of the agent; absent while it is not measured.",
+        "bytes",
+    ),
+    Metric(
+        "statewarden_agent_collector_errors_total",
+        _C,
+        "Metric families that could not be computed in a scrape and were left empty.",
+    ),
+)
+
+CATALOGUE: tuple[Metric, ...] = (*_STATE, *_WATCH, *_SHIP, *_SELF)
+"""Every family, in the order of the exposition and of the docs page."""
+
+GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
+    ("State of the applications", _STATE),
+    ("Watching and looking", _WATCH),
+    ("Spool and shipping", _SHIP),
+    ("The agent itself", _SELF),
+)

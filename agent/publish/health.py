@@ -1,0 +1,41 @@
+"""When the agent is alive and when it is ready: pure rules for the probes.
+
+Both answer None when all is well, else the reason in one line.
+"""
+
+from __future__ import annotations
+
+HEARTBEAT_LIMIT_S = 60.0
+"""A worker that did not come round for this long counts as dead; its loop turns every few seconds."""
+
+
+def liveness(heartbeat_s: float | None, now_s: float, limit_s: float = HEARTBEAT_LIMIT_S) -> str | None:
+    """Judge the worker by its own heartbeat, never by that of a thread that watches over it.
+
+    Args:
+        heartbeat_s: Monotonic time at which the worker's loop last came round; None = not yet.
+        now_s: Monotonic time.
+        limit_s: Age from which the worker counts as dead.
+
+    Returns:
+        The reason why the agent is not alive, or None.
+    """
+    if heartbeat_s is None:
+        return "the worker has not started"
+    age_s = now_s - heartbeat_s
+    if age_s > limit_s:
+        return f"the worker's loop last came round {age_s:.0f} s ago (limit {limit_s:.0f} s)"
+    return None
+
+
+def readiness(*, watch_armed: bool, first_scan_done: bool) -> str | None:
+    """Judge whether findings can be relied on.
+
+    Returns:
+        The reason why the agent is not ready, or None.
+    """
+    if not watch_armed:
+        return "the watch is not armed"
+    if not first_scan_done:
+        return "the first scan is not done"
+    return None

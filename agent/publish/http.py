@@ -1,0 +1,196 @@
+"""The agent's HTTP server: metrics, liveness, readiness. Knows callables and nothing of what is behind them.
+
+Bounded on purpose: few connections at a time, one request each, short timeouts, no traceback to a client.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import socketserver
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from agent.errors import ConfigError
+
+_LOG = logging.getLogger(__name__)
+_TEXT = "text/plain; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text"
+_MAX_CONNECTIONS = 16
+_REQUEST_TIMEOUT_S = 5.0
+_STOP_POLL_S = 0.1
+_INDEX = b"statewarden agent: /metrics /healthz /readyz\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Where the server gets its answers; each is called on a thread of the server and must not wait.
+
+    Args of the dataclass:
+        metrics: Content type and body; the argument says whether OpenMetrics was asked for.
+        unhealthy: Why the agent is not alive, in one line; None = it is.
+        unready: Why the agent is not ready, in one line; None = it is.
+    """
+
+    metrics: Callable[[bool], tuple[str, bytes]]
+    unhealthy: Callable[[], str | None]
+    unready: Callable[[], str | None]
+
+
+class HttpServer:
+    """Serves `/metrics`, `/healthz`, `/readyz` and `/` on threads of its own. A context manager."""
+
+    def __init__(self, answers: Answers, host: str = "", port: int = 0) -> None:
+        """Bind the port; nothing is answered before `start`.
+
+        Args:
+            answers: Where the answers come from.
+            host: Address to listen on; empty = all of IPv4, `::` = all.
+            port: Port; 0 = any free one, see `port`.
+
+        Raises:
+            ConfigError: the address cannot be listened on.
+        """
+        try:
+            self._server = _BoundedServer(answers, host, port)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"cannot listen on {host or '*'}:{port}: {error}; choose another address"
+            ) from error
+        serve = partial(self._server.serve_forever, poll_interval=_STOP_POLL_S)
+        self._thread = threading.Thread(target=serve, name="http", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Port that is listened on."""
+        return int(self._server.server_address[1])
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering and free the port."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+
+class _BoundedServer(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 4 * _MAX_CONNECTIONS
+    block_on_close = False  # a client that dawdles must not hold up the agent's end
+
+    def __init__(self, answers: Answers, host: str, port: int) -> None:
+        self.answers = answers
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._slots = threading.BoundedSemaphore(_MAX_CONNECTIONS)
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without the name look-up of the standard class, which can take seconds in a pod."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = "statewarden", int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Hand the connection to a thread, or hang up if all are busy."""
+        if not self._slots.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, then free the slot."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Note a broken connection quietly instead of printing a traceback."""
+        _LOG.debug("HTTP connection failed", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _REQUEST_TIMEOUT_S
+    error_message_format = "%(code)d %(message)s\n"
+    error_content_type = _TEXT
+    server: _BoundedServer
+
+    def do_GET(self) -> None:
+        """Answer with a body."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Answer without the body."""
+        self._answer(with_body=False)
+
+    def version_string(self) -> str:
+        """Name the server without its versions."""
+        return "statewarden"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the standard library's
+        """Keep scrapes and probes out of the log."""
+        _LOG.debug("HTTP request", extra={"request": format % args})
+
+    def _answer(self, *, with_body: bool) -> None:
+        try:
+            status, content_type, body = self._route()
+        except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
+            _LOG.exception("HTTP answer failed", extra={"path": self.path})
+            status, content_type, body = (
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                _TEXT,
+                b"internal error, see the log\n",
+            )
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def _route(self) -> tuple[HTTPStatus, str, bytes]:
+        answers = self.server.answers
+        match urlsplit(self.path).path:
+            case "/metrics":
+                content_type, body = answers.metrics(_OPENMETRICS in self.headers.get("Accept", ""))
+                return HTTPStatus.OK, content_type, body
+            case "/healthz":
+                return _probe(answers.unhealthy())
+            case "/readyz":
+                return _probe(answers.unready())
+            case "/":
+                return HTTPStatus.OK, _TEXT, _INDEX
+            case _:
+                return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
+
+
+def _probe(reason: str | None) -> tuple[HTTPStatus, str, bytes]:
+    if reason is None:
+        return HTTPStatus.OK, _TEXT, b"ok\n"
+    line = " ".join(reason.split())
+    return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, f"{line}\n".encode("utf-8", "backslashreplace")

@@ -1,0 +1,220 @@
+"""The exposition: one custom collector over the latest snapshot. Sole importer of prometheus_client.
+
+Fresh families are built per scrape, so nothing can be emitted twice or linger. A family that cannot be
+computed is left empty and counted; it never takes the scrape with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, exposition
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+)
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.openmetrics import exposition as openmetrics_exposition
+from prometheus_client.registry import Collector
+
+from agent.publish.catalogue import CATALOGUE, Metric, MetricKind
+from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+
+_LOG = logging.getLogger(__name__)
+_ERRORS = "statewarden_agent_collector_errors_total"
+
+Series = dict[tuple[str, ...], float]
+"""Label values, in the order of the catalogue, -> value."""
+
+Reader = Callable[[MetricsSnapshot], Series]
+
+
+class Exposition:
+    """What `/metrics` answers."""
+
+    def __init__(self, snapshot: Callable[[], MetricsSnapshot], detectors: Sequence[str]) -> None:
+        """Prepare; nothing is computed before the first scrape.
+
+        Args:
+            snapshot: Gives the latest snapshot, without waiting.
+            detectors: Ids of all detectors: their series exist from the first scrape.
+        """
+        self._registry = CollectorRegistry()
+        self._registry.register(_SnapshotCollector(snapshot, tuple(detectors)))
+
+    def render(self, openmetrics: bool = False) -> tuple[str, bytes]:
+        """Compute the answer to one scrape.
+
+        Args:
+            openmetrics: Whether the scraper asked for OpenMetrics 1.0; else Prometheus text 0.0.4.
+
+        Returns:
+            Content type and body.
+        """
+        if openmetrics:
+            body: bytes = openmetrics_exposition.generate_latest(self._registry)  # type: ignore[no-untyped-call]
+            return openmetrics_exposition.CONTENT_TYPE_LATEST, body
+        return exposition.CONTENT_TYPE_PLAIN_0_0_4, exposition.generate_latest(self._registry)
+
+
+class _SnapshotCollector(Collector):
+    """Builds all families of the catalogue from one snapshot."""
+
+    def __init__(self, snapshot: Callable[[], MetricsSnapshot], detectors: tuple[str, ...]) -> None:
+        self._snapshot = snapshot
+        self._detectors = detectors
+        self._errors = 0
+
+    def describe(self) -> Iterable[Family]:
+        """Declare nothing: the catalogue is the declaration, and a scrape is the only time to compute."""
+        return ()
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every family of the catalogue once, in its order."""
+        snapshot = self._snapshot()
+        for metric in CATALOGUE:
+            if metric.name != _ERRORS:
+                yield self._family(metric, snapshot)
+        errors = next(metric for metric in CATALOGUE if metric.name == _ERRORS)
+        yield _fill(errors, {(): float(self._errors)})
+
+    def _family(self, metric: Metric, snapshot: MetricsSnapshot) -> Family:
+        try:
+            series = _zeros(metric, _applications(snapshot), self._detectors)
+            series.update(READERS[metric.name](snapshot))
+            return _fill(metric, series)
+        except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
+            self._errors += 1
+            _LOG.exception("metric family left empty", extra={"metric": metric.name})
+            return _fill(metric, {})
+
+
+def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
+    of_tasks = (task.application_id for task in snapshot.tasks)
+    of_findings = (row.application_id for row in snapshot.findings)
+    return tuple(dict.fromkeys((*snapshot.applications, *of_tasks, *of_findings)))
+
+
+def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, ...]) -> Series:
+    """Make the series that exist whether or not anything happened; none if a label has no known values."""
+    if metric.kind is MetricKind.INFO or not metric.labels:
+        return {}  # one series at most, and its reader decides whether it can be told
+    known = {**metric.initial, "application_id": applications, "detector": detectors}
+    if any(label not in known for label in metric.labels):
+        return {}
+    return dict.fromkeys(itertools.product(*(known[label] for label in metric.labels)), 0.0)
+
+
+def _fill(metric: Metric, series: Series) -> Family:
+    # escaped names may coincide, and one duplicate series would fail the whole scrape: so escape the keys
+    series = {tuple(map(_printable, values)): float(value) for values, value in series.items()}
+    if any(len(values) != len(metric.labels) for values in series):
+        raise ValueError(f"{metric.name} takes the labels {metric.labels}, got {list(series)}")
+    if metric.kind is MetricKind.INFO:
+        info = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help, labels=())
+        for values in series:
+            info.add_metric((), dict(zip(metric.labels, values, strict=True)))
+        return info
+    build = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
+    name = metric.name.removesuffix("_total")
+    unit = metric.unit if name.endswith(f"_{metric.unit}") else ""
+    family = build(name, metric.help, labels=metric.labels, unit=unit)
+    for values, value in series.items():
+        family.add_metric(values, value)
+    return family
+
+
+def _printable(value: str) -> str:
+    """Escape what is not UTF-8, as a hostile directory name may bring; distinct names stay distinct."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _one(value: float) -> Series:
+    return {(): float(value)}
+
+
+def _by(values: Mapping[str, float]) -> Series:
+    return {(label,): float(value) for label, value in values.items()}
+
+
+def _optional(value: float | None) -> Series:
+    return {} if value is None else _one(value)
+
+
+def _seconds(at_us: int | None) -> float | None:
+    return None if at_us is None else at_us / 1_000_000
+
+
+def _task(read: Callable[[TaskMetrics], float | None]) -> Reader:
+    def reader(snapshot: MetricsSnapshot) -> Series:
+        rows = ((task, read(task)) for task in snapshot.tasks)
+        return {(task.application_id, task.task_id): value for task, value in rows if value is not None}
+
+    return reader
+
+
+def _tasks(snapshot: MetricsSnapshot) -> Series:
+    counts: Series = {}
+    for application, _ in {(task.application_id, task.task_id) for task in snapshot.tasks}:
+        counts[application,] = counts.get((application,), 0.0) + 1
+    return counts
+
+
+def _findings(snapshot: MetricsSnapshot) -> Series:
+    counts: Series = {}
+    for row in snapshot.findings:
+        key = (row.application_id, row.detector, row.severity.value)
+        counts[key] = counts.get(key, 0.0) + row.count
+    return counts
+
+
+READERS: Mapping[str, Reader] = {
+    "statewarden_tasks": _tasks,
+    "statewarden_findings_open": _findings,
+    "statewarden_task_severity": _task(lambda t: t.worst_severity.rank + 1 if t.worst_severity else 0),
+    "statewarden_task_held": _task(lambda t: t.held),
+    "statewarden_task_checkpoint_offset": _task(lambda t: t.checkpoint_offset),
+    "statewarden_task_checkpoint_written_timestamp_seconds": _task(
+        lambda t: _seconds(t.checkpoint_written_at_us)
+    ),
+    "statewarden_task_flushed_puts": _task(lambda t: t.flushed_puts),
+    "statewarden_task_bytes": _task(lambda t: t.bytes),
+    "statewarden_task_incarnation": _task(lambda t: t.incarnation),
+    "statewarden_task_last_seen_timestamp_seconds": _task(lambda t: _seconds(t.last_seen_at_us)),
+    "statewarden_agent_watches": lambda s: _one(s.watch.watches),
+    "statewarden_agent_watch_events_total": lambda s: _one(s.watch.events),
+    "statewarden_agent_queue_overflows_total": lambda s: _one(s.watch.queue_overflows),
+    "statewarden_agent_rescans_total": lambda s: _by(s.watch.rescans),
+    "statewarden_agent_missed_changes_total": lambda s: _one(s.watch.missed_changes),
+    "statewarden_agent_blind_seconds_total": lambda s: _by(s.watch.blind_s),
+    "statewarden_agent_blind": lambda s: _by(dict.fromkeys(s.watch.blind_now, 1.0)),
+    "statewarden_agent_observations_total": lambda s: _by(s.observations),
+    "statewarden_agent_observation_delay_seconds": lambda s: _one(s.last_delay_s),
+    "statewarden_agent_spool_records": lambda s: _one(s.spool.records),
+    "statewarden_agent_spool_bytes": lambda s: _one(s.spool.bytes),
+    "statewarden_agent_spool_segments": lambda s: _one(s.spool.segments),
+    "statewarden_agent_spool_oldest_unshipped_timestamp_seconds": lambda s: _one(
+        _seconds(s.spool.oldest_at_us) or 0.0
+    ),
+    "statewarden_agent_spool_drops_total": lambda s: _by(s.spool.dropped),
+    "statewarden_agent_spool_torn_tails_total": lambda s: _one(s.spool.torn_tails),
+    "statewarden_agent_spool_corrupt_segments_total": lambda s: _one(s.spool.corrupt_segments),
+    "statewarden_agent_spool_write_failures_total": lambda s: _one(s.spool.write_failures),
+    "statewarden_agent_shipped_segments_total": lambda s: _one(s.ship.shipped_segments),
+    "statewarden_agent_shipped_records_total": lambda s: _one(s.ship.shipped_records),
+    "statewarden_agent_ship_failures_total": lambda s: _by(s.ship.failures),
+    "statewarden_agent_build_info": lambda s: {(s.agent_version,): 1.0},
+    "statewarden_agent_up": lambda s: _one(s.up),
+    "statewarden_agent_ready": lambda s: _one(s.ready),
+    "statewarden_agent_heartbeat_timestamp_seconds": lambda s: _one(s.heartbeat_at_us / 1_000_000),
+    "statewarden_agent_detector_runs_total": lambda s: {(d.detector,): d.runs for d in s.detectors},
+    "statewarden_agent_detector_failures_total": lambda s: {(d.detector,): d.failures for d in s.detectors},
+    "statewarden_agent_detector_duration_seconds_total": lambda s: {
+        (d.detector,): d.duration_s for d in s.detectors
+    },
+    "statewarden_agent_resident_memory_bytes": lambda s: _optional(s.resident_memory_bytes),
+}
+"""Family -> how it is read off a snapshot; the collector's own error count is the one family without."""

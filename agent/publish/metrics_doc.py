@@ -1,0 +1,46 @@
+"""The docs page of the metrics, computed from the catalogue."""
+
+from __future__ import annotations
+
+from agent.publish.catalogue import ALLOWED_LABELS, GROUPS, Metric
+
+_TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---|\n"
+_HEAD = """\
+# Metrics
+
+Generated from `agent/publish/catalogue.py`; change it there.
+
+The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics. Every
+family is present from the first scrape; series with known label values start at 0. Counters start anew with
+the agent. Pod, namespace and node are not labels: the scrape adds them.
+
+Stable: the name changes only with a major version. Experimental: it may change with any.
+"""
+
+
+def render_metrics_doc() -> str:
+    """Render `docs/metrics.md`, as committed."""
+    parts = [_HEAD]
+    for title, metrics in GROUPS:
+        parts.append(f"\n## {title}\n\n{_TABLE}")
+        parts.extend(_row(metric) for metric in metrics)
+    values = [
+        (metric, label, known)
+        for _, metrics in GROUPS
+        for metric in metrics
+        for label, known in metric.initial.items()
+    ]
+    parts.append("\n## Label values known in advance\n\n| metric | label | values |\n|---|---|---|\n")
+    parts.extend(
+        f"| `{metric.name}` | `{label}` | {', '.join(f'`{value}`' for value in known)} |\n"
+        for metric, label, known in values
+    )
+    labels = ", ".join(f"`{label}`" for label in sorted(ALLOWED_LABELS))
+    parts.append(f"\nNo other labels than these are ever used: {labels}.\n")
+    return "".join(parts)
+
+
+def _row(metric: Metric) -> str:
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
+    unit = f" Unit: {metric.unit}." if metric.unit else ""
+    return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.stability} | {metric.help}{unit} |\n"

@@ -1,0 +1,142 @@
+"""What the metrics are computed from: one immutable value of plain numbers.
+
+The pipeline builds a fresh `MetricsSnapshot` when something changed; a scrape reads the latest one and never
+waits for the pipeline. Every default is what an agent that has done nothing yet would report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agent.contract.events import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMetrics:
+    """One task directory; None = could not tell, and the series is absent meanwhile.
+
+    Args of the dataclass:
+        application_id: Application of the task.
+        task_id: `N_M`, `__NAME__/N_M` or `global`.
+        held: Whether somebody holds the task (its lock or a store's).
+        checkpoint_offset: Largest offset in the checkpoint.
+        checkpoint_written_at_us: mtime of the checkpoint.
+        flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
+        bytes: Live SST bytes.
+        incarnation: Number of the directory's life, from 1.
+        last_seen_at_us: When the directory was last seen.
+        worst_severity: Worst open finding; None = none open.
+    """
+
+    application_id: str
+    task_id: str
+    held: bool | None = None
+    checkpoint_offset: int | None = None
+    checkpoint_written_at_us: int | None = None
+    flushed_puts: int | None = None
+    bytes: int | None = None
+    incarnation: int | None = None
+    last_seen_at_us: int | None = None
+    worst_severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCount:
+    """Open findings of one application, detector and severity."""
+
+    application_id: str
+    detector: str
+    severity: Severity
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorMetrics:
+    """Work of one detector since the agent started."""
+
+    detector: str
+    runs: int = 0
+    failures: int = 0
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchMetrics:
+    """Work and blindness of the watch since the agent started; mappings are cause slug -> value."""
+
+    watches: int = 0
+    events: int = 0
+    queue_overflows: int = 0
+    missed_changes: int = 0
+    rescans: Mapping[str, int] = field(default_factory=dict)
+    blind_s: Mapping[str, float] = field(default_factory=dict)
+    blind_now: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolMetrics:
+    """State of the spool; field names are those of `agent.ship.SpoolStats`.
+
+    Args of the dataclass:
+        records: Records that wait to be shipped, the open segment included.
+        bytes: Bytes on disk, files that were set aside included.
+        segments: Segments that wait, the open one included.
+        oldest_at_us: When the oldest waiting record was observed; None = nothing waits.
+        dropped: Record kind (or `unknown`) -> records given up since the agent started.
+        torn_tails: Half-written records cut off at a start.
+        corrupt_segments: Segments set aside because they could not be read.
+        write_failures: Appends that the disk refused.
+    """
+
+    records: int = 0
+    bytes: int = 0
+    segments: int = 0
+    oldest_at_us: int | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    torn_tails: int = 0
+    corrupt_segments: int = 0
+    write_failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShipMetrics:
+    """Work of the shipper; field names are those of `agent.ship.ShipStats`. `failures`: class -> count."""
+
+    shipped_segments: int = 0
+    shipped_records: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSnapshot:
+    """Everything that a scrape reports, at one moment.
+
+    Args of the dataclass:
+        agent_version: Version of the agent.
+        up: Whether the worker's own heartbeat is recent.
+        ready: Whether the watch is armed and the first scan done.
+        applications: Applications seen below the state directory.
+        tasks: One row per task directory; of two rows for one task the last counts.
+        findings: Open findings; combinations that are missing count as 0.
+        detectors: Work per detector; detectors that are missing count as 0.
+        observations: Outcome slug -> observations.
+        last_delay_s: Newest hint: from the notification to the snapshot that shows it.
+        heartbeat_at_us: When the worker's loop last came round.
+        resident_memory_bytes: Of the agent; None = not measured.
+    """
+
+    agent_version: str = ""
+    up: bool = False
+    ready: bool = False
+    applications: tuple[str, ...] = ()
+    tasks: tuple[TaskMetrics, ...] = ()
+    findings: tuple[FindingCount, ...] = ()
+    detectors: tuple[DetectorMetrics, ...] = ()
+    watch: WatchMetrics = WatchMetrics()
+    observations: Mapping[str, int] = field(default_factory=dict)
+    last_delay_s: float = 0.0
+    spool: SpoolMetrics = SpoolMetrics()
+    ship: ShipMetrics = ShipMetrics()
+    heartbeat_at_us: int = 0
+    resident_memory_bytes: int | None = None

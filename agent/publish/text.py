@@ -1,0 +1,58 @@
+"""Findings as log lines: one when a finding opens, gets louder or is resolved, and none in between."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from agent.contract.events import Confidence, Kind, Record, Severity, Status
+
+_LOG = logging.getLogger("agent.findings")
+_LEVELS = {
+    Severity.INFO: logging.INFO,
+    Severity.WARNING: logging.WARNING,
+    Severity.CRITICAL: logging.CRITICAL,
+}
+_CONFIDENCE = (Confidence.UNKNOWN.value, Confidence.SUSPECTED.value, Confidence.CONFIRMED.value)
+_SHOWN = (
+    "finding_id", "detector", "severity", "confidence", "status", "application_id", "task_id", "store",
+    "upstream", "affected", "missing_facts", "next_action",
+)  # fmt: skip
+
+
+class FindingLog:
+    """Remembers how loud each open finding was when it was last logged."""
+
+    def __init__(self, logger: logging.Logger = _LOG) -> None:
+        self._logger = logger
+        self._logged: dict[str, tuple[int, int]] = {}
+
+    def write(self, record: Record) -> None:
+        """Log a finding record if it says something new; other kinds are ignored.
+
+        Args:
+            record: Every record of the stream, in order.
+        """
+        if record.kind is not Kind.FINDING:
+            return
+        word = self._news(record.body)
+        if word is None:
+            return
+        extra = {name: record.body[name] for name in _SHOWN if record.body.get(name) not in (None, (), [])}
+        extra |= {"change": word, "finding_level": record.body["level"]}
+        extra["observed_at_us"] = record.observed_at_us
+        level = logging.INFO if word == "resolved" else _LEVELS[Severity(str(record.body["severity"]))]
+        self._logger.log(level, "%s", record.body["summary"], extra=extra)
+
+    def _news(self, body: Mapping[str, object]) -> str | None:
+        finding_id = str(body["finding_id"])
+        if body["status"] == Status.RESOLVED.value:
+            self._logged.pop(finding_id, None)
+            return "resolved"  # also when an earlier start of the agent logged that it opened
+        loudness = (Severity(str(body["severity"])).rank, _CONFIDENCE.index(str(body["confidence"])))
+        before = self._logged.get(finding_id)
+        if before is None:
+            self._logged[finding_id] = loudness
+            return "opened"
+        self._logged[finding_id] = max(before, loudness)  # never logged twice for going down and up again
+        return "escalated" if loudness > before else None

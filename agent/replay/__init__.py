@@ -1,0 +1,1 @@
+"""Recorded runs: the trace reader and the in-memory disk that answers like the real one."""

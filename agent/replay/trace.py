@@ -1,0 +1,126 @@
+"""Read a recorded trace: one JSON object per line, gzip or plain, in time order.
+
+The format is that of `tests/data/traces/README.md`. `start` and `exit` lines are truth for checking a
+verdict; the reader keeps only what a real agent could have seen of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.errors import TraceError
+
+OPERATIONS = frozenset(
+    {
+        "start",
+        "exit",
+        "mkdir",
+        "rmdir",
+        "unlink",
+        "create",
+        "open_w",
+        "open_r",
+        "write",
+        "truncate",
+        "close_w",
+        "rename",
+        "utime",
+        "lock",
+        "unlock",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One recorded file operation.
+
+    Args of the dataclass:
+        at_us: When, microseconds since the epoch.
+        op: One of `OPERATIONS`.
+        path: Relative to the state directory; empty for `start` and `exit`.
+        to: Target of a rename.
+        data: Content of a write.
+        offset: Position of a positioned write; None = the descriptor's own position.
+        size: New size of a truncate.
+        nameless: The file had no name any more.
+        append: Opened for appending.
+        version: Kafka Streams release of a started process (shown to detectors only on request).
+        killed: The process ended by a kill.
+    """
+
+    at_us: int
+    op: str
+    path: str = ""
+    to: str = ""
+    data: bytes = b""
+    offset: int | None = None
+    size: int = 0
+    nameless: bool = False
+    append: bool = False
+    version: str | None = None
+    killed: bool = False
+
+
+def read_trace(path: Path) -> Iterator[Operation]:
+    """Read a trace lazily.
+
+    Args:
+        path: `*.jsonl.gz` or `*.jsonl`.
+
+    Yields:
+        Operations in file order.
+
+    Raises:
+        TraceError: the file cannot be opened, is truncated, or a line is not an operation; the message
+            names file and line.
+    """
+    number = 0
+    try:
+        with _open(path) as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _parse(line, path, number)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TraceError(f"{path}: damaged or truncated after line {number}: {error}") from error
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if number == 0:
+        raise TraceError(f"{path}: empty; a trace has at least one operation")
+
+
+def _open(path: Path) -> gzip.GzipFile:
+    with path.open("rb") as probe:
+        magic = probe.read(2)
+    return gzip.open(path, "rb") if magic == b"\x1f\x8b" else path.open("rb")  # type: ignore[return-value]
+
+
+def _parse(line: bytes, path: Path, number: int) -> Operation:
+    try:
+        row = json.loads(line)
+        op = row["op"]
+        if op not in OPERATIONS:
+            raise TraceError(f"{path}: line {number}: unknown operation {op!r}")
+        encoded = row.get("b64")
+        return Operation(
+            at_us=round(row["t"] * 1_000_000),
+            op=op,
+            path=row.get("path", ""),
+            to=row.get("to", ""),
+            data=base64.b64decode(encoded) if encoded else b"",
+            offset=row.get("off"),
+            size=row.get("size", 0),
+            nameless=bool(row.get("deleted")),
+            append=bool(row.get("append")),
+            version=row.get("version"),
+            killed=row.get("how") == "killed",
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise TraceError(f"{path}: line {number}: not a trace operation ({error})") from error

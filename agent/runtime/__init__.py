@@ -1,0 +1,1 @@
+"""The composition: steps wired in one direction, threads, signals."""

@@ -1,0 +1,360 @@
+"""Hints -> looks -> transitions: decides where to look, and when once is enough.
+
+No I/O of its own: it asks the observer, and the observer asks the disk. The same code serves live watching,
+scan and replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Source
+from agent.inventory.blindness import begin_blind, end_blind
+from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
+from agent.inventory.hints import Hint, HintKind
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.observations import Observation, Removal
+from agent.inventory.reduce import reduce_observation
+from agent.inventory.transitions import Transition
+from agent.layout import names
+from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
+from agent.observe.observer import Observer
+from agent.runtime.schedule import Schedule
+
+SETTLE_US = 100_000
+"""A store is looked at once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
+
+LOCK_POLL_US = 250_000
+"""Locks make no notification; state-semantics 0.1: 250 ms to 1 s is enough for everything but a hand-off."""
+
+SLOW_POLL_US = 5_000_000
+LOCKS_PER_POLL = 64
+
+_RELEASES = frozenset({Role.STORE_LOCK})
+_STORE_EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
+
+
+class Looker:
+    """Owns the inventory and keeps it in step with the disk."""
+
+    def __init__(self, disk: Disk, started_us: int) -> None:
+        """Look through `disk` from `started_us` on."""
+        self.inventory = Inventory(started_us=started_us)
+        self.observer = Observer(disk)
+        self.looks = 0
+        self._disk = disk
+        self._settling: Schedule[str] = Schedule()
+        self._poll_at_us = started_us + LOCK_POLL_US
+        self._slow_poll_at_us = started_us + SLOW_POLL_US
+        self._cursor = 0
+
+    # -- hints ------------------------------------------------------------------------------------------
+
+    def hint(self, hint: Hint, now_us: int) -> list[Transition]:
+        """Follow one hint.
+
+        Args:
+            hint: Where to look; its own time orders removals.
+            now_us: Time of the look.
+
+        Returns:
+            What changed.
+        """
+        if hint.kind is HintKind.RESCAN:
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause)
+        place = classify(hint.path)
+        if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
+            return self._removed(place, hint, now_us)
+        if hint.kind is HintKind.SELF_GONE:
+            return self._directory(place, now_us, Source.INOTIFY)
+        if place.role is Role.SST:
+            self.observer.note_written(place, hint.at_us)
+        return self._changed(place, hint.kind, now_us)
+
+    def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        removal = Removal(place, hint.at_us, Source.INOTIFY)
+        changes: list[Transition] = []
+        if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
+            self._settle(place.database, now_us)
+        changes += self._reduce(removal)
+        if place.role is Role.APPLICATION:
+            changes += self._directory(place, now_us, Source.INOTIFY)
+        elif place.role in (Role.STORE, Role.SEGMENT):
+            changes += self._database(place, now_us, Source.INOTIFY)
+        elif place.role is Role.TASK_LOCK:
+            changes += self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
+        return changes
+
+    def _changed(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
+        role = place.role
+        if role in (Role.CHECKPOINT, Role.STORE_CHECKPOINT):
+            if kind is HintKind.WRITTEN or kind is HintKind.CREATED:
+                return []  # written under its temporary name: the rename is what counts
+            return self._checkpoint(place, now_us, Source.INOTIFY)
+        if role in (Role.APPLICATION, Role.APPLICATION_LOCK, Role.PROCESS_FILE):
+            return self._application(place, now_us, Source.INOTIFY)
+        if role is Role.TASK:
+            return self._task_tree(place, now_us, Source.INOTIFY)
+        if role is Role.TASK_LOCK:
+            return self._task_lock(place, kind, now_us)
+        if role is Role.TOPOLOGY:
+            return self.rescan(place.path, now_us, Source.INOTIFY, "")
+        if role in DATABASE_ROLES:
+            self._settle(place.path, now_us)
+        elif role in _STORE_EVENTS and place.database is not None:
+            if role in _RELEASES and kind is HintKind.WRITTEN:
+                self._settling.drop(place.database)
+                return self._database(classify(place.database), now_us, Source.INOTIFY)
+            if role is not Role.SST or kind is HintKind.WRITTEN:
+                self._settle(place.database, now_us)
+        return []
+
+    def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        if place.role is Role.STATE_DIRECTORY:
+            return self.rescan("", now_us, Source.RESCAN, "root-replaced")
+        if place.role is Role.APPLICATION:
+            return self._application(place, now_us, source)
+        if place.role is Role.TASK:
+            return self._reduce(self.observer.task(place, now_us, source))
+        if place.role in DATABASE_ROLES:
+            return self._database(place, now_us, source)
+        return []
+
+    def _settle(self, database: str, now_us: int) -> None:
+        self._settling.want(database, now_us + SETTLE_US)
+
+    # -- looks ------------------------------------------------------------------------------------------
+
+    def _reduce(self, look: Observation) -> list[Transition]:
+        self.looks += 1
+        return reduce_observation(self.inventory, look)
+
+    def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        assert place.application is not None
+        root = classify(place.application)
+        known = self.inventory.applications.get(place.application)
+        before = known.lock if known else None
+        changes = self._reduce(self.observer.application(root, now_us, source))
+        application = self.inventory.applications.get(place.application)
+        if application is None or not application.exists:
+            return changes
+        if before is LockState.HELD and application.lock is not LockState.HELD:
+            for task in list(application.tasks.values()):
+                changes += self.look_at_task(task, now_us, source)
+        return changes
+
+    def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        changes = self._reduce(self.observer.task(place, now_us, source))
+        for database in self._databases_below(place):
+            changes += self._database(database, now_us, source)
+        checkpoint = classify(f"{place.path}/{names.CHECKPOINT_FILE}")
+        return changes + self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
+
+    def _task_lock(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
+        changes: list[Transition] = []
+        task = self._task_of(place)
+        if task is not None and kind is HintKind.WRITTEN:
+            changes += self._stores(task, now_us, Source.INOTIFY)
+        return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
+
+    def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        changes: list[Transition] = []
+        task = self._task_of(place)
+        if task is None:
+            changes += self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
+        else:
+            for store in list(task.stores.values()):
+                for database in list(store.databases.values()):
+                    if self._settling.has(database.path):
+                        self._settling.drop(database.path)
+                        changes += self._database(classify(database.path), now_us, source)
+        return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
+
+    def _database(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        return self._reduce(self.observer.database(place, now_us, source))
+
+    def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
+        changes: list[Transition] = []
+        for store in list(task.stores.values()):
+            for database in list(store.databases.values()):
+                self._settling.drop(database.path)
+                changes += self._database(classify(database.path), now_us, source)
+        return changes
+
+    def look_at_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
+        """Look at a known task: its stores, then its lock and directory."""
+        changes = self._stores(task, now_us, source)
+        return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))
+
+    def _task_of(self, place: StatePath) -> Task | None:
+        application = self.inventory.applications.get(place.application or "")
+        return application.tasks.get(place.task or "") if application else None
+
+    # -- listing ----------------------------------------------------------------------------------------
+
+    def rescan(self, path: str, now_us: int, source: Source, cause: str) -> list[Transition]:
+        """Look at a directory and everything below it; a loss that it repairs becomes a blind interval.
+
+        Args:
+            path: Relative; empty = the whole state directory.
+            now_us: Time of the looks.
+            source: Why.
+            cause: Cause of the rescan; a loss is one that begins a blind interval.
+
+        Returns:
+            What changed.
+        """
+        if cause in LOSSES:
+            begin_blind(self.inventory, now_us, cause)
+        changes = self._rescan(path, now_us, source)
+        end_blind(self.inventory, now_us, cause)
+        return changes
+
+    def _rescan(self, path: str, now_us: int, source: Source) -> list[Transition]:
+        place = classify(path)
+        if place.role is Role.TASK:
+            return self._task_tree(place, now_us, source)
+        if place.database is not None:
+            return self._database(classify(place.database), now_us, source)
+        if place.task is not None:
+            return self._task_tree(classify(place.task_path or ""), now_us, source)
+        entries = self._disk.list(path)
+        if isinstance(entries, Unseen):
+            return self._directory(place, now_us, source) if path else []
+        self.inventory.root_seen = True
+        changes: list[Transition] = []
+        if place.role is Role.APPLICATION:
+            changes += self._application(place, now_us, source)
+        found = {_join(path, entry.name) for entry in _directories(entries)}
+        for child in sorted(found):
+            role = classify(child).role
+            if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
+                changes += self._rescan(child, now_us, source)
+        return changes + self._vanished(place, found, now_us, source)
+
+    def _vanished(
+        self, place: StatePath, found: set[str], now_us: int, source: Source
+    ) -> list[Transition]:
+        changes: list[Transition] = []
+        for application in list(self.inventory.applications.values()):
+            if place.role is Role.STATE_DIRECTORY:
+                if application.exists and application.id not in found:
+                    changes += self._application(classify(application.id), now_us, source)
+                    changes += self._gone_tasks(application, now_us, source)
+            elif place.role is Role.APPLICATION and application.id == place.application:
+                gone = [t for t in application.tasks.values() if t.exists and t.path not in found]
+                for task in gone:
+                    if "/" not in task.id or f"{application.id}/{task.id.partition('/')[0]}" not in found:
+                        changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
+        return changes
+
+    def _gone_tasks(self, application: Application, now_us: int, source: Source) -> list[Transition]:
+        changes: list[Transition] = []
+        for task in list(application.tasks.values()):
+            if task.exists:
+                changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
+        return changes
+
+    def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
+        known = self._task_of(task)
+        paths = {db.path for s in known.stores.values() for db in s.databases.values()} if known else set()
+        for entry in _directories(self._disk.list(task.path)):
+            inner = f"{task.path}/{entry.name}"
+            for child in _directories(self._disk.list(inner)):
+                paths.add(f"{inner}/{child.name}")
+        places = (classify(path) for path in sorted(paths))
+        return [place for place in places if place.role in DATABASE_ROLES]
+
+    # -- the agent's own clock --------------------------------------------------------------------------
+
+    def next_us(self) -> int:
+        """When `tick` has something to do."""
+        settling = self._settling.next_us()
+        polls = min(self._poll_at_us, self._slow_poll_at_us)
+        return polls if settling is None else min(polls, settling)
+
+    def tick(self, now_us: int) -> list[Transition]:
+        """Look where a burst has settled, and poll locks."""
+        changes: list[Transition] = []
+        for path in self._settling.take(now_us):
+            changes += self._database(classify(path), now_us, Source.INOTIFY)
+        if now_us >= self._poll_at_us:
+            self._poll_at_us = now_us + LOCK_POLL_US
+            changes += self._poll_locks(now_us)
+        if now_us >= self._slow_poll_at_us:
+            self._slow_poll_at_us = now_us + SLOW_POLL_US
+            changes += self._poll_round(now_us)
+        return changes
+
+    def _poll_locks(self, now_us: int) -> list[Transition]:
+        """Ask for the one lock per application that tells of its process, or one per held task without it."""
+        changes: list[Transition] = []
+        for application in self.inventory.applications.values():
+            if not application.exists:
+                continue
+            if application.lock_ever_held:
+                changes += self._poll_application(application, now_us)
+            else:
+                held = [task for task in application.tasks.values() if task.held]
+                for task in held[:LOCKS_PER_POLL]:
+                    changes += self._poll_task(task, now_us)
+        return changes
+
+    def _poll_application(self, application: Application, now_us: int) -> list[Transition]:
+        place = classify(f"{application.id}/{names.LOCK_FILE}")
+        look = self.observer.lock(place, now_us, Source.TIMER)
+        if look.lock is application.lock:
+            return []
+        return self._application(place, now_us, Source.TIMER)
+
+    def _poll_task(self, task: Task, now_us: int) -> list[Transition]:
+        place = _sentinel(task)
+        if place is None or self.observer.lock(place, now_us, Source.TIMER).lock is LockState.HELD:
+            return []
+        return self.look_at_task(task, now_us, Source.TIMER)
+
+    def _poll_round(self, now_us: int) -> list[Transition]:
+        """Ask a bounded number of tasks in turn, so that a lock nobody announced is found in the end."""
+        tasks = [t for a in self.inventory.applications.values() for t in a.tasks.values() if t.exists]
+        if not tasks:
+            return []
+        changes: list[Transition] = []
+        for step in range(min(LOCKS_PER_POLL, len(tasks))):
+            task = tasks[(self._cursor + step) % len(tasks)]
+            changes += self._poll_quietly(task, now_us)
+        self._cursor = (self._cursor + LOCKS_PER_POLL) % len(tasks)
+        return changes
+
+    def _poll_quietly(self, task: Task, now_us: int) -> list[Transition]:
+        place = _sentinel(task)
+        if place is None:
+            return []
+        look = self.observer.lock(place, now_us, Source.TIMER)
+        held = look.lock is LockState.HELD
+        if look.lock is LockState.UNKNOWN or held == bool(task.held):
+            return []
+        return self.look_at_task(task, now_us, Source.TIMER)
+
+
+LOSSES = frozenset({"queue-overflow", "mailbox-full", "watch-limit", "root-replaced", "root-missing"})
+"""Causes of a rescan that mean that notifications were lost."""
+
+
+def _sentinel(task: Task) -> StatePath | None:
+    """The lock that tells of a task: its own `.lock` where it has one, else the LOCK of a store."""
+    if names.LOCK_FILE in task.names:
+        return classify(f"{task.path}/{names.LOCK_FILE}")
+    for store in task.stores.values():
+        for database in store.databases.values():
+            return classify(f"{database.path}/{names.STORE_LOCK_FILE}")
+    return None
+
+
+def _directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
+    if isinstance(entries, Unseen):
+        return ()
+    return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

@@ -1,0 +1,220 @@
+"""The eight steps as one object: hints in, records and findings out. No threads, no clock, no I/O of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from agent.contract.events import Change, Kind, Record, Source
+from agent.detectors.base import Case, Detector, Scope
+from agent.detectors.registry import DETECTORS
+from agent.findings.ledger import Finding, Ledger, Place
+from agent.inventory.disk import Disk
+from agent.inventory.hints import Hint, HintKind
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.settings import SettingsBook
+from agent.inventory.transitions import Transition
+from agent.runtime.looker import Looker
+from agent.runtime.profiles import Profiles
+from agent.runtime.records import (
+    configuration_body,
+    heartbeat_body,
+    summary_body,
+    transition_body,
+)
+from agent.runtime.schedule import Schedule
+
+RECHECKS_US = (1_500_000, 6_000_000, 31_000_000)
+"""After its last change a task is judged again at these distances: rules that wait are due by then."""
+
+SUMMARY_US = 60_000_000
+HEARTBEAT_US = 30_000_000
+RESCAN_US = 60_000_000
+
+
+@dataclass(slots=True)
+class DetectorStats:
+    """How a detector fared: its own health is a metric."""
+
+    runs: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Watches one state directory.
+
+    Args of the dataclass:
+        disk: What to look through.
+        settings: What the operator said.
+        started_us: When the agent started.
+        emit: Takes every record, in order.
+        on_finding: Takes every finding that opened, changed or was resolved.
+        on_fault: Takes (detector id, exception) when a detector fails.
+        detectors: The registered detectors.
+        rescan_us: Distance between rescans.
+    """
+
+    disk: Disk
+    settings: SettingsBook
+    started_us: int
+    emit: Callable[[Record], None]
+    on_finding: Callable[[Finding], None] = lambda finding: None
+    on_fault: Callable[[str, Exception], None] = lambda detector, error: None
+    detectors: tuple[Detector, ...] = DETECTORS
+    rescan_us: int = RESCAN_US
+    ledger: Ledger = field(default_factory=Ledger)
+    stats: dict[str, DetectorStats] = field(default_factory=dict)
+    looker: Looker = field(init=False)
+    profiles: Profiles = field(init=False)
+    rescans: dict[str, int] = field(default_factory=dict)
+    _rechecks: Schedule[str] = field(default_factory=Schedule)
+    _beats: Schedule[str] = field(default_factory=Schedule)
+    _told_blind: int = 0
+
+    def __post_init__(self) -> None:
+        """Wire the steps and plan the first beats."""
+        self.looker = Looker(self.disk, self.started_us)
+        self.profiles = Profiles(self.settings)
+        self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
+        self._beats.want("heartbeat", self.started_us)
+        self._beats.want("summary", self.started_us + SUMMARY_US)
+        self._beats.want("rescan", self.started_us + self.rescan_us)
+
+    @property
+    def inventory(self) -> Inventory:
+        """All that is known."""
+        return self.looker.inventory
+
+    def handle(self, hints: Iterable[Hint], now_us: int) -> None:
+        """Follow hints and judge what they changed."""
+        changes: list[Transition] = []
+        for hint in hints:
+            if hint.kind is HintKind.RESCAN:
+                self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
+            changes += self.looker.hint(hint, now_us)
+        self._conclude(changes, now_us)
+
+    def next_us(self) -> int:
+        """When `tick` must be called at the latest."""
+        dues = (self.looker.next_us(), self._rechecks.next_us(), self._beats.next_us())
+        return min(due for due in dues if due is not None)
+
+    def tick(self, now_us: int) -> None:
+        """Do what is due by the agent's own clock."""
+        changes: list[Transition] = []
+        if now_us >= self.looker.next_us():
+            changes += self.looker.tick(now_us)
+        beats = self._beats.take(now_us)
+        if "rescan" in beats:
+            self._beats.want("rescan", now_us + self.rescan_us)
+            self.rescans["periodic"] = self.rescans.get("periodic", 0) + 1
+            changes += self.looker.rescan("", now_us, Source.RESCAN, "periodic")
+        self._conclude(changes, now_us)
+        for key in self._rechecks.take(now_us):
+            self._recheck(key.partition("#")[0], now_us)
+        if "heartbeat" in beats:
+            self._beats.want("heartbeat", now_us + HEARTBEAT_US)
+            self.beat(now_us)
+        if "summary" in beats:
+            self._beats.want("summary", now_us + SUMMARY_US)
+            self.summarise(now_us)
+
+    def scan(self, now_us: int) -> None:
+        """Look at everything once and judge it."""
+        self.handle([Hint("", HintKind.RESCAN, now_us, cause="start")], now_us)
+
+    def beat(self, now_us: int) -> None:
+        """Emit a heartbeat and judge the agent itself."""
+        self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._told_blind)))
+        self._told_blind = now_us
+        self._judge(Scope.AGENT, now_us, None, None)
+
+    def summarise(self, now_us: int) -> None:
+        """Emit one summary per task, and judge every task once more."""
+        for application in self.inventory.applications.values():
+            for task in application.tasks.values():
+                if task.exists:
+                    self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
+                self._judge(Scope.TASK, now_us, application, task)
+            self._judge(Scope.APPLICATION, now_us, application, None)
+
+    # -- judging ----------------------------------------------------------------------------------------
+
+    def _conclude(self, changes: list[Transition], now_us: int) -> None:
+        touched: dict[str, tuple[Application, Task]] = {}
+        applications: dict[str, Application] = {}
+        for change in changes:
+            application = self.inventory.applications[change.application]
+            applications[application.id] = application
+            if change.change is Change.APPLICATION_SEEN:
+                self._configure(application, now_us)
+            self.emit(Record(Kind.TRANSITION, now_us, transition_body(application, change)))
+            task = application.tasks.get(change.task or "")
+            if task is not None:
+                touched[task.path] = (application, task)
+        for path, (application, task) in touched.items():
+            for number, distance in enumerate(RECHECKS_US):
+                self._rechecks.drop(f"{path}#{number}")
+                self._rechecks.want(f"{path}#{number}", now_us + distance)
+            self._judge(Scope.TASK, now_us, application, task)
+        for application in applications.values():
+            self._judge(Scope.APPLICATION, now_us, application, None)
+            self._rechecks.want(f"{application.id}#a", now_us + RECHECKS_US[-1])
+
+    def _recheck(self, path: str, now_us: int) -> None:
+        name, _, task_id = path.partition("/")
+        application = self.inventory.applications.get(name)
+        if application is None:
+            return
+        task = application.tasks.get(task_id)
+        scope = Scope.TASK if task is not None else Scope.APPLICATION
+        self._judge(scope, now_us, application, task)
+
+    def _configure(self, application: Application, now_us: int) -> None:
+        profile = self.profiles.of(application)
+        settings = self.settings.of(application.id)
+        self.emit(
+            Record(Kind.CONFIGURATION, now_us, configuration_body(application, settings, profile.range))
+        )
+
+    def _judge(
+        self, scope: Scope, now_us: int, application: Application | None, task: Task | None
+    ) -> None:
+        case = self._case(now_us, application, task)
+        place_of = (application.id if application else "", task.id if task else None)
+        for detector in self.detectors:
+            if detector.meta.scope is not scope:
+                continue
+            stats = self.stats[detector.meta.id]
+            began = time.perf_counter()
+            try:
+                verdicts = list(detector.judge(case))
+            except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
+                stats.failures += 1
+                self.on_fault(detector.meta.id, error)
+                continue
+            finally:
+                stats.runs += 1
+                stats.seconds += time.perf_counter() - began
+            place = Place(detector.meta.id, *place_of)
+            identities = _identities(task)
+            for finding in self.ledger.settle(detector.meta, place, verdicts, now_us, identities):
+                self.emit(Record(Kind.FINDING, now_us, finding.body()))
+                self.on_finding(finding)
+
+    def _case(self, now_us: int, application: Application | None, task: Task | None) -> Case:
+        needs = {detector.meta.id: detector.meta.needs for detector in self.detectors}
+        if application is None:
+            return Case(self.inventory, now_us, needs=needs)
+        settings = self.settings.of(application.id)
+        profile = self.profiles.of(application)
+        return Case(self.inventory, now_us, settings, profile, application, task, needs)
+
+
+def _identities(task: Task | None) -> frozenset[str] | None:
+    if task is None:
+        return None
+    return frozenset(x for store in task.stores.values() for x in store.identities)

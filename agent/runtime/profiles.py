@@ -1,0 +1,51 @@
+"""Which releases wrote an application's directory: evidence from the dossier, joined with the operator's word."""
+
+from __future__ import annotations
+
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application
+from agent.inventory.settings import SettingsBook
+from agent.layout.profile import Evidence, Profile, infer
+
+
+class Profiles:
+    """Computes profiles, and remembers each until its evidence changes."""
+
+    def __init__(self, settings: SettingsBook) -> None:
+        """Use what the operator said."""
+        self._settings = settings
+        self._known: dict[str, tuple[Evidence, Profile]] = {}
+
+    def of(self, application: Application) -> Profile:
+        """Profile of an application by what is known now."""
+        evidence = self._evidence(application)
+        known = self._known.get(application.id)
+        if known is not None and known[0] == evidence:
+            return known[1]
+        profile = infer(evidence)
+        self._known[application.id] = (evidence, profile)
+        return profile
+
+    def _evidence(self, application: Application) -> Evidence:
+        visible = [x.kafka_streams_version for x in application.processes if x.kafka_streams_version]
+        return Evidence(
+            rocksdb_versions=_latest(application),
+            offsets_family=application.offsets_family_us > 0,
+            task_lock_held=_locks_now(application),
+            process_file=True if application.process_id is not None else None,
+            position_files=application.positions_seen,
+            process_version=visible[-1] if visible else None,
+            operator=self._settings.of(application.id).text("kafka_streams_version"),
+        )
+
+
+def _latest(application: Application) -> frozenset[str]:
+    """The RocksDB version that wrote last: an upgraded directory keeps older option files for a while."""
+    if not application.rocksdb_versions:
+        return frozenset()
+    return frozenset({max(application.rocksdb_versions, key=lambda x: application.rocksdb_versions[x])})
+
+
+def _locks_now(application: Application) -> bool:
+    """Task locks speak of the process that holds them now, not of one before an upgrade."""
+    return any(task.lock is LockState.HELD for task in application.tasks.values())

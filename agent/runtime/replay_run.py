@@ -1,0 +1,62 @@
+"""Replay a trace through the pipeline, on the trace's own clock, as fast as it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent.contract.events import Kind, Record
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.player import Player
+from agent.replay.trace import Operation, read_trace
+from agent.runtime.pipeline import Pipeline
+
+AFTER_LAST_US = 1
+
+
+def replay(
+    trace: Path, pipeline: Pipeline, disk: MemoryDisk, quiet_us: int, *, show_process: bool = False
+) -> int:
+    """Play a trace into a pipeline that looks at `disk`.
+
+    Args:
+        trace: The recording.
+        pipeline: Made with `disk` and the trace's first time as its start.
+        disk: The disk that the operations are played onto.
+        quiet_us: How long the clock runs on after the last operation, so that rules that wait can fire.
+        show_process: Let the pipeline see that a process exists and its release.
+
+    Returns:
+        Number of operations played.
+
+    Raises:
+        TraceError: the trace is unreadable or truncated.
+    """
+    player = Player()
+    count, now_us = 0, pipeline.started_us
+    pipeline.scan(now_us)
+    for operation in read_trace(trace):
+        _run_until(pipeline, operation.at_us)
+        now_us = max(now_us, operation.at_us)
+        disk.apply(operation, show_process=show_process)
+        hints = player.hints(operation)
+        if hints:
+            pipeline.handle(hints, now_us)
+        count += 1
+    _run_until(pipeline, now_us + quiet_us)
+    pipeline.emit(Record(Kind.LIFECYCLE, now_us + quiet_us, {"phase": "stopping", "reason": "end of trace"}))
+    return count
+
+
+def first_time_us(trace: Path) -> int:
+    """Time of a trace's first operation.
+
+    Raises:
+        TraceError: the trace is unreadable or empty.
+    """
+    operation: Operation = next(iter(read_trace(trace)))
+    return operation.at_us
+
+
+def _run_until(pipeline: Pipeline, until_us: int) -> None:
+    while (due := pipeline.next_us()) < until_us:
+        pipeline.tick(due)

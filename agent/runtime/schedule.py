@@ -1,0 +1,52 @@
+"""What is due when: a small heap of (time, key). Deterministic; knows no clock."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=str)
+
+
+class Schedule(Generic[K]):
+    """Keys with the time at which each is due; a key is due once, at its earliest wish."""
+
+    def __init__(self) -> None:
+        """Start with nothing due."""
+        self._due: dict[K, int] = {}
+        self._heap: list[tuple[int, K]] = []
+
+    def __len__(self) -> int:
+        """Number of keys that wait."""
+        return len(self._due)
+
+    def want(self, key: K, at_us: int) -> None:
+        """Make a key due at a time, or earlier if it was wanted earlier."""
+        known = self._due.get(key)
+        if known is not None and known <= at_us:
+            return
+        self._due[key] = at_us
+        heapq.heappush(self._heap, (at_us, key))
+
+    def drop(self, key: K) -> None:
+        """Forget a key."""
+        self._due.pop(key, None)
+
+    def has(self, key: K) -> bool:
+        """Tell whether a key waits."""
+        return key in self._due
+
+    def next_us(self) -> int | None:
+        """When the next key is due; None = nothing waits."""
+        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def take(self, now_us: int) -> list[K]:
+        """Take every key that is due."""
+        taken: list[K] = []
+        while (due := self.next_us()) is not None and due <= now_us:
+            _, key = heapq.heappop(self._heap)
+            del self._due[key]
+            taken.append(key)
+        return taken

@@ -1,0 +1,1 @@
+"""Sinks: where sealed segments go. Optional libraries are imported only by the sink that needs them."""

@@ -1,0 +1,75 @@
+"""The directory sink: gzip JSON lines in a folder per pod; also the right choice for a shared volume."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+from agent.errors import ConfigError, PermanentShipError, RetryableShipError
+from agent.ship.home import lies_inside
+from agent.ship.segments import sync_directory
+
+SUFFIX = ".jsonl.gz"
+
+
+class DirectorySink:
+    """Writes `<directory>/<pod uid>/<boot>-<first>-<last>.jsonl.gz`; readers see whole files only."""
+
+    def __init__(self, directory: Path, state_directory: Path | None = None) -> None:
+        """Remember where; folders are made when the first segment comes.
+
+        Args:
+            directory: Folder of all pods.
+            state_directory: What is audited; the sink must not lie in it.
+
+        Raises:
+            ConfigError: it does.
+        """
+        if state_directory is not None and lies_inside(directory, state_directory):
+            raise ConfigError(
+                f"sink directory {directory} lies in the state directory {state_directory}, where the agent "
+                "never writes; give it a directory elsewhere"
+            )
+        self._directory = directory
+
+    def put(self, name: str, payload: bytes) -> None:
+        """Write a segment durably under its name; see `Sink.put`.
+
+        Raises:
+            RetryableShipError: the file system refuses, for whatever reason: people mend those.
+            PermanentShipError: another content has this name already.
+        """
+        path = self._directory / f"{name}{SUFFIX}"
+        try:
+            if path.exists():
+                _require_same(path, payload)
+            else:
+                self._write(path, payload)
+        except OSError as error:
+            raise RetryableShipError(f"cannot write {path}: {error.strerror or error}") from error
+
+    def _write(self, path: Path, payload: bytes) -> None:
+        folder = path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        # one writer per name, so a leftover of a killed attempt is simply overwritten
+        temporary = folder / f".{path.name}.tmp"
+        with temporary.open("wb") as file:
+            # no time in the header: the same segment gives the same bytes
+            file.write(gzip.compress(payload, compresslevel=6, mtime=0))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_directory(folder)
+        sync_directory(self._directory)
+
+
+def _require_same(path: Path, payload: bytes) -> None:
+    """Compare contents, not bytes: another zlib may compress the same lines differently."""
+    try:
+        same = gzip.decompress(path.read_bytes()) == payload
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        same = False
+    if not same:
+        raise PermanentShipError(f"{path} is there already with another content")

@@ -1,0 +1,370 @@
+"""The spool: records on the agent's own volume until a sink has acknowledged them.
+
+Durability: a record is in the kernel's hands when `append` returns, so that killing the agent loses nothing;
+it is synced to the disk within about a second (by the next `append` or `maintain`) and at the latest when its
+segment is sealed. Only sealed segments are shipped.
+
+Cap: when the directory would outgrow `cap_bytes`, the backlog gives up the least missed (see `backlog`), and
+`drop` records announce what went.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from agent.clock import Clock
+from agent.contract.codec import encode
+from agent.contract.events import Origin, Record
+from agent.errors import SpoolError
+from agent.ship import drops
+from agent.ship.backlog import Backlog
+from agent.ship.drops import Account, Cause, Key, Span
+from agent.ship.home import SpoolHome
+from agent.ship.recovery import recover
+from agent.ship.segments import (
+    BAD,
+    REJECTED,
+    SAFE_BOOT_ID,
+    CorruptSegmentError,
+    OpenSegment,
+    Segment,
+    read_lines,
+)
+
+_LOG = logging.getLogger(__name__)
+SEAL_BYTES = 256 * 1024
+MIN_SEAL_BYTES = 16 * 1024
+"""Well above the drop records that announce one dropped segment: dropping must gain room."""
+SEAL_AGE_S = 15.0
+CAP_BYTES = 64 * 1024 * 1024
+SYNC_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStats:
+    """State of the spool in numbers; see `agent.publish.snapshot.SpoolMetrics` for each."""
+
+    records: int = 0
+    bytes: int = 0
+    segments: int = 0
+    oldest_at_us: int | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    torn_tails: int = 0
+    corrupt_segments: int = 0
+    write_failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A sealed segment on its way to a sink.
+
+    Args of the dataclass:
+        segment: Where it came from.
+        payload: JSON lines exactly as encoded, each with its newline.
+    """
+
+    segment: Segment
+    payload: bytes
+
+
+class Spool:
+    """Records in, sealed segments out. Safe for one thread that appends and one that ships."""
+
+    def __init__(
+        self,
+        directory: Path,
+        origin: Origin,
+        *,
+        clock: Clock,
+        seal_bytes: int = SEAL_BYTES,
+        seal_age_s: float = SEAL_AGE_S,
+        cap_bytes: int = CAP_BYTES,
+        state_directory: Path | None = None,
+    ) -> None:
+        """Take the directory and bring it in order.
+
+        Args:
+            directory: The spool's own directory; made if it is not there.
+            origin: Who speaks; every record is stamped with it.
+            clock: Monotonic time for sealing and syncing, wall clock for drop records.
+            seal_bytes: Size from which a segment is sealed.
+            seal_age_s: Age, in seconds, from which a segment is sealed.
+            cap_bytes: Size that the directory never outgrows; at least three segments.
+            state_directory: What is audited; the spool must not lie in it.
+
+        Raises:
+            SpoolError: the directory cannot be used; the message says why and what to do.
+        """
+        if not SAFE_BOOT_ID.fullmatch(origin.boot_id):
+            raise SpoolError(
+                f"boot id {origin.boot_id!r} cannot be part of a file name; use letters and digits"
+            )
+        if seal_bytes < MIN_SEAL_BYTES or cap_bytes < 3 * seal_bytes:
+            raise SpoolError(
+                f"spool segments of {seal_bytes} bytes under a cap of {cap_bytes} are too small: "
+                f"a segment takes at least {MIN_SEAL_BYTES} bytes, the cap at least three segments"
+            )
+        self._origin, self._clock = origin, clock
+        self._seal_bytes, self._seal_age_s, self._cap_bytes = seal_bytes, seal_age_s, cap_bytes
+        self._mutex = threading.RLock()
+        self._home = SpoolHome(directory, state_directory)
+        try:
+            found = recover(directory)
+        except OSError as error:
+            self._home.close()
+            raise SpoolError(f"cannot bring spool {directory} in order: {error}; check its volume") from error
+        self._backlog = Backlog(found.segments, found.aside)
+        self._torn_tails, self._corrupt_segments = found.torn_tails, found.corrupt_segments
+        self._write_failures = 0
+        self._dropped: dict[str, int] = {}
+        self._to_announce: Account = {}
+        self._give_up(found.lost, Cause.CORRUPT)
+        last = max(self._home.last_sequence(origin.boot_id), found.last_sequence.get(origin.boot_id, 0))
+        self._next_sequence = last + 1
+        self._open: OpenSegment | None = None
+        self._closed = False
+
+    def append(self, record: Record) -> int:
+        """Stamp a record with the next sequence and keep it.
+
+        Args:
+            record: What to keep.
+
+        Returns:
+            Its sequence.
+
+        Raises:
+            ContractError: the record breaks the contract; nothing happened.
+            SpoolError: the disk refuses. If the record is lost, its sequence is used up and its loss is
+                announced as soon as the disk accepts again; the caller may go on.
+        """
+        with self._mutex:
+            try:
+                sequence = self._put(record)
+            except SpoolError:
+                self._lose(record)
+                raise
+            self._announce()
+            self._sync_if_due()
+            self._seal_if_due()
+            return sequence
+
+    def maintain(self) -> None:
+        """Do what is due by the clock: announce losses, sync, seal by age.
+
+        Raises:
+            SpoolError: the disk refuses; it is tried again next time.
+        """
+        with self._mutex:
+            self._announce()
+            self._sync_if_due()
+            self._seal_if_due()
+
+    def seal(self) -> None:
+        """Seal the open segment, so that everything can be shipped.
+
+        Raises:
+            SpoolError: the disk refuses.
+        """
+        with self._mutex:
+            self._announce()
+            self._seal()
+
+    def take(self) -> Parcel | None:
+        """Get the oldest sealed segment for shipping; None = none waits.
+
+        It stays in the spool until `acknowledge` or `reject`; `release` gives it back.
+        """
+        with self._mutex:
+            for segment in self._backlog.segments:
+                try:
+                    lines = read_lines(segment)
+                except (OSError, CorruptSegmentError) as error:
+                    extra = {"segment": segment.name, "reason": str(error)}
+                    _LOG.error("spool: set a corrupt segment aside", extra=extra)
+                    self._corrupt_segments += 1
+                    self._set_aside(segment, BAD, Cause.CORRUPT)
+                    continue
+                self._backlog.hold(segment)
+                return Parcel(segment, b"".join(line + b"\n" for line in lines))
+            return None
+
+    def acknowledge(self, parcel: Parcel) -> None:
+        """Let go of a segment that the sink has.
+
+        Raises:
+            SpoolError: the file cannot be deleted; it will be shipped again, which is harmless.
+        """
+        with self._mutex:
+            self._backlog.hold(None)
+            try:
+                self._backlog.remove(parcel.segment)
+            except OSError as error:
+                path = parcel.segment.path
+                raise SpoolError(
+                    f"cannot delete {path} after shipping: {error.strerror}; mend its volume"
+                ) from error
+
+    def release(self) -> None:
+        """Give back what was taken; it is next again."""
+        with self._mutex:
+            self._backlog.hold(None)
+
+    def reject(self, parcel: Parcel) -> None:
+        """Set a segment aside that the sink will never take."""
+        with self._mutex:
+            self._backlog.hold(None)
+            self._set_aside(parcel.segment, REJECTED, Cause.REJECTED)
+
+    def stats(self) -> SpoolStats:
+        """Count what is there."""
+        with self._mutex:
+            sealed, opened = self._backlog.segments, self._open
+            records = sum(segment.records for segment in sealed)
+            oldest = [segment.oldest_at_us for segment in sealed]
+            if opened is not None and opened.records:
+                records += opened.records
+                oldest.append(opened.oldest_at_us)
+            return SpoolStats(
+                records=records,
+                bytes=self._used_bytes(),
+                segments=len(oldest),
+                oldest_at_us=min(oldest, default=None),
+                dropped=dict(self._dropped),
+                torn_tails=self._torn_tails,
+                corrupt_segments=self._corrupt_segments,
+                write_failures=self._write_failures,
+            )
+
+    def close(self) -> None:
+        """Seal what is open and let another agent have the directory; safe to call twice.
+
+        Raises:
+            SpoolError: the disk refuses to seal; the directory is let go all the same, and the next start
+                seals what is whole.
+        """
+        with self._mutex:
+            if self._closed:
+                return
+            try:
+                self.seal()
+            finally:
+                self._closed = True
+                self._home.close()
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _put(self, record: Record) -> int:
+        """Write one record; only a success uses up its sequence."""
+        if self._closed:
+            raise SpoolError(f"spool {self._home.directory} is closed")
+        sequence = self._next_sequence
+        line = encode(record, self._origin, sequence).encode("ascii")
+        try:
+            self._make_room(len(line))
+            self._continue_at(sequence).append(line, record)
+        except OSError as error:
+            directory = self._home.directory
+            raise SpoolError(
+                f"cannot write to spool {directory}: {error}; free or mend its volume"
+            ) from error
+        self._next_sequence += 1
+        return sequence
+
+    def _lose(self, record: Record) -> None:
+        """Use up the sequence of a record that could not be written, so that the hole tells of it."""
+        if self._closed:
+            return
+        self._write_failures += 1
+        lost: Account = {}
+        drops.add_record(lost, self._origin.boot_id, self._next_sequence, record.kind.value, record.body)
+        self._next_sequence += 1
+        self._give_up(lost, Cause.WRITE_FAILED)
+
+    def _continue_at(self, sequence: int) -> OpenSegment:
+        opened = self._open
+        if opened is not None and not opened.finished and opened.next_sequence == sequence:
+            return opened
+        self._seal()  # after a failed write the sequence has a hole, and a segment never has one
+        origin, now_s = self._origin, self._clock.monotonic_s()
+        self._open = OpenSegment.create(self._home.directory, origin.pod_uid, origin.boot_id, sequence, now_s)
+        return self._open
+
+    def _announce(self) -> None:
+        """Write what was given up as drop records; what cannot be written now waits for the next time."""
+        if self._closed:
+            return
+        waiting, self._to_announce = self._to_announce, {}
+        for key in sorted(waiting):
+            span = waiting[key]
+            try:
+                self._put(drops.announcement(key, span, self._clock.now_us()))
+            except SpoolError as error:
+                drops.add(self._to_announce, key, span)
+                _LOG.warning("spool: cannot announce a loss yet", extra={"reason": str(error)})
+
+    def _sync_if_due(self) -> None:
+        opened, now_s = self._open, self._clock.monotonic_s()
+        if opened is None or not opened.dirty or now_s - opened.synced_s < SYNC_EVERY_S:
+            return
+        try:
+            opened.sync(now_s)
+        except OSError as error:
+            raise SpoolError(f"cannot sync spool {self._home.directory}: {error}; mend its volume") from error
+
+    def _seal_if_due(self) -> None:
+        opened = self._open
+        if opened is None:
+            return
+        aged = self._clock.monotonic_s() - opened.opened_s >= self._seal_age_s
+        if aged or opened.finished or opened.size_bytes >= self._seal_bytes:
+            self._seal()
+
+    def _seal(self) -> None:
+        opened = self._open
+        if opened is None:
+            return
+        try:
+            if opened.records == 0:
+                opened.discard()
+            else:
+                self._home.write_position(opened.boot_id, opened.next_sequence - 1)
+                self._backlog.add(opened.seal())
+        except OSError as error:
+            raise SpoolError(f"cannot seal {opened.path}: {error}; free or mend its volume") from error
+        self._open = None
+
+    def _make_room(self, line_bytes: int) -> None:
+        """Give up until the record fits and one segment's worth is left, for announcements."""
+        while self._used_bytes() + line_bytes + self._seal_bytes > self._cap_bytes:
+            victim = self._backlog.give_up_one()
+            if victim is not None:
+                self._give_up(victim.account, Cause.CAP)
+                _LOG.warning("spool: cap reached, dropped a segment", extra={"segment": victim.name})
+
+    def _set_aside(self, segment: Segment, state: str, cause: Cause) -> None:
+        self._backlog.set_aside(segment, state)
+        self._give_up(segment.account, cause)
+
+    def _give_up(self, account: Mapping[Key, Span], cause: Cause) -> None:
+        """Count what is lost and remember to announce it."""
+        for kind, count in drops.own_counts(account).items():
+            self._dropped[kind] = self._dropped.get(kind, 0) + count
+        drops.add_all(self._to_announce, account, cause)
+
+    def _used_bytes(self) -> int:
+        return self._backlog.bytes + (self._open.size_bytes if self._open is not None else 0)

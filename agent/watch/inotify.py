@@ -1,0 +1,162 @@
+"""The inotify queue. Sole importer of watchdog, of which it takes the libc bindings and the constants.
+
+Not `InotifyFD`: its read has no timeout (so nobody could check the root), it takes a denied watch for a good
+one, and it makes an object of every event. Reading and parsing are done here instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from watchdog.observers.inotify_c import (
+    InotifyConstants,
+    WatchDescriptor,
+    inotify_add_watch,
+    inotify_init,
+    inotify_rm_watch,
+)
+
+from agent.errors import WatchError, WatchLimitError
+from agent.inventory.hints import WATCHED_EVENTS, HintKind
+from agent.layout.paths import Role
+from agent.watch.limits import describe_limit, read_limits
+
+_BITS: dict[HintKind, int] = {
+    HintKind.CREATED: InotifyConstants.IN_CREATE,
+    HintKind.DELETED: InotifyConstants.IN_DELETE,
+    HintKind.MOVED_IN: InotifyConstants.IN_MOVED_TO,
+    HintKind.MOVED_OUT: InotifyConstants.IN_MOVED_FROM,
+    HintKind.WRITTEN: InotifyConstants.IN_CLOSE_WRITE,
+    HintKind.SELF_GONE: InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF,
+}
+# EXCL_UNLINK: what still happens to a file without a name is nobody's business. No IN_DONT_FOLLOW: the watch
+# is put on an open descriptor by way of its link in /proc, and whoever opened it did not follow links.
+_ALWAYS = InotifyConstants.IN_ONLYDIR | InotifyConstants.IN_EXCL_UNLINK
+
+MASKS: dict[Role, int] = {
+    role: sum(_BITS[kind] for kind in kinds) | _ALWAYS for role, kinds in WATCHED_EVENTS.items()
+}
+"""What is asked for in a directory of each role that is watched."""
+
+_MEANINGS: dict[int, HintKind] = {
+    **{bits: kind for kind, bits in _BITS.items() if kind is not HintKind.SELF_GONE},
+    InotifyConstants.IN_DELETE_SELF: HintKind.SELF_GONE,
+    InotifyConstants.IN_MOVE_SELF: HintKind.SELF_GONE,
+    InotifyConstants.IN_UNMOUNT: HintKind.SELF_GONE,
+    InotifyConstants.IN_IGNORED: HintKind.SELF_GONE,  # the last word on every watch, however it ended
+    InotifyConstants.IN_Q_OVERFLOW: HintKind.RESCAN,
+}
+_IS_DIRECTORY = int(InotifyConstants.IN_ISDIR)
+_MASK_MEANINGS: dict[int, tuple[HintKind, bool]] = {
+    bits | directory: (kind, bool(directory))
+    for bits, kind in _MEANINGS.items()
+    for directory in (0, _IS_DIRECTORY)
+}
+_HEADER = struct.Struct(
+    "=iIII"
+)  # struct inotify_event: wd, mask, cookie, length of the name with its padding
+_READ_BYTES = 65_536
+
+
+class RawEvent(NamedTuple):
+    """One notification.
+
+    Args of the tuple:
+        watch: Watch descriptor; -1 for an overflow.
+        kind: What happened; RESCAN = the queue overflowed.
+        is_directory: Whether the kernel says that the name is a directory.
+        name: Name in the watched directory; empty if it is about the directory itself.
+    """
+
+    watch: int
+    kind: HintKind
+    is_directory: bool
+    name: bytes
+
+
+def parse_events(buffer: bytes) -> Iterator[RawEvent]:
+    """Parse what a read of the queue gave; events that mean nothing here are left out.
+
+    Source:
+        inotify(7), struct inotify_event.
+    """
+    offset, end = 0, len(buffer)
+    while offset + _HEADER.size <= end:
+        watch, mask, _, length = _HEADER.unpack_from(buffer, offset)
+        offset += _HEADER.size
+        meaning = _MASK_MEANINGS.get(mask)
+        if meaning is not None:
+            yield RawEvent(watch, meaning[0], meaning[1], buffer[offset : offset + length].rstrip(b"\0"))
+        offset += length
+
+
+class InotifyQueue:
+    """One inotify instance: directories in, notifications out."""
+
+    def __init__(self) -> None:
+        """Open the queue.
+
+        Raises:
+            WatchLimitError: the user has too many queues already.
+            WatchError: the kernel refuses for another reason.
+        """
+        descriptor = inotify_init()
+        if descriptor < 0:
+            raise _init_error(ctypes.get_errno())
+        os.set_inheritable(descriptor, False)  # the binding has no IN_CLOEXEC
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        """Give the descriptor to poll for reading."""
+        return self._descriptor
+
+    def add(self, directory: int, role: Role) -> int:
+        """Watch an open directory.
+
+        Args:
+            directory: Descriptor of the directory; may be closed afterwards.
+            role: Decides which notifications are asked for.
+
+        Returns:
+            The watch descriptor; the same one as before for a directory that is watched already.
+
+        Raises:
+            OSError: ENOSPC = watch limit, EACCES = not readable, or anything else.
+        """
+        # By descriptor and not by path: nobody can swap a component of the path for a symbolic link.
+        link = b"/proc/self/fd/%d" % directory
+        watch = inotify_add_watch(self._descriptor, link, MASKS[role])
+        if watch < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return watch
+
+    def remove(self, watch: int) -> None:
+        """Give up a watch; one that is gone already is no error."""
+        inotify_rm_watch(self._descriptor, WatchDescriptor(watch))
+
+    def read(self) -> list[RawEvent]:
+        """Take what waits, up to a buffer full; empty if nothing does."""
+        try:
+            return list(parse_events(os.read(self._descriptor, _READ_BYTES)))
+        except BlockingIOError:
+            return []
+
+    def close(self) -> None:
+        """Give the queue and all its watches back."""
+        os.close(self._descriptor)
+
+
+def _init_error(code: int) -> WatchError:
+    if code in {errno.EMFILE, errno.ENFILE}:
+        limit = describe_limit("max_user_instances", read_limits().max_user_instances)
+        return WatchLimitError(
+            f"cannot open an inotify queue: {os.strerror(code)} ({limit}); raise the limit"
+        )
+    return WatchError(f"cannot open an inotify queue: {os.strerror(code)}")

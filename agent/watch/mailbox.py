@@ -1,0 +1,121 @@
+"""The mailbox between the watch and the pipeline: bounded, coalescing, and never silent about a loss."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.inventory.hints import Hint, HintKind
+
+CAPACITY = 65_536
+"""Hints that may wait. About 20 MiB when full."""
+
+MAILBOX_FULL = "mailbox-full"
+"""Cause of the RESCAN that stands for hints that were dropped."""
+
+# What these say about a file is read from the disk anyway, so the newest one is enough. Not DELETED: that a
+# file was gone in between is all that is left of a wipe.
+_COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN, HintKind.MOVED_OUT})
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxCounters:
+    """What went through the mailbox since the start.
+
+    Args of the dataclass:
+        received: Hints put.
+        coalesced: Hints that a newer one on the same path replaced.
+        dropped: Hints lost because the mailbox was full; each loss ends in a RESCAN.
+        waiting: Hints in it now.
+    """
+
+    received: int = 0
+    coalesced: int = 0
+    dropped: int = 0
+    waiting: int = 0
+
+
+class Mailbox:
+    """Hints in the order of their newest announcement. Any thread may put; one thread takes."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        """Make an empty mailbox for `capacity` waiting hints."""
+        self._capacity = capacity
+        self._condition = threading.Condition()
+        self._waiting: list[Hint | None] = []  # None: replaced by a later one
+        self._latest: dict[str, int] = {}  # key -> place of the hint that the next one of this key replaces
+        self._gaps = 0
+        self._lost: Hint | None = None
+        self._received = self._coalesced = self._dropped = 0
+
+    def put(self, hint: Hint) -> None:
+        """Add one hint; never blocks."""
+        self.put_all((hint,))
+
+    def put_all(self, hints: Iterable[Hint]) -> None:
+        """Add hints in order and wake the taker once; never blocks."""
+        with self._condition:
+            for hint in hints:
+                self._put(hint)
+            if self._waiting:
+                self._condition.notify()
+
+    def take(self, timeout_s: float) -> list[Hint]:
+        """Take everything that waits.
+
+        Args:
+            timeout_s: How long to wait for a first hint, in seconds.
+
+        Returns:
+            The hints, oldest first; empty after the timeout. After a loss the last one is a RESCAN of
+            everything with cause `mailbox-full`.
+        """
+        with self._condition:
+            self._condition.wait_for(lambda: self._waiting, timeout_s)
+            taken = [hint for hint in self._waiting if hint is not None]
+            if self._lost is not None:
+                taken.append(self._lost)
+            self._waiting, self._latest, self._gaps, self._lost = [], {}, 0, None
+            return taken
+
+    def counters(self) -> MailboxCounters:
+        """Tell what went through so far."""
+        with self._condition:
+            waiting = len(self._waiting) - self._gaps
+            return MailboxCounters(self._received, self._coalesced, self._dropped, waiting)
+
+    def _put(self, hint: Hint) -> None:
+        self._received += 1
+        key = _key(hint)
+        place = None if key is None else self._latest.get(key)
+        if place is not None:
+            self._waiting[place] = None
+            self._gaps += 1
+            self._coalesced += 1
+        elif len(self._waiting) - self._gaps >= self._capacity and hint.kind is not HintKind.RESCAN:
+            self._dropped += 1
+            self._lost = Hint("", HintKind.RESCAN, hint.at_us, is_directory=True, cause=MAILBOX_FULL)
+            return
+        if key is None:
+            # What comes later on this path must not overtake this hint's predecessors.
+            self._latest.pop(hint.path, None)
+        else:
+            self._latest[key] = len(self._waiting)
+        self._waiting.append(hint)
+        if self._gaps > self._capacity:
+            self._close_gaps()
+
+    def _close_gaps(self) -> None:
+        kept = [place for place, hint in enumerate(self._waiting) if hint is not None]
+        moved = {old: new for new, old in enumerate(kept)}
+        self._waiting = [self._waiting[place] for place in kept]
+        self._latest = {key: moved[place] for key, place in self._latest.items()}
+        self._gaps = 0
+
+
+def _key(hint: Hint) -> str | None:
+    """Name what a hint can be replaced by; None if it must be kept."""
+    if hint.kind is HintKind.RESCAN:
+        return f"{hint.path}\0{hint.cause}"  # no path has a NUL
+    return hint.path if hint.kind in _COALESCED and not hint.is_directory else None

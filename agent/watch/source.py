@@ -1,0 +1,69 @@
+"""What the pipeline needs to know of a source of notifications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Cause(StrEnum):
+    """Why a source asks for a rescan, and what may be wrong with it now."""
+
+    START = "start"  # the watches stand: look at everything once
+    QUEUE_OVERFLOW = "queue-overflow"  # the kernel dropped notifications
+    WATCH_LIMIT = "watch-limit"  # the kernel refuses more watches: those directories are only polled
+    WATCH_REFUSED = "watch-refused"  # a directory cannot be read (permissions), so it cannot be watched
+    ROOT_MISSING = "root-missing"
+    ROOT_REPLACED = "root-replaced"
+
+
+@dataclass(slots=True)
+class WatchCounters:
+    """What a source did since its start.
+
+    Args of the dataclass:
+        events: Notifications read.
+        overflows: Times the kernel dropped notifications.
+        watches: Directories watched now.
+        unwatched: Directories that should be watched and are not; what lies below them is not counted.
+        walks: Times the whole tree was walked to put the watches right.
+    """
+
+    events: int = 0
+    overflows: int = 0
+    watches: int = 0
+    unwatched: int = 0
+    walks: int = 0
+
+
+class NotificationSource(Protocol):
+    """Puts hints into a mailbox until it is stopped."""
+
+    def start(self) -> None:
+        """Begin; the first hint is a RESCAN of everything, put when the watches stand.
+
+        Raises:
+            WatchLimitError: the kernel gives no notification queue at all.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End and give everything back; may be called twice, and without a start."""
+        ...
+
+    def is_alive(self) -> bool:
+        """Tell whether notifications still arrive; False before the start and after a failure."""
+        ...
+
+    def failure(self) -> str:
+        """Tell why the source died; empty if it did not."""
+        ...
+
+    def degraded(self) -> dict[str, str]:
+        """Tell what is wrong now: cause -> one sentence with what to do."""
+        ...
+
+    def counters(self) -> WatchCounters:
+        """Tell what was done so far; a copy."""
+        ...

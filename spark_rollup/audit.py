@@ -1,0 +1,77 @@
+"""Compose one audit: load -> dedupe -> gaps -> timeline -> correlate -> report."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rollup import coverage, dedupe, gaps, report, settings, timeline
+from spark_rollup.config import AuditOptions
+from spark_rollup.correlate.base import Facts, last_local_findings
+from spark_rollup.correlate.registry import RULES
+from spark_rollup.errors import UsageError
+from spark_rollup.load import Loaded, load
+
+
+def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
+    """Audit one input and write every output.
+
+    Returns:
+        What was found, as plain values.
+
+    Raises:
+        UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
+    """
+    loaded = load(spark, options.input)
+    events = dedupe.one_row_per_id(loaded.events).drop("line").persist()
+    try:
+        as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
+        return report.write(tables(events.where(F.col("observed_at_us") <= as_of_us), loaded, options, as_of_us), options.output)
+    finally:
+        spark.catalog.clearCache()
+
+
+def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
+    """Find the newest event's time: the default of `as_of`.
+
+    Raises:
+        UsageError: there is no usable event at all.
+    """
+    row = events.agg(F.max("observed_at_us").alias("at_us")).first()
+    if row is not None and row["at_us"] is not None:
+        return int(row["at_us"])
+    why = loaded.quarantine.select("reason", "detail").orderBy("file", "line").first()
+    told = f": {why['reason']}, {why['detail']}" if why else ""
+    raise UsageError(f"input {options.input} holds no usable event{told}")
+
+
+def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
+    """Compute every table of the audit, lazily."""
+    facts = gather(events, options, as_of_us)
+    findings = reduce(DataFrame.unionByName, (rule.find(facts) for rule in RULES)).persist()
+    return report.Tables(
+        findings=findings,
+        timelines=timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes).persist(),
+        coverage=coverage.coverage(events, facts.gaps, as_of_us),
+        pods=coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
+        quarantine=loaded.quarantine,
+        local=facts.local,
+        as_of_us=as_of_us,
+    )
+
+
+def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
+    """Compute what rules look at; each frame is kept, because most rules read most of them."""
+    held = timeline.holders(events).persist()
+    return Facts(
+        local=last_local_findings(events).persist(),
+        held=held,
+        marks=timeline.marks(events).persist(),
+        sizes=timeline.sizes(events).persist(),
+        lives=timeline.lives(events, held).persist(),
+        gaps=gaps.find_gaps(events, as_of_us).persist(),
+        settings=settings.effective_settings(events, options.overrides).persist(),
+        as_of_us=as_of_us,
+    )

@@ -1,0 +1,59 @@
+"""Small column expressions that stages and rules share."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+TASK = ("namespace", "application_id", "task_id")
+"""Key of a task. The namespace belongs to it: staging and production may share every other name."""
+
+MICROS = 1_000_000
+
+
+def rfc3339(at_us: Column | str) -> Column:
+    """Write microseconds since the epoch as RFC 3339 UTC with microseconds (the session's zone is UTC)."""
+    return F.date_format(F.timestamp_micros(at_us), "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+
+
+def clock(at_us: Column | str) -> Column:
+    """Write microseconds since the epoch as a time of day for sentences."""
+    return F.date_format(F.timestamp_micros(at_us), "HH:mm:ss")
+
+
+def seconds(from_us: Column, to_us: Column) -> Column:
+    """Seconds between two times in microseconds, as a double."""
+    return (to_us - from_us) / F.lit(float(MICROS))
+
+
+def entry(at_us: Column, what: Column, where: Column) -> Column:
+    """Build one entry of an evidence chain; null when the time or the sentence is null."""
+    return F.when(
+        at_us.isNotNull() & what.isNotNull(),
+        F.struct(rfc3339(at_us).alias("at"), what.alias("what"), F.coalesce(where, F.lit("")).alias("where")),
+    )
+
+
+def chain(*parts: Column) -> Column:
+    """Join evidence entries and arrays of entries in time order, without nulls and repeats."""
+    return F.array_sort(F.array_distinct(F.filter(F.concat(*parts), lambda item: item.isNotNull())))
+
+
+def numbered(template: str, *values: Column | str) -> Column:
+    """Fill a printf template; null as soon as one value is null (Spark itself would print `null`)."""
+    columns = [F.col(value) if isinstance(value, str) else value for value in values]
+    known = columns[0].isNotNull()
+    for column in columns[1:]:
+        known = known & column.isNotNull()
+    return F.when(known, F.format_string(template, *columns))
+
+
+def release_parts(version: Column) -> Column:
+    """Split a release such as `3.9.2` into an array of numbers, which Spark compares element by element."""
+    digits = F.regexp_extract(version, r"^(\d+(\.\d+)*)", 1)
+    return F.when(digits != "", F.transform(F.split(digits, r"\."), lambda part: part.try_cast("int")))
+
+
+def release(*parts: int) -> Column:
+    """Write a constant release to compare `release_parts` with."""
+    return F.array(*(F.lit(part) for part in parts))

@@ -1,0 +1,154 @@
+"""Frozen options of a run and the parsing of what the command line gives; no Spark, no environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spark_rollup.errors import UsageError
+
+HEARTBEAT_S = 30
+"""Seconds between two heartbeats of one agent."""
+
+SILENT_AFTER_S = 3 * HEARTBEAT_S
+"""Without any event for longer than this (seconds) an agent counts as silent."""
+
+GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
+
+INTEGER_KEYS = (
+    "state_cleanup_delay_ms",
+    "num_standby_replicas",
+    "commit_interval_ms",
+    "delete_retention_ms",
+    "session_timeout_ms",
+    "max_warmup_replicas",
+    "probing_rebalance_interval_ms",
+    "state_cleanup_dir_max_age_ms",
+)
+TEXT_KEYS = ("processing_guarantee", "kafka_streams_version", "upgrade_from")
+KEYS = (*INTEGER_KEYS, *TEXT_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One `--set`: a setting of one application, or of all when `application_id` is None."""
+
+    application_id: str | None
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """Everything that decides the outcome of one audit.
+
+    Args of the dataclass:
+        input: Directory with the agents' segments, or a bronze directory made by `ingest`.
+        output: Directory for tables, JSON lines and report; made if missing.
+        as_of_us: Look no further than this (microseconds since the epoch); None = newest event.
+        overrides: Settings that win over what the agents reported.
+    """
+
+    input: Path
+    output: Path
+    as_of_us: int | None = None
+    overrides: tuple[Override, ...] = field(default=())
+
+
+def parse_as_of(text: str) -> int:
+    """Read an ISO 8601 time as microseconds since the epoch; without a zone it is UTC.
+
+    Raises:
+        UsageError: not a time.
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--as-of {text!r} is not an ISO 8601 time, for example 2026-11-20T14:00:00Z") from error
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def parse_overrides(texts: Iterable[str]) -> tuple[Override, ...]:
+    """Read `[ID:]KEY=VALUE` texts; the last one for a key wins.
+
+    Raises:
+        UsageError: lists every problem found.
+    """
+    problems: list[str] = []
+    found: dict[tuple[str | None, str], Override] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        application, colon, key = name.rpartition(":")
+        problem = _problem(text, equals, key, value)
+        if problem:
+            problems.append(problem)
+            continue
+        override = Override(application if colon else None, key, value)
+        found[override.application_id, key] = override
+    if problems:
+        raise UsageError("; ".join(problems))
+    return tuple(found.values())
+
+
+def _problem(text: str, equals: str, key: str, value: str) -> str | None:
+    if not equals:
+        return f"--set {text!r} is not KEY=VALUE or ID:KEY=VALUE"
+    if key not in KEYS:
+        return f"--set {text!r}: unknown setting {key!r}; known: {', '.join(sorted(KEYS))}"
+    if key in INTEGER_KEYS and not (value.isascii() and value.isdigit()):
+        return f"--set {text!r}: {key} must be a whole number, 0 or more"
+    if key == "processing_guarantee" and value not in GUARANTEES:
+        return f"--set {text!r}: processing_guarantee must be one of {', '.join(GUARANTEES)}"
+    if key == "kafka_streams_version" and not all(part.isdigit() for part in value.split(".")[:3]):
+        return f"--set {text!r}: kafka_streams_version must look like 3.9.2"
+    return None
+
+
+def check_directories(source: Path, target: Path) -> None:
+    """Refuse an input without segments and an output that would be read as input.
+
+    Raises:
+        UsageError: says which directory and why.
+    """
+    if not source.exists():
+        raise UsageError(f"input {source} does not exist")
+    if not source.is_dir():
+        raise UsageError(f"input {source} is not a directory")
+    try:
+        readable = has_events(source)
+    except OSError as error:
+        raise UsageError(f"input {source} cannot be read: {error.strerror or error}") from error
+    if not readable:
+        raise UsageError(f"input {source} holds no *.jsonl or *.jsonl.gz file and is not a bronze directory")
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"output {target} is not a directory")
+    here, there = source.resolve(), target.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise UsageError(f"output {target} and input {source} must not lie inside each other")
+
+
+def has_events(source: Path) -> bool:
+    """Tell whether the directory holds anything to read; hidden names are skipped as Spark does."""
+    if is_bronze(source):
+        return True
+    next(source.iterdir(), None)  # raises where the directory may not be listed; rglob would stay silent
+    return any(
+        path.name.endswith((".jsonl", ".jsonl.gz"))
+        for path in source.rglob("*")
+        if not any(part.startswith(("_", ".")) for part in path.relative_to(source).parts)
+    )
+
+
+def is_bronze(source: Path) -> bool:
+    """Tell whether `ingest` made this directory."""
+    return (source / "_bronze.json").is_file()
+
+
+def overrides_by_application(overrides: Iterable[Override]) -> Mapping[tuple[str | None, str], str]:
+    """Index overrides by (application or None for all, key)."""
+    return {(item.application_id, item.key): item.value for item in overrides}

@@ -1,0 +1,221 @@
+"""An old changelog offset was carried over onto a fresh store: who deleted, who re-created, and what is missing.
+
+Signal: an agent's `resurrected-checkpoint` finding, or transitions that show the same: a task deleted at offset P,
+    its store made anew on that pod, and a first checkpoint at or beyond P.
+Fires when: the agent saw it; or the new store holds less than half of what a replica held at about the same offset,
+    and no more puts than offsets since P.
+Clears when: the agent's finding is resolved.
+Stays quiet when: a new store was restored (its puts cover the time before P).
+Blind spots: without a finding and without a replica nothing can be compared; after compaction puts are an upper
+    bound of what a store holds, so without entry counts the fleet's own evidence stays `suspected`.
+Source: KAFKA-8187 (up to 2.2.1); torn deletions (any release up to 4.2).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.events import Change, Confidence, Level, Severity
+from spark_rollup.columns import TASK, chain, entry, numbered
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered
+from spark_rollup.correlate.fleet import (
+    attach,
+    closest_replica,
+    elsewhere,
+    own_size,
+    prefixed,
+    same_task,
+    suspects_of,
+    with_gap_flag,
+)
+
+META = RuleMeta(
+    id="resurrected-checkpoint",
+    title="An old offset was carried over onto a fresh store",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    upstream=("KAFKA-8187", "KAFKA-5998"),
+    docs="rules/resurrected-checkpoint.md",
+)
+
+_LOOK_BACK_US = 3_600_000_000
+"""How long before the damage other holders are listed (microseconds)."""
+
+_AFTER_US = 1_000_000
+"""A deletion or creation this long after the finding opened still belongs to it: looks are not instants."""
+
+
+def find(facts: Facts) -> DataFrame:
+    """Join local findings, and what transitions show without one, with the rest of the fleet.
+
+    Output columns: `FINDING`.
+    """
+    local = _from_agents(facts)
+    suspects = local.unionByName(_from_transitions(facts.marks, local), allowMissingColumns=True)
+    story = _deletion_and_creation(suspects, facts.marks)
+    story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
+    story = elsewhere(story, facts.held, "since_us", "opened_at_us")
+    story = closest_replica(own_size(story, facts.sizes, "opened_at_us"), facts.sizes)
+    story = with_gap_flag(story, facts.gaps, "since_us", "opened_at_us", "unwatched")
+    return _findings(story.where(F.col("finding_id").isNotNull() | _shown_by_fleet()))
+
+
+def _from_agents(facts: Facts) -> DataFrame:
+    return suspects_of(facts.local, META.id).withColumn("old_offset", F.lit(None).cast("bigint"))
+
+
+def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
+    """Find first checkpoints at or beyond the offset at which the same pod's copy had been deleted.
+
+    Grain: one row per deletion; tasks of which the agent itself speaks are left to its finding.
+    """
+    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "sequence")
+    so_far = order.rowsBetween(W.unboundedPreceding, W.currentRow)
+    is_deleted = F.col("change") == Change.TASK_DELETED.value
+    is_created = F.col("change") == Change.STORE_CREATED.value
+    deletion = F.when(is_deleted, F.struct(F.col("at_us"), F.col("offset_before").alias("offset")))
+    creation = F.when(is_created, F.struct("at_us", "identity", "store"))
+    written = (
+        marks.withColumn("deletion", F.last(deletion, ignorenulls=True).over(so_far))
+        .withColumn("creation", F.last(creation, ignorenulls=True).over(so_far))
+        .where(
+            (F.col("change") == Change.CHECKPOINT_WRITTEN.value)
+            & (F.col("deletion.offset") > 0)
+            & (F.col("creation.at_us") >= F.col("deletion.at_us"))
+            & (F.col("offset_after") >= F.col("deletion.offset"))
+        )
+    )
+    first = W.partitionBy(*TASK, "pod", "deletion.at_us").orderBy("observed_at_us", "sequence")
+    return (
+        written.withColumn("rank", F.row_number().over(first))
+        .where(F.col("rank") == 1)
+        .select(
+            *TASK, "pod",
+            F.coalesce("store", "creation.store").alias("store"),
+            F.coalesce("identity", "creation.identity").alias("identity"),
+            F.col("observed_at_us").alias("opened_at_us"),
+            F.col("deletion.offset").alias("old_offset"),
+            F.concat_ws("/", "pod", "application_id", "task_id", F.col("deletion.at_us").cast("string")).alias("row_key"),
+        )
+        .join(local.select(*TASK, "pod").distinct(), [*TASK, "pod"], "left_anti")
+    )  # fmt: skip
+
+
+def _deletion_and_creation(suspects: DataFrame, marks: DataFrame) -> DataFrame:
+    """Add the last deletion and creation before the finding opened (structs; their fields null = none seen)."""
+    deleted = F.col("step_change").isin(Change.TASK_DELETED.value, Change.STORE_DELETED.value)
+    created = F.col("step_change") == Change.STORE_CREATED.value
+    names = ("at_us", "change", "shape", "offset_before", "identity", "store")
+    steps = prefixed(marks.select(*TASK, "pod", *names), "step_").where(deleted | created)
+    step = F.struct(*(F.col(f"step_{name}").alias(name) for name in names))
+    same = (
+        same_task("step_")
+        & (F.col("step_pod") == F.col("pod"))
+        & (F.col("step_at_us") <= F.col("opened_at_us") + _AFTER_US)
+    )
+    # the whole directory's deletion tells more than its stores'; prefer the last of those
+    whole = F.col("step_change") == Change.TASK_DELETED.value
+    found = {
+        "deletion": F.max_by(F.when(deleted, step), F.when(deleted, F.struct(whole, F.col("step_at_us")))),
+        "creation": F.max_by(F.when(created, step), F.when(created, F.col("step_at_us"))),
+    }
+    return attach(suspects, steps, same, found).withColumn("deleted_us", F.col("deletion.at_us"))
+
+
+def _shown_by_fleet() -> Column:
+    """Without a local finding: far less than a replica, and nothing from before the old offset."""
+    no_history = F.col("own_puts") <= (F.col("own_offset") - F.col("old_offset")) * 1.1 + 1
+    return F.coalesce(F.col("far_less") & (no_history | _proved_by_entries()), F.lit(False))
+
+
+def _proved_by_entries() -> Column:
+    """A replica's live keys alone are far more than this store ever got: no compaction explains that."""
+    return F.coalesce(F.col("replica_entries_low") > F.col("own_puts") * 2, F.lit(False))
+
+
+def _findings(story: DataFrame) -> DataFrame:
+    sure, suspected = F.lit(Confidence.CONFIRMED.value), F.lit(Confidence.SUSPECTED.value)
+    from_agent = F.col("finding_id").isNotNull()
+    compared = F.coalesce("far_less", F.lit(False))
+    confirmed = F.when(from_agent, (F.col("confidence") == sure) | compared).otherwise(_proved_by_entries())
+    own_confidence = F.when(confirmed, sure).otherwise(F.coalesce("confidence", suspected))
+    confidence = F.when(from_agent, own_confidence).otherwise(lowered(own_confidence, F.col("unwatched")))
+    severity = F.when(confidence == sure, F.lit(Severity.CRITICAL.value)).otherwise(
+        F.coalesce("severity", F.lit(Severity.WARNING.value))
+    )
+    comparison = numbered(
+        "%s held %d puts at offset %d, %s holds %d at offset %d",
+        "replica_pod", "replica_puts", "replica_offset", "pod", "own_puts", "own_offset",
+    )  # fmt: skip
+    deleter = F.when(F.col("deletion.shape") == "cleaner-walk", F.lit("the cleaner")).when(
+        F.col("deletion.shape") == "owner-walk", F.lit("the task's owner")
+    ).otherwise(F.lit("somebody unseen"))  # fmt: skip
+    place = F.concat_ws("/", "application_id", "task_id")
+    evidence = chain(
+        F.array(
+            entry(
+                F.col("deletion.at_us"),
+                F.concat(
+                    F.col("pod"), F.lit(": "), deleter, F.lit(" deleted "),
+                    F.when(F.col("deletion.change") == Change.TASK_DELETED.value, F.lit("the task directory"))
+                    .otherwise(F.lit("the store")),
+                    F.coalesce(numbered(" at offset %d", "deletion.offset_before"), F.lit("")),
+                ),
+                place,
+            ),
+            entry(
+                F.col("creation.at_us"),
+                F.concat(F.col("pod"), F.lit(": a new store was made, identity "),
+                         F.coalesce("creation.identity", F.lit("unknown"))),
+                F.concat_ws("/", place, "creation.store"),
+            ),
+            entry(F.coalesce("own_at_us", "opened_at_us"), comparison, F.col("replica_pod")),
+            entry(
+                F.col("opened_at_us"),
+                numbered("%s: first checkpoint of the new store at %d or beyond, the offset of the deleted one",
+                         "pod", "old_offset"),
+                place,
+            ),
+        ),
+        F.col("elsewhere"),
+        F.coalesce("evidence", F.array()),
+    )  # fmt: skip
+    summary = F.concat(
+        F.col("pod"), F.lit(" serves "), F.col("task_id"),
+        F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit("")),
+        F.lit(", from a fresh store under an old offset; records before that offset are missing"),
+        F.coalesce(F.concat(F.lit(": "), comparison), F.lit("")),
+    )  # fmt: skip
+    keep = F.coalesce(numbered(" %s has the fuller copy: keep it running until then.", "replica_pod"), F.lit(""))
+    action = F.concat(
+        numbered(
+            "Do not let %s serve %s. Stop the instance there, delete its directory of this task, start it again: it "
+            "then restores from the changelog.", "pod", "task_id",
+        ),
+        F.when(compared, keep).otherwise(F.lit("")),
+    )  # fmt: skip
+    return finding(
+        story,
+        META,
+        {
+            "opened_at_us": F.col("opened_at_us"),
+            "severity": severity,
+            "confidence": confidence,
+            "status": F.coalesce("status", F.lit("open")),
+            "upstream": F.coalesce("upstream", F.array(*(F.lit(key) for key in META.upstream))),
+            "affected": F.coalesce("affected", F.lit("possibly")),
+            "missing_facts": F.coalesce("missing_facts", F.array().cast("array<string>")),
+            "summary": summary,
+            "evidence": evidence,
+            "next_action": action,
+            "pods": F.array_distinct(
+                F.filter(F.concat(F.array("pod"), F.array("replica_pod"), "other_pods"), lambda pod: pod.isNotNull())
+            ),
+            "confirms": F.when(from_agent, F.array("finding_id")),
+        },
+    )
+
+
+RULE = Rule(META, find)

@@ -1,0 +1,123 @@
+"""After a wipe that did not happen: where the untrusted state went, by volume and by changelog.
+
+Signal: an agent's `skipped-eos-wipe` or `interrupted-wipe` finding of severity warning or above.
+Fires when: such a finding is there. Tainted are: later pods with the same store IDENTITY (the volume moved), and later
+    owners of the task, whose copy comes from a changelog that the suspect wrote to.
+Clears when: the agent's finding is resolved.
+Stays quiet when: the agents report nothing of the kind, or only information.
+Blind spots: what other applications read from the output cannot be seen here.
+Source: KAFKA-20685, KAFKA-10362, KAFKA-7192, KAFKA-9891.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Level, Severity
+from spark_rollup.columns import TASK, chain, entry, numbered
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered
+from spark_rollup.correlate.fleet import attach, elsewhere, prefixed, same_task, suspects_of, with_gap_flag
+
+META = RuleMeta(
+    id="stale-eos-state",
+    title="Uncommitted state was kept after a crash, and others may have it now",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    upstream=("KAFKA-20685", "KAFKA-10362", "KAFKA-7192", "KAFKA-9891"),
+    docs="rules/stale-eos-state.md",
+)
+
+
+def find(facts: Facts) -> DataFrame:
+    """List for each skipped or interrupted wipe every pod that the untrusted state reached since.
+
+    Output columns: `FINDING`.
+    """
+    suspects = suspects_of(facts.local, "skipped-eos-wipe", "interrupted-wipe").where(
+        F.col("severity") != Severity.INFO.value
+    )
+    story = _moved_volumes(suspects.withColumn("until_us", F.lit(facts.as_of_us)), facts)
+    story = elsewhere(story, facts.held, "opened_at_us", "until_us")
+    return _findings(with_gap_flag(story, facts.gaps, "opened_at_us", "observed_at_us", "unwatched"))
+
+
+def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
+    """Add where the same store identity was seen later on other pods (`moved`: evidence, `moved_pods`)."""
+    seen = (
+        facts.sizes.select(*TASK, "pod", "at_us", "identity")
+        .unionByName(facts.marks.select(*TASK, "pod", "at_us", "identity"))
+        .where(F.col("identity").isNotNull())
+        .groupBy(*TASK, "pod", "identity")
+        .agg(F.min("at_us").alias("first_us"), F.max("at_us").alias("last_us"))
+    )
+    told = entry(
+        F.greatest("seen_first_us", "opened_at_us"),
+        numbered("%s has the same store (identity %s): the volume moved or was copied", "seen_pod", "identity"),
+        F.col("seen_pod"),
+    )
+    same = (
+        same_task("seen_")
+        & (F.col("seen_identity") == F.col("identity"))
+        & (F.col("seen_pod") != F.col("pod"))
+        & (F.col("seen_last_us") >= F.col("opened_at_us"))
+    )
+    found = {
+        "moved": F.array_sort(F.collect_list(told)),
+        "moved_pods": F.array_sort(F.collect_set("seen_pod")),
+    }
+    return attach(suspects, prefixed(seen, "seen_"), same, found)
+
+
+def _findings(story: DataFrame) -> DataFrame:
+    tainted = F.array_distinct(F.concat("moved_pods", "other_pods"))
+    spread = F.when(F.size(tainted) > 0, F.concat(F.lit("; tainted since: "), F.array_join(tainted, ", "))).otherwise(
+        F.lit("; no other pod has it so far")
+    )
+    later = F.transform(
+        "elsewhere",
+        lambda item: F.struct(
+            item["at"].alias("at"),
+            F.concat(item["what"], F.lit(", from a changelog that the suspect wrote to")).alias("what"),
+            item["where"].alias("where"),
+        ),
+    )
+    summary = F.concat(
+        F.col("pod"), F.lit(" kept state of "), F.col("task_id"),
+        F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit("")),
+        F.lit(", that should have been wiped after a crash"), spread,
+    )  # fmt: skip
+    action = F.concat(
+        numbered(
+            "Do not move or copy the volume of %s. Stop the instance, delete its directory of %s, start it again: it "
+            "restores committed records only.", "pod", "task_id",
+        ),
+        F.when(
+            F.size(tainted) > 0,
+            F.concat(
+                F.lit(" Then do the same on "), F.array_join(tainted, ", "),
+                F.lit(", and compare the output with the input since the crash."),
+            ),
+        ).otherwise(F.lit("")),
+    )  # fmt: skip
+    return finding(
+        story,
+        META,
+        {
+            "opened_at_us": F.col("opened_at_us"),
+            "severity": F.col("severity"),
+            "confidence": lowered(F.col("confidence"), F.col("unwatched")),
+            "status": F.col("status"),
+            "upstream": F.col("upstream"),
+            "affected": F.col("affected"),
+            "missing_facts": F.col("missing_facts"),
+            "summary": summary,
+            "evidence": chain(F.col("moved"), later, F.coalesce("evidence", F.array())),
+            "next_action": action,
+            "pods": F.array_distinct(F.concat(F.array("pod"), tainted)),
+            "confirms": F.array("finding_id"),
+        },
+    )
+
+
+RULE = Rule(META, find)

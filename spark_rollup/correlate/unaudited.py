@@ -1,0 +1,115 @@
+"""Pods and times that nobody watched: there "no finding" means "unknown", not "fine".
+
+Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run.
+Fires when: any such interval exists in the input; one finding per pod and cause.
+Clears when: an input without the interval is audited.
+Stays quiet when: the last thing an agent said is that it stops, and nothing came after.
+Blind spots: a pod without any agent is not known here at all.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Level, Severity
+from spark_rollup.columns import MICROS, clock, entry, numbered
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.gaps import DROPPED, EARLIER, LOST, SILENT, STOPPED
+
+META = RuleMeta(
+    id="unaudited",
+    title="Pods and times that nobody watched",
+    level=Level.SELF,
+    severity=Severity.WARNING,
+    docs="rules/unaudited.md",
+)
+
+SHORT_US = 60 * MICROS
+"""Up to this much unwatched time in all (microseconds) is worth a note, not a warning."""
+
+MAX_INTERVALS = 20
+"""How many intervals the evidence lists; the summary counts them all."""
+
+_SENTENCES = {
+    LOST: "events were lost on the way and nobody announced it",
+    DROPPED: "the agent dropped events because its spool was full",
+    EARLIER: "the input starts in the middle of the agent's stream",
+    SILENT: "the agent said nothing",
+    STOPPED: "the agent was stopped",
+}
+
+_ACTIONS = {
+    LOST: "Find the missing segments (spool directory, sink, retention) and audit again: sending twice is harmless.",
+    DROPPED: "Give the agent's spool more room, or look why shipping was behind.",
+    EARLIER: "Nothing, if the input was cut on purpose; else add the earlier segments.",
+    SILENT: "Look at the agent on that pod: does it run, does it ship? Then audit again.",
+    STOPPED: "Nothing, if the agent was restarted on purpose; what changed meanwhile is unknown.",
+}
+
+
+def find(facts: Facts) -> DataFrame:
+    """Group gaps per pod and cause.
+
+    Output columns: `FINDING`.
+    """
+    span = F.greatest(F.col("to_us") - F.col("from_us"), F.lit(0))
+    missing = F.coalesce(numbered(", %d events missing", "missing"), F.lit(""))
+    told = entry(
+        F.col("from_us"),
+        F.concat(
+            F.lit("nobody watched from "), clock("from_us"), F.lit(" to "), clock("to_us"), missing,
+            F.coalesce(F.concat(F.lit(", task "), F.col("task_id")), F.lit("")),
+        ),
+        F.col("pod"),
+    )  # fmt: skip
+    groups = (
+        facts.gaps.withColumn("told", told)
+        .withColumn("span_us", span)
+        .groupBy("namespace", "application_id", "pod", "cause")
+        .agg(
+            F.min("from_us").alias("opened_at_us"),
+            F.count("*").alias("intervals"),
+            F.sum("span_us").alias("unwatched_us"),
+            F.sum("missing").alias("missing"),
+            F.slice(F.array_sort(F.collect_list("told")), 1, MAX_INTERVALS).alias("evidence"),
+        )
+        # the cause is part of the finding's identity
+        .withColumn("identity", F.col("cause"))
+    )
+    return _findings(groups)
+
+
+def _findings(groups: DataFrame) -> DataFrame:
+    harmless = F.col("cause").isin(EARLIER, STOPPED)
+    long = F.col("unwatched_us") > SHORT_US
+    loud = ~harmless & (long | F.col("cause").isin(LOST, SILENT))
+    sentence = F.coalesce(_lookup(_SENTENCES), F.concat(F.lit("the agent was blind: "), F.col("cause")))
+    summary = F.concat(
+        F.col("pod"), F.lit(": "), sentence,
+        F.format_string(
+            "; %d interval%s, %.0f s unwatched", F.col("intervals"),
+            F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s")), F.col("unwatched_us") / F.lit(float(MICROS)),
+        ),
+        F.coalesce(numbered(", %d events missing", "missing"), F.lit("")),
+    )  # fmt: skip
+    fallback = F.lit("Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen.")
+    return finding(
+        groups,
+        META,
+        {
+            "opened_at_us": F.col("opened_at_us"),
+            "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
+            "affected": F.lit("no"),
+            "summary": summary,
+            "evidence": F.col("evidence"),
+            "next_action": F.coalesce(_lookup(_ACTIONS), fallback),
+        },
+    )
+
+
+def _lookup(texts: dict[str, str]) -> Column:
+    return F.try_element_at(F.create_map(*(F.lit(text) for pair in texts.items() for text in pair)), F.col("cause"))
+
+
+RULE = Rule(META, find)

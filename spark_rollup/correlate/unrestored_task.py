@@ -1,0 +1,138 @@
+"""A task moved and ran before its new owner can have restored it: the previous owner's size tells.
+
+Signal: an agent's `unrestored-store` finding, which decides by mechanism on the new owner's disk.
+Fires when: that finding is there; the previous owner held far more at no higher an offset: confirmed.
+Clears when: the agent's finding is resolved.
+Stays quiet when: no agent reports it. Sizes alone never raise it: a copy restored from a compacted changelog is small.
+Blind spots: no earlier owner was watched: the local verdict stands alone, and says so.
+Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Confidence, Level, Severity
+from spark_rollup.columns import chain, clock, entry, numbered
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.correlate.fleet import (
+    OFFSET_SLACK,
+    attach,
+    far_less,
+    own_size,
+    prefixed,
+    same_store,
+    same_task,
+    suspects_of,
+)
+
+META = RuleMeta(
+    id="unrestored-task",
+    title="A task ran before its new owner had restored it",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    upstream=("KAFKA-7672", "KAFKA-16017"),
+    docs="rules/unrestored-task.md",
+)
+
+
+def find(facts: Facts) -> DataFrame:
+    """Join agents' `unrestored-store` findings with the previous owner of the task.
+
+    Output columns: `FINDING`.
+    """
+    suspects = own_size(suspects_of(facts.local, "unrestored-store"), facts.sizes, "opened_at_us")
+    return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
+
+
+def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
+    """Add the other pod that held the task last before the finding opened (`owner_*`; null = none seen)."""
+    others = prefixed(held.where(~F.col("cleaner")), "owner_")
+    earlier = F.col("owner_from_us") < F.col("opened_at_us")
+    same = same_task("owner_") & (F.col("owner_pod") != F.col("pod")) & earlier
+    names = ("owner_pod", "owner_from_us", "owner_to_us")
+    last = F.max_by(F.struct(*names), F.struct("owner_to_us", "owner_from_us", "owner_pod"))
+    return attach(suspects, others, same, {"owner": last}).select(*suspects.columns, "owner.*")
+
+
+def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
+    """Add the fullest look at the previous owner's copy while it was the owner (`held_*`; null = none)."""
+    looks = prefixed(sizes.where(F.col("puts").isNotNull()), "look_")
+    meanwhile = F.col("look_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
+    same = same_task("look_") & (F.col("look_pod") == F.col("owner_pod")) & same_store("look_") & meanwhile
+    fullest = F.max(F.struct("look_puts", "look_at_us", "look_offset"))
+    return attach(suspects, looks, same, {"fullest": fullest}).select(
+        *suspects.columns,
+        F.col("fullest.look_at_us").alias("held_us"),
+        F.col("fullest.look_puts").alias("held_puts"),
+        F.col("fullest.look_offset").alias("held_offset"),
+    )
+
+
+def _findings(story: DataFrame) -> DataFrame:
+    sure = F.lit(Confidence.CONFIRMED.value)
+    # the new owner must claim at least the offset that the previous one had; unknown offsets prove nothing
+    claims = F.col("own_offset") * (1 + OFFSET_SLACK) >= F.col("held_offset")
+    proved = F.coalesce(far_less(F.col("own_puts"), F.col("held_puts")) & claims, F.lit(False))
+    confidence = F.when(proved, sure).otherwise(F.col("confidence"))
+    severity = F.when(proved, F.lit(Severity.CRITICAL.value)).otherwise(F.col("severity"))
+    comparison = F.when(
+        proved,
+        numbered(
+            "%s held %d puts at offset %d, %s claims offset %d with %d",
+            "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",
+        ),
+    )  # fmt: skip
+    place = F.concat_ws("/", "application_id", "task_id", "store")
+    evidence = chain(
+        F.array(
+            entry(
+                F.col("owner_from_us"),
+                numbered("%s held the task from %s to %s", "owner_pod", clock("owner_from_us"), clock("owner_to_us")),
+                F.col("owner_pod"),
+            ),
+            entry(F.col("held_us"), numbered("%s's copy had %d puts", "owner_pod", "held_puts"), F.col("owner_pod")),
+            entry(F.coalesce("own_at_us", "opened_at_us"), comparison, place),
+            entry(
+                F.col("opened_at_us"),
+                F.when(F.col("owner_pod").isNull(), F.lit("no earlier owner was watched: the agent's verdict stands alone")),
+                F.lit("rollup"),
+            ),
+        ),
+        F.coalesce("evidence", F.array()),
+    )
+    summary = F.concat(
+        F.col("pod"), F.lit(" ran "), F.col("task_id"), F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit("")),
+        F.lit(", without having restored it"),
+        F.coalesce(F.concat(F.lit(" after "), F.col("owner_pod")), F.lit("")),
+        F.coalesce(F.concat(F.lit(": "), comparison), F.lit("")),
+    )  # fmt: skip
+    action = F.concat(
+        numbered(
+            "Stop the instance on %s, delete its directory of %s, start it again: it then restores from the changelog. "
+            "Results computed since %s came from an incomplete store.", "pod", "task_id", clock("opened_at_us"),
+        ),
+        F.coalesce(numbered(" If %s still has its directory, keep it as the reference.", "owner_pod"), F.lit("")),
+    )  # fmt: skip
+    return finding(
+        story,
+        META,
+        {
+            "opened_at_us": F.col("opened_at_us"),
+            "severity": severity,
+            "confidence": confidence,
+            "status": F.col("status"),
+            "upstream": F.col("upstream"),
+            "affected": F.col("affected"),
+            "missing_facts": F.col("missing_facts"),
+            "summary": summary,
+            "evidence": evidence,
+            "next_action": action,
+            "pods": F.filter(F.array("pod", "owner_pod"), lambda pod: pod.isNotNull()),
+            "confirms": F.array("finding_id"),
+        },
+    )
+
+
+RULE = Rule(META, find)

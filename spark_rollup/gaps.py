@@ -1,0 +1,156 @@
+"""Where nobody was looking: holes in each agent's sequence, its own blind intervals, silence.
+
+Nothing may be concluded inside any of these intervals. Half-open, microseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.events import Kind
+from spark_rollup.columns import MICROS
+from spark_rollup.config import SILENT_AFTER_S
+from spark_rollup.schemas import GAP
+
+LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
+SILENT, STOPPED = "silent-agent", "agent-not-running"
+
+
+def find_gaps(events: DataFrame, as_of_us: int) -> DataFrame:
+    """Collect every interval in which a pod was not watched.
+
+    Input columns: `EVENT_ROW`, one row per id.
+    Output columns: `GAP`; `cause` is one of this module's constants or the agent's own blind cause.
+    Grain: one row per interval.
+    Nulls: application_id and task_id are null where everything on the pod is concerned.
+    """
+    parts = (sequence_holes(events), pauses(events), blind_intervals(events, as_of_us), silent_agents(events, as_of_us))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def sequence_holes(events: DataFrame) -> DataFrame:
+    """Find missing sequence numbers within one boot of an agent.
+
+    Numbers that a `drop` record announces are a gap of cause `dropped-events`; those before a boot's first record
+    are `earlier-events-not-in-input` (an input that starts later has them); all others are `lost-events`.
+
+    Output columns: `GAP`.
+    """
+    boot = W.partitionBy("namespace", "pod", "pod_uid", "boot_id").orderBy("sequence")
+    holes = (
+        events.withColumn("before", F.coalesce(F.lag("sequence").over(boot), F.lit(0)))
+        .withColumn("before_us", F.coalesce(F.lag("observed_at_us").over(boot), F.col("observed_at_us")))
+        .where(F.col("sequence") > F.col("before") + 1)
+        .select(
+            "namespace", "pod", "pod_uid", "boot_id",
+            (F.col("before") + 1).alias("first"),
+            (F.col("sequence") - 1).alias("last"),
+            F.col("before_us").alias("from_us"),
+            F.greatest("observed_at_us", "before_us").alias("to_us"),
+        )
+    )  # fmt: skip
+    drops = events.where(F.col("kind") == Kind.DROP.value).select(
+        "pod_uid", "boot_id", F.col("first_sequence").alias("drop_first"), F.col("last_sequence").alias("drop_last")
+    )
+    overlap = F.least("last", "drop_last") - F.greatest("first", "drop_first") + 1
+    key = ["namespace", "pod", "pod_uid", "boot_id", "first", "last", "from_us", "to_us"]
+    announced = (
+        holes.join(drops, ["pod_uid", "boot_id"], "left")
+        .groupBy(*key)
+        .agg(F.coalesce(F.sum(F.greatest(overlap, F.lit(0))), F.lit(0)).alias("announced"))
+        .withColumn("lost", F.greatest(F.col("last") - F.col("first") + 1 - F.col("announced"), F.lit(0)))
+    )
+    cause = F.when(F.col("first") == 1, F.lit(EARLIER)).otherwise(F.lit(LOST))
+    lost = announced.where(F.col("lost") > 0).select("*", cause.alias("cause"), F.col("lost").alias("missing"))
+    dropped = announced.where(F.col("lost") == 0).select(
+        "*", F.lit(DROPPED).alias("cause"), F.col("announced").alias("missing")
+    )
+    return _gap(lost.unionByName(dropped))
+
+
+def pauses(events: DataFrame) -> DataFrame:
+    """Find times between two events of a pod in which its agent said nothing or did not run.
+
+    Output columns: `GAP`; cause `agent-not-running` after an announced stop, else `silent-agent`.
+    """
+    pod = W.partitionBy("namespace", "pod").orderBy("observed_at_us", "pod_uid", "boot_id", "sequence")
+    seen = events.select(
+        "namespace", "pod", "observed_at_us",
+        F.lag("observed_at_us").over(pod).alias("before_us"),
+        F.lag("phase").over(pod).alias("before_phase"),
+    )  # fmt: skip
+    stopped = F.coalesce(F.col("before_phase") == "stopping", F.lit(False))
+    long = F.col("observed_at_us") - F.col("before_us") > SILENT_AFTER_S * MICROS
+    return _gap(
+        seen.where(F.when(stopped, F.col("observed_at_us") > F.col("before_us")).otherwise(long)).select(
+            "namespace", "pod",
+            F.col("before_us").alias("from_us"),
+            F.col("observed_at_us").alias("to_us"),
+            F.when(stopped, F.lit(STOPPED)).otherwise(F.lit(SILENT)).alias("cause"),
+        )
+    )  # fmt: skip
+
+
+def blind_intervals(events: DataFrame, as_of_us: int) -> DataFrame:
+    """Take over what agents say about themselves in their heartbeats.
+
+    A heartbeat repeats an open interval; the last word about it counts. One that never ended lasts until now.
+
+    Output columns: `GAP`.
+    """
+    rows = events.where(F.col("kind") == Kind.HEARTBEAT.value).select(
+        "namespace", "pod", "pod_uid", "boot_id", F.explode("blind").alias("blind")
+    )
+    key = ["namespace", "pod", "pod_uid", "boot_id", "from_us", "cause", "application_id", "task_id"]
+    return _gap(
+        rows.select("namespace", "pod", "pod_uid", "boot_id", "blind.*")
+        .groupBy(*key)
+        .agg(F.coalesce(F.max("to_us"), F.lit(as_of_us)).alias("to_us"))
+    )
+
+
+def silent_agents(events: DataFrame, as_of_us: int) -> DataFrame:
+    """Find agents that went silent without saying that they stop.
+
+    Output columns: `GAP`, cause `silent-agent`, until now.
+    """
+    last = last_words(events)
+    quiet = F.lit(as_of_us) - F.col("last_us") > SILENT_AFTER_S * MICROS
+    return _gap(
+        last.where(quiet & ~F.col("stopped")).select(
+            "namespace", "pod", F.col("last_us").alias("from_us"), F.lit(as_of_us).alias("to_us"),
+            F.lit(SILENT).alias("cause"),
+        )
+    )  # fmt: skip
+
+
+def last_words(events: DataFrame) -> DataFrame:
+    """Say when each pod was last heard and whether its agent had announced its end.
+
+    Output columns: namespace, pod, last_us, stopped.
+    Grain: one row per pod.
+    """
+    order = F.struct("observed_at_us", "sequence")
+    return events.groupBy("namespace", "pod").agg(
+        F.max("observed_at_us").alias("last_us"),
+        F.max_by(F.coalesce(F.col("phase") == "stopping", F.lit(False)), order).alias("stopped"),
+    )
+
+
+def touches(from_us: Column, to_us: Column) -> Column:
+    """Tell whether a gap (columns `gap_from_us`, `gap_to_us`) overlaps a closed interval."""
+    return (F.col("gap_from_us") <= to_us) & (F.col("gap_to_us") >= from_us)
+
+
+def _gap(rows: DataFrame) -> DataFrame:
+    missing = set(rows.columns)
+    return rows.select(
+        *(
+            F.col(field.name) if field.name in missing else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in GAP.fields
+        )
+    )

@@ -1,0 +1,165 @@
+"""JSON lines -> typed rows. Lines that cannot be used go to quarantine with a reason; nothing is skipped silently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from agent.contract.events import SCHEMA_MAJOR, Kind
+from agent.contract.fields import FIELDS, fields_of
+from spark_rollup.config import is_bronze
+from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
+
+MAX_LINE_CHARS = 2_000
+"""How much of an unusable line the quarantine keeps."""
+
+SEGMENT_NAME = r"-(\d+)-(\d+)\.jsonl(\.gz)?$"
+"""A segment's name ends with the first and last sequence that it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one input directory gave.
+
+    Args of the dataclass:
+        events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
+        quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
+    """
+
+    events: DataFrame
+    quarantine: DataFrame
+
+
+def load(spark: SparkSession, source: Path) -> Loaded:
+    """Read agents' segments, or a bronze directory that `ingest` made."""
+    if is_bronze(source):
+        return Loaded(
+            spark.read.parquet(str(source / "events")).select(*EVENT_ROW.names, "line"),
+            spark.read.parquet(str(source / "quarantine")),
+        )
+    lines = read_lines(spark, source)
+    files = spark.read.format("binaryFile").options(**_FILES).load(str(source)).select(F.col("path").alias("file"))
+    judged = judge(lines)
+    return Loaded(usable(judged), unusable(judged).unionByName(cut_off(files, judged)))
+
+
+_FILES = {"recursiveFileLookup": "true", "pathGlobFilter": "*.{jsonl,jsonl.gz}"}
+
+
+def read_lines(spark: SparkSession, source: Path) -> DataFrame:
+    """Read every non-empty line below the directory.
+
+    Output columns: file, line.
+    Grain: one row per line.
+    """
+    text = spark.read.format("text").options(**_FILES).load(str(source))
+    return text.where(F.length(F.trim("value")) > 0).select(
+        F.col("_metadata.file_path").alias("file"), F.col("value").alias("line")
+    )
+
+
+def judge(lines: DataFrame) -> DataFrame:
+    """Parse lines and say for each whether it can be used.
+
+    Input columns: file, line.
+    Output columns: file, line, id, data, reason, detail.
+    Nulls: `reason` is null for a usable line.
+    """
+    # `inline` makes rows of its own, so that the optimizer cannot copy the parser into every later expression
+    event = F.from_json("line", ENVELOPE, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
+    parsed = lines.select("file", "line", F.inline(F.array(event)))
+    return parsed.select("file", "line", "id", "data", F.inline(F.array(_verdict())))
+
+
+def _verdict() -> Column:
+    major = F.split_part(F.col("data.schema_version"), F.lit("."), F.lit(1))
+    kinds = [kind.value for kind in Kind]
+
+    def because(reason: str | None, detail: Column) -> Column:
+        return F.struct(F.lit(reason).cast("string").alias("reason"), detail.cast("string").alias("detail"))
+
+    empty = F.col("data").isNull()
+    return (
+        F.when(empty & F.col(CORRUPT).isNotNull(), because("not-json", F.lit("the line is not JSON")))
+        .when(empty, because("not-an-event", F.lit("no `data` object")))
+        .when(
+            major.isNull() | (major != str(SCHEMA_MAJOR)),
+            because(
+                "unknown-major",
+                F.format_string(
+                    f"contract version %s; this reader knows major {SCHEMA_MAJOR}: upgrade statewarden",
+                    F.coalesce("data.schema_version", F.lit("none")),
+                ),
+            ),
+        )
+        .when(F.col(CORRUPT).isNotNull(), because("wrong-type", F.lit("a field has another type than the contract")))
+        .when(
+            F.col("data.kind").isNull() | ~F.col("data.kind").isin(kinds),
+            because("unknown-kind", F.format_string("kind %s", F.coalesce("data.kind", F.lit("none")))),
+        )
+        .when(
+            _first_missing().isNotNull(),
+            because("missing-field", F.concat(F.lit("required field "), _first_missing(), F.lit(" is missing"))),
+        )
+        .when(F.col("id").isNull(), because("missing-field", F.lit("required field id is missing")))
+        .otherwise(because(None, F.lit(None)))
+    )
+
+
+def _first_missing() -> Column:
+    always = [row.name for row in FIELDS if row.required and not row.kinds]
+    checks = [F.when(F.col(f"data.{name}").isNull(), F.lit(name)) for name in always]
+    for kind in Kind:
+        of_kind = [row.name for row in fields_of(kind) if row.required and row.kinds]
+        checks += [
+            F.when((F.col("data.kind") == kind.value) & F.col(f"data.{name}").isNull(), F.lit(name))
+            for name in of_kind
+        ]
+    return F.coalesce(*checks)
+
+
+def usable(judged: DataFrame) -> DataFrame:
+    """Keep what can be used.
+
+    Output columns: `EVENT_ROW`, line.
+    """
+    return judged.where(F.col("reason").isNull()).select("id", "data.*", "line").select(*EVENT_ROW.names, "line")
+
+
+def unusable(judged: DataFrame) -> DataFrame:
+    """Keep what cannot be used, shortened.
+
+    Output columns: `QUARANTINE`.
+    """
+    return judged.where(F.col("reason").isNotNull()).select(
+        "file", "reason", "detail", F.substring("line", 1, MAX_LINE_CHARS).alias("line")
+    )
+
+
+def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:
+    """Find segments that gave fewer records than their name announces: truncated or damaged.
+
+    Input columns: files: file; judged: file, data.
+    Output columns: `QUARANTINE`, `line` null.
+    Grain: one row per cut-off file.
+    """
+    read = judged.groupBy("file").agg(F.max("data.sequence").alias("got"))
+    # the file source and the text source spell the same path with one and three slashes
+    named = files.select(F.regexp_replace("file", "^file:/+", "file:///").alias("file"))
+    last = F.regexp_extract("file", SEGMENT_NAME, 2).try_cast("bigint")
+    return (
+        named.join(read, "file", "left")
+        .withColumn("last", last)
+        .where(F.col("last").isNotNull() & (F.coalesce("got", F.lit(0)) < F.col("last")))
+        .select(
+            "file",
+            F.lit("cut-off-file").alias("reason"),
+            F.format_string(
+                "the name announces records up to %d, the file gave up to %d", "last", F.coalesce("got", F.lit(0))
+            ).alias("detail"),
+            F.lit(None).cast("string").alias("line"),
+        )
+    )

@@ -1,0 +1,144 @@
+"""Write the outputs: Parquet tables, JSON lines, the page, and last of all the success marker."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.codec import rfc3339
+from agent.contract.events import Severity, Status
+from spark_rollup import __version__, page
+from spark_rollup.errors import UsageError
+from spark_rollup.schemas import FINDING, LOCAL_FINDING
+
+MARKER = "_SUCCESS.json"
+MAX_TASKS_DRAWN = 200
+"""The page draws the timelines of at most this many tasks, the worst first; the table has all."""
+
+MAX_LOCAL_FINDINGS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Everything an audit computes, not yet evaluated. `local` is only shown on the page."""
+
+    findings: DataFrame
+    timelines: DataFrame
+    coverage: DataFrame
+    pods: DataFrame
+    quarantine: DataFrame
+    local: DataFrame
+    as_of_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an audit found.
+
+    Args of the dataclass:
+        findings: Findings as plain values, the worst first.
+        page: Path of the HTML report.
+        as_of: The audit's time, RFC 3339.
+        quarantined: Number of unusable lines and files.
+    """
+
+    findings: Sequence[Mapping[str, object]]
+    page: Path
+    as_of: str
+    quarantined: int
+
+    def worst_open(self) -> Severity | None:
+        """Find the highest severity among open findings; None when nothing is open."""
+        levels = [Severity(str(row["severity"])) for row in self.findings if row["status"] == Status.OPEN.value]
+        return max(levels, key=lambda level: level.rank, default=None)
+
+
+def write(tables: Tables, output: Path) -> Outcome:
+    """Evaluate and write; the same tables give the same findings, line by line.
+
+    Raises:
+        UsageError: the output directory cannot be written.
+    """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / MARKER).unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"output {output} cannot be written: {error.strerror or error}") from error
+    rank = F.when(F.col("severity") == "critical", 0).when(F.col("severity") == "warning", 1).when(
+        F.col("severity") == "info", 2
+    )  # fmt: skip
+    order = (F.col("status"), rank, F.col("detector"), F.col("namespace"), F.col("application_id"), F.col("task_id"),
+             F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
+    ordered = tables.findings.orderBy(*order)
+    findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
+    for name, frame in _frames(tables).items():
+        frame.coalesce(1).write.mode("overwrite").option("compression", "zstd").parquet(str(output / name))
+    lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in findings]
+    (output / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    reasons = {str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()}
+    shown = _page_data(tables, findings, reasons)
+    (output / "report.html").write_text(page.render(shown), encoding="utf-8")
+    marker = {
+        "watermark": rfc3339(tables.as_of_us),
+        "version": __version__,
+        "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
+        "quarantined": dict(sorted(reasons.items())),
+    }
+    (output / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
+    return Outcome(findings, output / "report.html", rfc3339(tables.as_of_us), sum(reasons.values()))
+
+
+def _frames(tables: Tables) -> dict[str, DataFrame]:
+    return {
+        "findings": tables.findings.orderBy("id"),
+        "timelines": tables.timelines.orderBy("namespace", "application_id", "task_id", "pod", "lane", "from_us"),
+        "coverage": tables.coverage.orderBy("namespace", "pod"),
+        "pods": tables.pods.orderBy("namespace", "pod"),
+        "quarantine": tables.quarantine.orderBy("file", "reason", "line"),
+    }
+
+
+def _page_data(
+    tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int]
+) -> page.PageData:
+    keys = list(
+        dict.fromkeys((row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"])
+    )[:MAX_TASKS_DRAWN]
+    return page.PageData(
+        as_of_us=tables.as_of_us,
+        version=__version__,
+        findings=findings,
+        coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
+        pods=_rows(tables.pods.orderBy("namespace", "pod")),
+        timelines=_rows(_drawn(tables.timelines, keys)) if keys else [],
+        local=_rows(_local(tables.local)),
+        quarantine=reasons,
+    )
+
+
+def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFrame:
+    """Keep the timeline rows of the drawn tasks, and what concerns their pods as a whole."""
+    applications = sorted({str(key[1]) for key in keys})
+    tasks = sorted({str(key[2]) for key in keys})
+    of_task = F.col("application_id").isin(applications) & F.col("task_id").isin(tasks)
+    of_pod = F.col("task_id").isNull() & F.col("lane").isin("unknown", "process")
+    return timelines.where((of_task & (F.col("lane") != "size")) | of_pod).orderBy(
+        "namespace", "application_id", "task_id", "pod", "from_us", "lane"
+    )
+
+
+def _local(local: DataFrame) -> DataFrame:
+    loud = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
+    return loud.select(*LOCAL_FINDING.names).orderBy("severity", "detector", "application_id", "task_id", "pod").limit(
+        MAX_LOCAL_FINDINGS
+    )  # fmt: skip
+
+
+def _rows(frame: DataFrame) -> list[Mapping[str, object]]:
+    return [row.asDict(recursive=True) for row in frame.collect()]

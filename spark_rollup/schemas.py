@@ -1,0 +1,150 @@
+"""Spark types: the event's computed from `agent.contract.fields`, and those of the output tables."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as T
+
+from agent.contract.fields import EVIDENCE, FIELDS, Field, FieldType
+
+_SCALARS: dict[FieldType, T.DataType] = {
+    FieldType.STRING: T.StringType(),
+    FieldType.LONG: T.LongType(),
+    FieldType.DOUBLE: T.DoubleType(),
+    FieldType.BOOLEAN: T.BooleanType(),
+    FieldType.STRINGS: T.ArrayType(T.StringType()),
+}
+
+
+def struct_of(fields: tuple[Field, ...]) -> T.StructType:
+    """Translate rows of the field table; every column is nullable, the loader checks what is required."""
+    return T.StructType([T.StructField(row.name, _type_of(row)) for row in fields])
+
+
+def _type_of(row: Field) -> T.DataType:
+    if row.type is FieldType.STRUCTS:
+        return T.ArrayType(struct_of(row.items))
+    return _SCALARS[row.type]
+
+
+EVENT = struct_of(FIELDS)
+"""The `data` object of one event line."""
+
+CORRUPT = "_corrupt_record"
+
+ENVELOPE = T.StructType(
+    [
+        T.StructField("id", T.StringType()),
+        T.StructField("data", EVENT),
+        T.StructField(CORRUPT, T.StringType()),
+    ]
+)
+"""One CloudEvents line, as far as the rollup reads it."""
+
+EVENT_ROW = T.StructType([T.StructField("id", T.StringType()), *EVENT.fields])
+"""One loaded event."""
+
+_TEXT, _LONG = T.StringType(), T.LongType()
+
+
+def _columns(**kinds: T.DataType) -> T.StructType:
+    return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
+
+
+FINDING = _columns(
+    id=_TEXT,
+    detector=_TEXT,
+    level=_TEXT,
+    severity=_TEXT,
+    confidence=_TEXT,
+    status=_TEXT,
+    namespace=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    store=_TEXT,
+    pod=_TEXT,
+    opened_at=_TEXT,
+    upstream=T.ArrayType(_TEXT),
+    affected=_TEXT,
+    missing_facts=T.ArrayType(_TEXT),
+    summary=_TEXT,
+    evidence=T.ArrayType(struct_of(EVIDENCE)),
+    next_action=_TEXT,
+    pods=T.ArrayType(_TEXT),
+    confirms=T.ArrayType(_TEXT),
+)
+"""Table `findings` and one line of `findings.jsonl`: one row per cross-pod finding."""
+
+TIMELINE = _columns(
+    namespace=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    pod=_TEXT,
+    lane=_TEXT,
+    from_us=_LONG,
+    to_us=_LONG,
+    store=_TEXT,
+    identity=_TEXT,
+    offset=_LONG,
+    puts=_LONG,
+    bytes=_LONG,
+    detail=_TEXT,
+)
+"""Table `timelines`: one row per interval (half-open) or mark (`to_us` null) of a task on a pod."""
+
+GAP = _columns(
+    namespace=_TEXT,
+    pod=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    from_us=_LONG,
+    to_us=_LONG,
+    cause=_TEXT,
+    missing=_LONG,
+)
+"""One row per interval in which nothing may be concluded about a pod."""
+
+COVERAGE = _columns(
+    namespace=_TEXT,
+    pod=_TEXT,
+    first_seen=_TEXT,
+    last_seen=_TEXT,
+    boots=_LONG,
+    events=_LONG,
+    lost_events=_LONG,
+    span_seconds=T.DoubleType(),
+    unknown_seconds=T.DoubleType(),
+    watched_ratio=T.DoubleType(),
+)
+"""Table `coverage`: one row per pod: how much of its time was really watched."""
+
+PODS = _columns(
+    namespace=_TEXT,
+    pod=_TEXT,
+    pod_uid=_TEXT,
+    node=_TEXT,
+    agent_version=_TEXT,
+    agent_state=_TEXT,
+    last_seen=_TEXT,
+    applications=T.ArrayType(_TEXT),
+    tasks_held=_LONG,
+)
+"""Table `pods`: one row per pod, as last seen."""
+
+QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
+"""Table `quarantine`: one row per line (or file) that was not used, and why."""
+
+LOCAL_FINDING = _columns(
+    finding_id=_TEXT,
+    detector=_TEXT,
+    severity=_TEXT,
+    confidence=_TEXT,
+    status=_TEXT,
+    namespace=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    store=_TEXT,
+    pod=_TEXT,
+    opened_at_us=_LONG,
+    summary=_TEXT,
+)
+"""What one agent said last about one of its findings, as the report shows it."""

@@ -1,0 +1,225 @@
+"""Per application, task and pod: who held what when, what was made and deleted, how far each copy had come.
+
+All times are microseconds since the epoch, intervals half-open. Every frame carries the key `columns.TASK` and `pod`.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.events import Change, Kind
+from spark_rollup.columns import MICROS, TASK, numbered
+from spark_rollup.gaps import last_words
+from spark_rollup.schemas import TIMELINE
+
+CLEANER_MARGIN_US = 2 * MICROS
+"""A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
+
+
+def holders(events: DataFrame) -> DataFrame:
+    """Find who held a task when, from `task-held`, `task-released` and the summaries between them.
+
+    A holder is visible through an open RocksDB or a held task lock; a task whose locks nobody can see has no row.
+    The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
+
+    Output columns: `TASK`, pod, from_us, to_us, lasting (still held when the pod was last heard), cleaner.
+    Grain: one row per interval.
+    """
+    told = F.when(F.col("change") == Change.TASK_HELD.value, F.lit(True)).when(
+        F.col("change").isin(Change.TASK_RELEASED.value, Change.TASK_DELETED.value), F.lit(False)
+    )
+    seen = F.when(F.col("kind") == Kind.SUMMARY.value, F.col("held"))
+    points = events.where(F.col("task_id").isNotNull()).select(
+        *TASK, "pod", "observed_at_us", "boot_id", "sequence", F.coalesce(told, seen).alias("now_held")
+    ).where(F.col("now_held").isNotNull())  # fmt: skip
+    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
+    changes = points.withColumn("was_held", F.lag("now_held").over(order)).where(
+        F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held"))
+    )
+    heard = last_words(events).select("namespace", "pod", "last_us")
+    intervals = (
+        changes.withColumn("until_us", F.lead("observed_at_us").over(order))
+        .where(F.col("now_held"))
+        .join(heard, ["namespace", "pod"], "inner")
+        .select(
+            *TASK, "pod",
+            F.col("observed_at_us").alias("from_us"),
+            F.coalesce("until_us", "last_us").alias("to_us"),
+            F.col("until_us").isNull().alias("lasting"),
+        )
+    )  # fmt: skip
+    cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
+    return _mark_cleaners(intervals, cleaned)
+
+
+def _mark_cleaners(intervals: DataFrame, cleaned: DataFrame) -> DataFrame:
+    ends = cleaned.where(F.col("change") == Change.TASK_DELETED.value).groupBy(*TASK, "pod").agg(
+        F.collect_list("at_us").alias("cleaned_us")
+    )  # fmt: skip
+    own = F.exists(
+        "cleaned_us",
+        lambda at: (at >= F.col("from_us")) & (at >= F.col("to_us") - CLEANER_MARGIN_US)
+        & (at <= F.col("to_us") + CLEANER_MARGIN_US),
+    )  # fmt: skip
+    short = ~F.col("lasting")
+    return intervals.join(ends, [*TASK, "pod"], "left").select(
+        *TASK, "pod", "from_us", "to_us", "lasting", F.coalesce(short & own, F.lit(False)).alias("cleaner")
+    )
+
+
+def marks(events: DataFrame) -> DataFrame:
+    """List what changed on disk, with the artefact's own time where that is earlier than the look.
+
+    Output columns: `TASK`, pod, at_us, observed_at_us, sequence, change, store, segment, identity, identity_before,
+        offset_before, offset_after, puts, puts_before, bytes, shape, detail.
+    Grain: one row per transition of a task.
+    """
+    return events.where((F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
+        *TASK, "pod",
+        F.least("observed_at_us", F.coalesce("occurred_at_us", "observed_at_us")).alias("at_us"),
+        "observed_at_us", "sequence", "change", "store", "segment", "identity", "identity_before", "offset_before",
+        "offset_after", "puts", "puts_before", "bytes", "shape", "detail",
+    )  # fmt: skip
+
+
+def sizes(events: DataFrame) -> DataFrame:
+    """Measure how far each copy of a store had come: puts and bytes at a changelog offset.
+
+    Segments of a windowed store are added up. Checkpoint transitions count like summaries when they carry puts;
+    without a store name they speak of the task's only store.
+
+    Output columns: `TASK`, store (null = the task's only store), pod, at_us, identity, offset, puts, bytes,
+        entries_low (null = unknown).
+    Grain: one row per look at a store.
+    """
+    looks = (
+        events.where(F.col("kind") == Kind.SUMMARY.value)
+        .select("id", *TASK, "pod", "observed_at_us", "offsets", F.explode("stores").alias("part"))
+        .groupBy("id", *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us"))
+        .agg(
+            F.when(F.count("*") == 1, F.max("part.identity")).alias("identity"),
+            F.max(F.coalesce("part.offset", _only_offset())).alias("offset"),
+            F.sum("part.puts").alias("puts"),
+            F.sum("part.bytes").alias("bytes"),
+            F.when(F.count("part.entries_low") == F.count("*"), F.sum("part.entries_low")).alias("entries_low"),
+        )
+        .drop("id")
+    )
+    written = marks(events).where(
+        (F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull() & F.col("segment").isNull()
+    )
+    return looks.unionByName(
+        written.select(
+            *TASK, "store", "pod", "at_us", "identity", F.col("offset_after").alias("offset"), "puts", "bytes",
+            F.lit(None).cast("bigint").alias("entries_low"),
+        )
+    )  # fmt: skip
+
+
+def _only_offset() -> Column:
+    return F.when(F.size("offsets") == 1, F.try_element_at("offsets", F.lit(1)).getField("offset"))
+
+
+def lives(events: DataFrame, held: DataFrame) -> DataFrame:
+    """Find when each pod's Streams process lived, as far as anybody could tell.
+
+    Process transitions decide where the agent sees them. Otherwise a process lived at least from its first hold to
+    its last sign: a lock it held, or a directory its cleaner deleted.
+
+    Output columns: namespace, application_id, pod, from_us, to_us.
+    Grain: one row per life.
+    """
+    app_pod = ("namespace", "application_id", "pod")
+    process = events.where(
+        F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
+    ).select(*app_pod, "observed_at_us", "boot_id", "sequence", "change")  # fmt: skip
+    order = W.partitionBy(*app_pod).orderBy("observed_at_us", "boot_id", "sequence")
+    heard = last_words(events).select("namespace", "pod", "last_us")
+    seen = (
+        process.withColumn("next_us", F.lead("observed_at_us").over(order))
+        .where(F.col("change") == Change.PROCESS_STARTED.value)
+        .join(heard, ["namespace", "pod"], "inner")
+        .select(*app_pod, F.col("observed_at_us").alias("from_us"), F.coalesce("next_us", "last_us").alias("to_us"))
+    )
+    cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
+    signs = held.select(*app_pod, "from_us", "to_us").unionByName(
+        cleaned.select(*app_pod, F.col("at_us").alias("from_us"), F.col("at_us").alias("to_us"))
+    )
+    inferred = signs.groupBy(*app_pod).agg(F.min("from_us").alias("from_us"), F.max("to_us").alias("to_us"))
+    return seen.unionByName(inferred.join(process.select(*app_pod).distinct(), list(app_pod), "left_anti"))
+
+
+_MARK_LANES = {
+    Change.CHECKPOINT_WRITTEN: "checkpoint",
+    Change.TASK_CREATED: "created",
+    Change.STORE_CREATED: "created",
+    Change.TASK_DELETED: "deleted",
+    Change.STORE_DELETED: "deleted",
+    Change.CHECKPOINT_DELETED: "checkpoint-deleted",
+}
+
+
+def timelines(events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFrame, measured: DataFrame) -> DataFrame:
+    """Put everything on one table: lanes of intervals and marks.
+
+    Lanes: holder, cleaner, process, incarnation, unknown (intervals); checkpoint, created, deleted,
+    checkpoint-deleted, size (marks).
+
+    Output columns: `TIMELINE`.
+    """
+    lane = F.create_map(*(F.lit(text) for pair in _MARK_LANES.items() for text in pair))
+    marked = (
+        marks(events)
+        .withColumn("lane", F.try_element_at(lane, F.col("change")))
+        .where(F.col("lane").isNotNull())
+        .withColumn("offset", F.coalesce("offset_after", "offset_before"))
+        .withColumn("note", F.coalesce("detail", F.concat_ws(" ", "change", "shape")))
+    )
+    parts = (
+        _lane(held, F.when(F.col("cleaner"), F.lit("cleaner")).otherwise(F.lit("holder"))),
+        _lane(life, F.lit("process")),
+        _lane(gaps.withColumn("detail", F.col("cause")), F.lit("unknown")),
+        _lane(marked.withColumn("from_us", F.col("at_us")).withColumn("detail", F.col("note")), F.col("lane")),
+        _lane(_incarnations(events), F.lit("incarnation")),
+        _lane(
+            measured.withColumn("from_us", F.col("at_us")).withColumn(
+                "detail", numbered("%d puts at offset %d", "puts", "offset")
+            ),
+            F.lit("size"),
+        ),
+    )
+    return reduce(DataFrame.unionByName, parts).distinct()
+
+
+def _incarnations(events: DataFrame) -> DataFrame:
+    """Find the life of each store identity on a pod: from its creation or first sight to the next one or its end."""
+    made = marks(events).where(
+        F.col("change").isin(Change.STORE_CREATED.value, Change.STORE_DELETED.value, Change.STORE_OPENED.value)
+    )
+    order = W.partitionBy(*TASK, "pod", "store", "segment").orderBy("at_us", "sequence")
+    steps = (
+        made.withColumn("key", F.when(F.col("change") != Change.STORE_DELETED.value, F.col("identity")))
+        .withColumn("before", F.lag("key").over(order))
+        .where(~F.col("key").eqNullSafe(F.col("before")))
+    )
+    return (
+        steps.withColumn("to_us", F.lead("at_us").over(order))
+        .where(F.col("key").isNotNull())
+        .withColumn("from_us", F.col("at_us"))
+        .withColumn("detail", F.concat(F.lit("identity "), F.col("key")))
+    )
+
+
+def _lane(rows: DataFrame, lane: Column) -> DataFrame:
+    named = rows.withColumn("lane", lane)
+    present = set(named.columns)
+    return named.select(
+        *(
+            F.col(field.name) if field.name in present else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in TIMELINE.fields
+        )
+    )

@@ -1,0 +1,264 @@
+"""The real disk: what it shows, what it refuses, and that it leaves no trace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import agent
+from agent.inventory.disk import Disk, Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
+from agent.observe import kernel_disk
+from agent.observe.kernel_disk import KernelDisk
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Make a state directory with one of everything, and a file outside of it."""
+    root = tmp_path / "state"
+    (root / "app" / "0_1").mkdir(parents=True)
+    (root / "app" / "0_1" / ".checkpoint").write_bytes(b"0\n1\ntopic 0 42\n")
+    (root / "app" / "link").symlink_to("0_1")
+    (root / "app" / "file-link").symlink_to("0_1/.checkpoint")
+    os.mkfifo(root / "app" / "fifo")
+    (tmp_path / "outside").write_bytes(b"secret")
+    return root
+
+
+def test_listing_tells_the_kind_of_every_entry(root: Path) -> None:
+    """Directories, links and odd files are told apart; links are links, wherever they lead."""
+    disk: Disk = KernelDisk(root)
+    listing = disk.list("app")
+    assert not isinstance(listing, Unseen)
+    assert set(listing) == {
+        Entry("0_1", EntryKind.DIRECTORY),
+        Entry("link", EntryKind.SYMLINK),
+        Entry("file-link", EntryKind.SYMLINK),
+        Entry("fifo", EntryKind.OTHER),
+    }
+    assert disk.list("") == (Entry("app", EntryKind.DIRECTORY),)
+    assert disk.list("app/0_1") == (Entry(".checkpoint", EntryKind.FILE),)
+
+
+def test_overlong_listing_is_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listing beyond the cap is not cut silently."""
+    monkeypatch.setattr(kernel_disk, "MAX_ENTRIES", 3)
+    assert KernelDisk(root).list("app") is Unseen.TOO_LARGE
+    assert KernelDisk(root).list("app/0_1") == (Entry(".checkpoint", EntryKind.FILE),)
+
+
+def test_stat_is_that_of_the_entry_itself(root: Path) -> None:
+    """Kind, inode, size and time come from lstat; the root has them too."""
+    path = root / "app" / "0_1" / ".checkpoint"
+    os.utime(path, ns=(0, 1_700_000_000_123_456_789))
+    disk = KernelDisk(root)
+    inode = path.stat().st_ino
+    assert disk.stat("app/0_1/.checkpoint") == FileStat(EntryKind.FILE, inode, 15, 1_700_000_000_123_456)
+    for name, kind in (("link", EntryKind.SYMLINK), ("fifo", EntryKind.OTHER), ("0_1", EntryKind.DIRECTORY)):
+        found = disk.stat(f"app/{name}")
+        assert isinstance(found, FileStat)
+        assert found.kind is kind
+    top = disk.stat("")
+    assert isinstance(top, FileStat)
+    assert (top.kind, top.inode) == (EntryKind.DIRECTORY, root.stat().st_ino)
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "content"),
+    [
+        (0, 100, b"0\n1\ntopic 0 42\n"),
+        (4, 5, b"topic"),
+        (12, 100, b"42\n"[0:3]),
+        (15, 1, b""),
+        (99, 9, b""),
+        (0, 0, b""),
+    ],
+)
+def test_read_is_cut_at_the_end_of_the_file(root: Path, offset: int, length: int, content: bytes) -> None:
+    """A read gives what is there from the offset, and nothing beyond the end."""
+    assert KernelDisk(root).read_at("app/0_1/.checkpoint", offset, length) == content
+
+
+def test_damaged_length_reserves_no_memory(root: Path) -> None:
+    """A length that no machine has memory for gives the file."""
+    assert KernelDisk(root).read_at("app/0_1/.checkpoint", 14, 2**62) == b"\n"
+
+
+def test_answers_in_parts_are_put_together(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that gives less than asked for is asked again."""
+    whole = os.pread
+    monkeypatch.setattr(os, "pread", lambda descriptor, _, offset: whole(descriptor, 4, offset))
+    assert KernelDisk(root).read_at("app/0_1/.checkpoint", 0, 100) == b"0\n1\ntopic 0 42\n"
+
+
+@pytest.mark.parametrize("path", ["missing", "app/missing", "app/missing/deep", "app/0_1/.checkpoint/below"])
+def test_what_is_not_there_has_vanished(root: Path, path: str) -> None:
+    """A missing name, a missing directory and a file in place of a directory all mean: not there."""
+    disk = KernelDisk(root)
+    assert {disk.list(path), disk.stat(path), disk.read_at(path, 0, 1), disk.lock_state(path)} == {
+        Unseen.VANISHED
+    }
+
+
+def test_missing_root_has_vanished(tmp_path: Path) -> None:
+    """A state directory that does not exist is looked at without harm."""
+    disk = KernelDisk(tmp_path / "missing")
+    assert {disk.list(""), disk.stat(""), disk.list("app")} == {Unseen.VANISHED}
+
+
+def test_links_are_never_followed(root: Path) -> None:
+    """A link ends the look on the way and at the end of it."""
+    disk = KernelDisk(root)
+    assert disk.list("app/link") is Unseen.UNREADABLE
+    assert disk.stat("app/link/.checkpoint") is Unseen.VANISHED
+    assert disk.read_at("app/link/.checkpoint", 0, 10) is Unseen.VANISHED
+    assert disk.read_at("app/file-link", 0, 10) is Unseen.UNREADABLE
+    assert disk.lock_state("app/file-link") is Unseen.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside", "app/../../outside", "/outside", "app//0_1", "app/./0_1", "app/"]
+)
+def test_paths_that_are_not_plain_lead_nowhere(root: Path, path: str) -> None:
+    """Neither dots nor doubled slashes lead anywhere, least of all out of the state directory."""
+    disk = KernelDisk(root)
+    assert disk.read_at(path, 0, 10) is Unseen.VANISHED
+    assert disk.stat(path) is Unseen.VANISHED
+
+
+def test_odd_files_are_unreadable_at_once(root: Path) -> None:
+    """A FIFO in the place of a checkpoint neither blocks nor is opened; a directory has no content."""
+    os.mkfifo(root / "app" / "0_1" / ".checkpoint.fifo")
+    disk = KernelDisk(root)
+    for path in ("app/0_1/.checkpoint.fifo", "app/0_1", ""):
+        assert disk.read_at(path, 0, 10) is Unseen.UNREADABLE
+        assert disk.lock_state(path) is Unseen.UNREADABLE
+    assert disk.list("app/0_1/.checkpoint") is Unseen.UNREADABLE
+
+
+def test_fifo_is_not_opened_for_its_writer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a FIFO would wake whoever waits to write to it, so it is recognised before."""
+    opened: list[object] = []
+    real_open = os.open
+
+    def spy(name: str, flags: int, **options: int) -> int:
+        opened.append(name)
+        return real_open(name, flags, **options)
+
+    monkeypatch.setattr(os, "open", spy)
+    assert KernelDisk(root).read_at("app/fifo", 0, 10) is Unseen.UNREADABLE
+    assert opened == [str(root), "app"]
+
+
+def test_lock_state_is_asked_from_the_kernel(root: Path) -> None:
+    """A file that nobody holds is free."""
+    assert KernelDisk(root).lock_state("app/0_1/.checkpoint") is LockState.FREE
+
+
+def test_names_that_are_not_text_survive(root: Path) -> None:
+    """A name of any bytes is listed, and can be looked at by the listed name."""
+    (root / os.fsdecode(b"b\xff\xfed")).mkdir()
+    disk = KernelDisk(root)
+    listing = disk.list("")
+    assert not isinstance(listing, Unseen)
+    names = [entry.name for entry in listing if entry.name != "app"]
+    assert [os.fsencode(name) for name in names] == [b"b\xff\xfed"]
+    assert disk.list(names[0]) == ()
+
+
+@given(st.text(st.characters(categories=["Cs", "Cc", "L", "P", "N"]), min_size=1, max_size=30))
+@example("\0")
+@example("app/\ud800")
+@example("x" * 5000)
+def test_no_path_raises(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
+    """Whatever is asked for below an existing root, the answer is a value."""
+    disk = KernelDisk(tmp_path_factory.getbasetemp())
+    assert isinstance(disk.stat(path), Unseen | FileStat)
+    assert isinstance(disk.list(path), Unseen | tuple)
+    assert isinstance(disk.read_at(path, 0, 1), Unseen | bytes)
+    assert isinstance(disk.lock_state(path), Unseen | LockState)
+
+
+UNPRIVILEGED = """
+import os
+from pathlib import Path
+from agent.observe.kernel_disk import KernelDisk
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+disk = KernelDisk(Path("."))
+for answer in (
+    disk.list("closed"), disk.stat("closed/file"), disk.read_at("closed/file", 0, 1),
+    disk.read_at("open/file", 0, 1), disk.lock_state("open/file"),
+):
+    print(answer)
+stat = disk.stat("closed")
+print(stat.kind)
+"""
+
+
+def test_missing_permission_is_denied(tmp_path: Path) -> None:
+    """What the agent's user may not read is denied, not missing; the directory itself can still be seen."""
+    tmp_path.chmod(0o755)
+    for name, mode in (("closed", 0), ("open", 0o755)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+        (tmp_path / name / "file").chmod(0)
+        (tmp_path / name).chmod(mode)
+    repository = Path(agent.__file__).parents[1]
+    # The child works from inside the directory: it may not pass the folders above once it is nobody.
+    answer = subprocess.run(
+        [sys.executable, "-c", UNPRIVILEGED],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (tmp_path / "closed").chmod(0o755)
+    assert answer.stdout.split() == ["denied"] * 5 + ["directory"], answer.stderr
+
+
+def test_looking_leaves_no_trace(root: Path) -> None:
+    """Inode, mode, size, and the times of content and of change are the same after every kind of look."""
+
+    def photograph() -> dict[str, tuple[int, ...]]:
+        found: dict[str, tuple[int, ...]] = {}
+        for path in sorted([root, *root.rglob("*")]):
+            look = path.lstat()
+            found[str(path)] = (look.st_ino, look.st_mode, look.st_size, look.st_mtime_ns, look.st_ctime_ns)
+        return found
+
+    before = photograph()
+    disk = KernelDisk(root)
+    for path in ("", "app", "app/0_1", "app/0_1/.checkpoint", "app/fifo", "app/link"):
+        disk.list(path)
+        disk.stat(path)
+        disk.read_at(path, 0, 100)
+        disk.lock_state(path)
+    assert photograph() == before
+
+
+def test_no_descriptor_is_left_open(root: Path) -> None:
+    """Answers and refusals alike give every descriptor back."""
+    before = len(os.listdir("/proc/self/fd"))
+    disk = KernelDisk(root)
+    for path in ("", "app/0_1", "app/0_1/.checkpoint", "app/fifo", "app/link/x", "app/missing/x", "app/../x"):
+        disk.list(path)
+        disk.stat(path)
+        disk.read_at(path, 0, 100)
+        disk.lock_state(path)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_processes_come_from_whoever_looks_for_them(root: Path) -> None:
+    """Without a way to look there are none; with one, its answer is passed on."""
+    fact = ProcessFact(42, 1, "4.1.2")
+    assert KernelDisk(root).processes() == ()
+    assert KernelDisk(root, lambda: (fact,)).processes() == (fact,)

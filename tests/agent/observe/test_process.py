@@ -1,0 +1,123 @@
+"""Visible processes: children that carry a JVM's name and hold a JVM's files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent.inventory.disk import ProcessFact
+from agent.observe import process
+from agent.observe.process import ProcessView, visible_processes
+
+HOLD = """
+import sys
+held = [open(path, "rb") for path in sys.argv[1:]]
+print("holding", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Make a state directory with one lock file."""
+    (tmp_path / "state" / "app" / "0_1" / "rocksdb" / "s").mkdir(parents=True)
+    (tmp_path / "state" / "app" / "0_1" / "rocksdb" / "s" / "LOCK").touch()
+    return tmp_path / "state"
+
+
+@contextmanager
+def _holding(folder: Path, name: str, *paths: Path) -> Iterator[int]:
+    """Run a process of this name with these files open; gives its id."""
+    program = folder / name
+    program.symlink_to(os.path.realpath(sys.executable))
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    with subprocess.Popen(
+        [program, "-S", "-E", "-c", HOLD, *paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"holding\n"
+        yield child.pid
+        child.kill()
+
+
+def test_jvm_on_the_state_directory_is_seen_with_its_release(tmp_path: Path, root: Path) -> None:
+    """A JVM with a file below the root is seen; the release comes from its open jar."""
+    lock = root / "app" / "0_1" / "rocksdb" / "s" / "LOCK"
+    jars = [tmp_path / "kafka-streams-scala_2.13-9.9.9.jar", tmp_path / "kafka-streams-4.1.2.jar"]
+    with _holding(tmp_path, "java", lock, *jars) as pid:
+        started_at_us = int(psutil.Process(pid).create_time() * 1_000_000)
+        assert visible_processes(root) == (ProcessFact(pid, started_at_us, "4.1.2"),)
+    assert visible_processes(root) == ()
+
+
+def test_jvm_without_a_plain_jar_is_seen_without_a_release(tmp_path: Path, root: Path) -> None:
+    """A fat jar hides the release, not the process."""
+    with _holding(
+        tmp_path, "java", root / "app" / ".lock", tmp_path / "kafka-streams-test-utils-4.1.2.jar"
+    ) as pid:
+        assert [(fact.pid, fact.kafka_streams_version) for fact in visible_processes(root)] == [(pid, None)]
+
+
+def test_jvm_elsewhere_is_not_seen(tmp_path: Path, root: Path) -> None:
+    """A JVM with files beside the root, in a directory whose name begins the same, has nothing to do with it."""
+    with _holding(tmp_path, "java", tmp_path / "state-of-others" / "app" / "0_1" / ".lock"):
+        assert visible_processes(root) == ()
+
+
+def test_other_programs_are_not_seen(tmp_path: Path, root: Path) -> None:
+    """A backup that reads the state directory is not an owner."""
+    with _holding(tmp_path, "rsync", root / "app" / "0_1" / "rocksdb" / "s" / "LOCK"):
+        assert visible_processes(root) == ()
+
+
+def test_volume_mounted_elsewhere_is_recognised_by_its_lock_file(tmp_path: Path, root: Path) -> None:
+    """A neighbour container sees the volume under another path; the open lock file is the same file."""
+    there = tmp_path / "other-mount" / "app" / "0_1" / "rocksdb" / "s" / "LOCK"
+    there.parent.mkdir(parents=True)
+    there.hardlink_to(root / "app" / "0_1" / "rocksdb" / "s" / "LOCK")
+    with _holding(tmp_path, "java", there) as pid:
+        assert [fact.pid for fact in visible_processes(root)] == [pid]
+
+
+def test_no_process_table_is_an_empty_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that shows nothing is no reason to stop."""
+
+    def refuse() -> Iterator[psutil.Process]:
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(psutil, "process_iter", refuse)
+    assert visible_processes(root) == ()
+
+
+class HandClock:
+    """A clock that moves only when told to."""
+
+    elapsed_s = 5.0
+
+    def now_us(self) -> int:
+        """Tell no time: nobody asks."""
+        raise AssertionError
+
+    def monotonic_s(self) -> float:
+        """Tell the seconds since some fixed point."""
+        return self.elapsed_s
+
+
+def test_look_is_repeated_only_when_it_is_old(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the allowed age the last answer holds; after it the next question looks again."""
+    answers = iter([(ProcessFact(1, 1),), (ProcessFact(2, 2),)])
+    monkeypatch.setattr(process, "visible_processes", lambda _: next(answers))
+    clock = HandClock()
+    view = ProcessView(root, clock, max_age_s=10)
+    assert [view.visible(), view.visible()] == [(ProcessFact(1, 1),)] * 2
+    clock.elapsed_s += 10
+    assert view.visible() == (ProcessFact(2, 2),)

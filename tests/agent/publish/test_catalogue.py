@@ -1,0 +1,72 @@
+"""The catalogue keeps its own rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from agent.contract.events import Kind
+from agent.publish.catalogue import (
+    AGENT_PREFIX,
+    ALLOWED_LABELS,
+    CATALOGUE,
+    GROUPS,
+    PREFIX,
+    RESCAN_CAUSES,
+    MetricKind,
+)
+from agent.publish.metrics import READERS
+from agent.publish.metrics_doc import render_metrics_doc
+from agent.watch.source import Cause
+
+
+def test_names_are_unique_and_prefixed() -> None:
+    """Each name occurs once, with the product's prefix, and never takes a reserved one."""
+    assert [name for name, count in Counter(m.name for m in CATALOGUE).items() if count > 1] == []
+    assert all(metric.name.startswith(PREFIX) for metric in CATALOGUE)
+    assert {metric.name for metric in GROUPS[-1][1]} == {
+        metric.name for metric in GROUPS[-1][1] if metric.name.startswith(AGENT_PREFIX)
+    }
+
+
+def test_suffixes_follow_kind_and_unit() -> None:
+    """`_total` is on counters only, `_info` on info only, and a unit stands at the end of the name."""
+    for metric in CATALOGUE:
+        assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER), metric.name
+        assert metric.name.endswith("_info") == (metric.kind is MetricKind.INFO), metric.name
+        if metric.unit:
+            assert metric.name.removesuffix("_total").endswith(f"_{metric.unit}"), metric.name
+        else:
+            assert not metric.name.removesuffix("_total").endswith(("_seconds", "_bytes")), metric.name
+
+
+def test_labels_are_few_and_known() -> None:
+    """No label names a target, a path or an offset; what starts at zero is a label of its family."""
+    for metric in CATALOGUE:
+        assert set(metric.labels) <= ALLOWED_LABELS, metric.name
+        assert set(metric.initial) <= set(metric.labels), metric.name
+        assert ("version" in metric.labels) == (metric.kind is MetricKind.INFO), metric.name
+
+
+def test_every_family_has_a_reader() -> None:
+    """Catalogue and readers name the same families, but for the collector's own count."""
+    assert set(READERS) == {m.name for m in CATALOGUE} - {"statewarden_agent_collector_errors_total"}
+
+
+def test_drops_of_every_record_kind_start_at_zero() -> None:
+    """A new record kind of the contract gets its series without an edit here."""
+    drops = next(metric for metric in CATALOGUE if metric.name == "statewarden_agent_spool_drops_total")
+    assert set(drops.initial["kind"]) >= {kind.value for kind in Kind}
+
+
+def test_the_page_shows_every_family_once() -> None:
+    """The docs page has one row per family."""
+    rows = [line for line in render_metrics_doc().splitlines() if line.startswith("| `statewarden_")]
+    names = Counter(row.split("`")[1] for row in rows)
+    with_values = sum(len(metric.initial) for metric in CATALOGUE)
+    assert set(names) == {metric.name for metric in CATALOGUE}
+    assert sum(names.values()) == len(CATALOGUE) + with_values
+
+
+def test_causes_of_the_watch_start_at_zero() -> None:
+    """Every cause for which the watch asks for a rescan has its series from the first scrape."""
+    assert {cause.value for cause in Cause} <= set(RESCAN_CAUSES)

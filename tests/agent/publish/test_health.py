@@ -1,0 +1,23 @@
+"""Liveness follows the worker's own heartbeat; readiness follows watch and first scan."""
+
+from __future__ import annotations
+
+from agent.publish.health import liveness, readiness
+
+
+def test_a_recent_heartbeat_is_alive() -> None:
+    """A worker is alive up to the limit and dead beyond it."""
+    assert liveness(100.0, 160.0, limit_s=60.0) is None
+    assert liveness(100.0, 160.1, limit_s=60.0) == "the worker's loop last came round 60 s ago (limit 60 s)"
+
+
+def test_a_worker_that_never_started_is_not_alive() -> None:
+    """Without any heartbeat the reason says so."""
+    assert liveness(None, 5.0) == "the worker has not started"
+
+
+def test_ready_needs_watch_and_scan() -> None:
+    """Both must be there; the first that is missing is named."""
+    assert readiness(watch_armed=True, first_scan_done=True) is None
+    assert readiness(watch_armed=False, first_scan_done=True) == "the watch is not armed"
+    assert readiness(watch_armed=True, first_scan_done=False) == "the first scan is not done"

@@ -1,0 +1,168 @@
+"""The exposition holds what the catalogue says, as zeros from the first scrape, and never breaks as a whole."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from agent.contract.events import Severity
+from agent.publish import metrics
+from agent.publish.catalogue import CATALOGUE, MetricKind
+from agent.publish.metrics import READERS, Exposition
+from agent.publish.snapshot import (
+    DetectorMetrics,
+    FindingCount,
+    MetricsSnapshot,
+    ShipMetrics,
+    SpoolMetrics,
+    TaskMetrics,
+    WatchMetrics,
+)
+
+DETECTORS = ("stale-eos-checkpoint", "auditor-blind")
+GOLDEN = Path(__file__).parent / "golden_exposition.txt"
+
+FULL = MetricsSnapshot(
+    agent_version="1.2.3",
+    up=True,
+    ready=True,
+    applications=("orders", "quiet"),
+    tasks=(
+        TaskMetrics("orders", "0_0", True, 1234567890, 1_700_000_000_500_000, 42, 4096, 2, 1_700_000_001_000_000,
+                    Severity.CRITICAL),
+        TaskMetrics("orders", "0_1", held=None),
+    ),
+    findings=(
+        FindingCount("orders", "stale-eos-checkpoint", Severity.CRITICAL, 1),
+        FindingCount("orders", "stale-eos-checkpoint", Severity.INFO, 2),
+    ),
+    detectors=(DetectorMetrics("stale-eos-checkpoint", runs=7, failures=1, duration_s=0.25),),
+    watch=WatchMetrics(5, 100, 1, 2, {"start": 1}, {"queue-overflow": 1.5}, frozenset({"queue-overflow"})),
+    observations={"seen": 9, "vanished": 1},
+    last_delay_s=0.125,
+    spool=SpoolMetrics(10, 2048, 2, 1_700_000_000_000_000, {"summary": 3}, 1, 2, 4),
+    ship=ShipMetrics(6, 60, {"retryable": 2}),
+    heartbeat_at_us=1_700_000_002_000_000,
+    resident_memory_bytes=30_000_000,
+)  # fmt: skip
+
+
+def scrape(snapshot: MetricsSnapshot) -> str:
+    """Scrape once, as Prometheus text."""
+    return Exposition(lambda: snapshot, DETECTORS).render()[1].decode()
+
+
+def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Parse a text exposition; a series that occurs twice fails."""
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    for family in parse_text(text):
+        for sample in family.samples:
+            key = (sample.name, frozenset(sample.labels.items()))
+            assert key not in found, f"{key} is exposed twice"
+            found[key] = sample.value
+    return found
+
+
+def announced(text: str) -> list[tuple[str, str]]:
+    """List names and types in the order of the exposition."""
+    return [(line.split()[2], line.split()[3]) for line in text.splitlines() if line.startswith("# TYPE ")]
+
+
+def test_catalogue_equals_exposition() -> None:
+    """Every family of the catalogue is there at the first scrape, in its order, and no other."""
+    types = {MetricKind.GAUGE: "gauge", MetricKind.COUNTER: "counter", MetricKind.INFO: "gauge"}
+    declared = [(metric.name, types[metric.kind]) for metric in CATALOGUE]
+    assert announced(scrape(MetricsSnapshot())) == declared
+    assert announced(scrape(FULL)) == declared
+
+
+def test_series_use_the_declared_labels() -> None:
+    """Every series carries exactly the labels that its family declares."""
+    labels = {metric.name: set(metric.labels) for metric in CATALOGUE}
+    for name, pairs in samples(scrape(FULL)):
+        assert {label for label, _ in pairs} == labels[name]
+
+
+def test_every_family_shows_a_full_snapshot() -> None:
+    """Each family has at least one sample other than zero, so no reader is wired to the wrong field."""
+    shown = {name for (name, _), value in samples(scrape(FULL)).items() if value}
+    silent = {metric.name for metric in CATALOGUE} - shown
+    assert silent == {"statewarden_agent_collector_errors_total"}
+
+
+def test_golden_exposition() -> None:
+    """The text of a full snapshot is what it was; scrapers and alerts depend on it."""
+    assert scrape(FULL) == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_known_series_are_zero_from_the_first_scrape() -> None:
+    """Detectors, causes, kinds and severities exist as zeros before anything happened."""
+    found = samples(scrape(MetricsSnapshot(applications=("orders",))))
+    for detector in DETECTORS:
+        assert found["statewarden_agent_detector_failures_total", frozenset({("detector", detector)})] == 0
+        for severity in Severity:
+            labels = {("application_id", "orders"), ("detector", detector), ("severity", severity.value)}
+            assert found["statewarden_findings_open", frozenset(labels)] == 0
+    assert found["statewarden_agent_blind", frozenset({("cause", "queue-overflow")})] == 0
+    assert found["statewarden_agent_spool_drops_total", frozenset({("kind", "finding")})] == 0
+
+
+def test_what_cannot_be_told_is_absent() -> None:
+    """A task without a checkpoint and with an unknown holder has neither series, but keeps its severity."""
+    found = samples(scrape(MetricsSnapshot(tasks=(TaskMetrics("a", "0_0"),))))
+    task = frozenset({("application_id", "a"), ("task_id", "0_0")})
+    assert found["statewarden_task_severity", task] == 0
+    assert ("statewarden_task_held", task) not in found
+    assert ("statewarden_task_checkpoint_offset", task) not in found
+
+
+def test_openmetrics_on_request() -> None:
+    """The OpenMetrics form parses strictly, says so in its content type, and holds the same families."""
+    content_type, body = Exposition(lambda: FULL, DETECTORS).render(openmetrics=True)
+    assert content_type.startswith("application/openmetrics-text")
+    families = {family.name for family in parse_openmetrics(body.decode())}  # type: ignore[no-untyped-call]
+    assert families == {m.name.removesuffix("_total").removesuffix("_info") for m in CATALOGUE}
+
+
+def test_a_broken_family_is_counted_and_the_others_stay(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One reader that raises leaves its own family empty and is counted, scrape by scrape."""
+
+    def broken(snapshot: MetricsSnapshot) -> metrics.Series:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(metrics, "READERS", {**READERS, "statewarden_tasks": broken})
+    exposition = Exposition(lambda: FULL, DETECTORS)
+    with caplog.at_level(logging.CRITICAL):
+        exposition.render()
+        found = samples(exposition.render()[1].decode())
+    assert found["statewarden_agent_collector_errors_total", frozenset()] == 2
+    assert not [name for name, _ in found if name == "statewarden_tasks"]
+    assert found["statewarden_agent_watches", frozenset()] == 5
+
+
+@pytest.mark.parametrize("change", [lambda s: (s.tasks[0], s.tasks[0]), lambda s: s.tasks[::-1]])
+def test_doubled_rows_are_exposed_once(change: Callable[[MetricsSnapshot], tuple[TaskMetrics, ...]]) -> None:
+    """A task that occurs twice, or in another order, gives each series once and the same count."""
+    tasks = change(FULL)
+    found = samples(scrape(MetricsSnapshot(tasks=tasks)))
+    expected = len({task.task_id for task in tasks})
+    assert found["statewarden_tasks", frozenset({("application_id", "orders")})] == expected
+
+
+@given(names=st.lists(st.text(st.characters(codec=None)), min_size=1, max_size=4))
+def test_hostile_names_never_break_the_scrape(names: list[str]) -> None:
+    """Any directory name gives a scrape that is UTF-8, free of duplicates and complete."""
+    tasks = tuple(TaskMetrics(name, "0_0", held=True) for name in names)
+    text = Exposition(lambda: MetricsSnapshot(tasks=tasks), DETECTORS).render()[1].decode("utf-8")
+    printable = {name.encode("utf-8", "backslashreplace") for name in names}
+    held = [line for line in text.split("\n") if line.startswith("statewarden_task_held{")]
+    assert len(held) == len(set(held)) == len(printable)

@@ -1,0 +1,210 @@
+"""The live watch: real files, real notifications, one thread."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.clock import SystemClock
+from agent.inventory.hints import HintKind
+from agent.observe.kernel_disk import KernelDisk
+from agent.watch.inotify_source import InotifySource
+from agent.watch.limits import read_limits
+from agent.watch.mailbox import Mailbox
+from tests.agent.watch.live import HandClock, LiveWatch
+
+pytestmark = pytest.mark.inotify
+
+
+def test_burst_of_directories_is_fully_announced(live: LiveWatch) -> None:
+    """Two hundred task directories made at once are all announced, with every file in them."""
+    expected = set()
+    for number in range(200):
+        store = live.root / "app" / f"0_{number}" / "rocksdb" / "store"
+        store.mkdir(parents=True)
+        (store / "LOCK").touch()
+        expected.add(str((store / "LOCK").relative_to(live.root)))
+    live.wait_for(lambda hints: expected <= {hint.path for hint in hints})
+    assert live.source.counters().watches == 1 + 1 + 3 * 200
+
+
+def test_checkpoint_replacement_is_announced_as_moved_in(live: LiveWatch) -> None:
+    """The rename onto the final name is what tells of a new checkpoint."""
+    task = live.root / "app" / "0_1"
+    task.mkdir(parents=True)
+    live.wait_for_path("app/0_1", HintKind.CREATED)  # told when its watch stands
+    (task / ".checkpoint.tmp").write_text("0\n0\n")
+    (task / ".checkpoint.tmp").rename(task / ".checkpoint")
+    hints = live.wait_for_path("app/0_1/.checkpoint", HintKind.MOVED_IN)
+    assert not any(hint.is_directory for hint in hints if hint.path == "app/0_1/.checkpoint")
+
+
+def test_deletion_and_recreation_arrive_in_order(live: LiveWatch) -> None:
+    """A file that is deleted and made again is told as gone first and as there last."""
+    task = live.root / "app" / "0_1"
+    task.mkdir(parents=True)
+    live.wait_for_path("app/0_1", HintKind.CREATED)  # told when its watch stands
+    for _ in range(3):
+        (task / ".checkpoint").touch()
+        (task / ".checkpoint").unlink()
+    (task / ".checkpoint").touch()
+    (task / "end").touch()
+    hints = live.wait_for_path("app/0_1/end", HintKind.WRITTEN)
+    told = [hint.kind for hint in hints if hint.path == "app/0_1/.checkpoint"]
+    # CREATED is there only where the mailbox was emptied right between it and WRITTEN
+    assert [kind for kind in told if kind is not HintKind.CREATED] == [
+        HintKind.WRITTEN,
+        HintKind.DELETED,
+    ] * 3 + [HintKind.WRITTEN]
+
+
+def test_deleted_task_is_announced_down_to_its_files(live: LiveWatch) -> None:
+    """A wiped task tells of every file and directory that went."""
+    store = live.root / "app" / "0_1" / "rocksdb" / "store"
+    store.mkdir(parents=True)
+    (store / "LOCK").touch()
+    live.wait_for_path("app/0_1/rocksdb/store/LOCK", HintKind.CREATED)
+    shutil.rmtree(live.root / "app" / "0_1")
+    hints = live.wait_for_path("app/0_1", HintKind.DELETED)
+    deleted = [hint.path for hint in hints if hint.kind is HintKind.DELETED]
+    assert deleted == ["app/0_1/rocksdb/store/LOCK", "app/0_1/rocksdb/store", "app/0_1/rocksdb", "app/0_1"]
+
+
+def test_own_looks_raise_no_notification(live: LiveWatch) -> None:
+    """Listing, stat, reading and lock queries all over a watched tree are never announced."""
+    store = live.root / "app" / "0_1" / "rocksdb" / "store"
+    store.mkdir(parents=True)
+    (store / "LOCK").write_text("content")
+    (live.root / "fence").mkdir()
+    live.wait_for_path("fence", HintKind.CREATED)
+    live.hints.clear()
+    disk = KernelDisk(live.root)
+    for path in (
+        "",
+        "app",
+        "app/0_1",
+        "app/0_1/rocksdb",
+        "app/0_1/rocksdb/store",
+        "app/0_1/rocksdb/store/LOCK",
+    ):
+        disk.list(path)
+        disk.stat(path)
+        disk.read_at(path, 0, 100)
+        disk.lock_state(path)
+    assert disk.read_at("app/0_1/rocksdb/store/LOCK", 0, 100) == b"content"
+    (live.root / "end").mkdir()
+    hints = live.wait_for_path("end", HintKind.CREATED)
+    assert [hint.path for hint in hints] == ["end"]
+
+
+class GatedClock(SystemClock):
+    """A clock that holds up whoever asks for the time while the gate is closed."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.gate.set()
+        self.is_asked = threading.Event()
+
+    def now_us(self) -> int:
+        """Tell the time when the gate is open."""
+        self.is_asked.set()
+        assert self.gate.wait(30)
+        return super().now_us()
+
+
+def test_real_overflow_ends_in_a_rescan(tmp_path: Path) -> None:
+    """More events than the kernel keeps for a reader that is held up: nothing is lost silently."""
+    room = read_limits().max_queued_events or 0
+    if not 0 < room <= 50_000:
+        pytest.skip(f"the kernel keeps {room} events: filling that takes too long")
+    (tmp_path / "app" / "0_1").mkdir(parents=True)
+    clock = GatedClock()
+    mailbox = Mailbox()
+    live = LiveWatch(tmp_path, mailbox, InotifySource(tmp_path, mailbox, clock))
+    live.source.start()
+    live.wait_for_cause("start")
+    clock.gate.clear()
+    clock.is_asked.clear()
+    (tmp_path / "app" / "0_2").mkdir()
+    assert clock.is_asked.wait(8)
+    for number in range(room // 2 + 2000):
+        name = tmp_path / "app" / f"f{number}"
+        name.touch()
+        name.unlink()
+    (tmp_path / "app" / "0_3").mkdir()
+    clock.gate.set()
+    live.wait_for_cause("queue-overflow")
+    assert live.source.counters().overflows == 1
+    (tmp_path / "app" / "0_3" / ".lock").touch()
+    live.wait_for_path("app/0_3/.lock", HintKind.WRITTEN)
+    live.source.stop()
+
+
+def test_root_that_comes_later_is_watched(tmp_path: Path) -> None:
+    """A source may be started before the application has made its state directory."""
+    mailbox = Mailbox()
+    live = LiveWatch(tmp_path / "state", mailbox, InotifySource(tmp_path / "state", mailbox, SystemClock()))
+    live.source.start()
+    live.wait_for_cause("root-missing")
+    assert live.source.degraded().keys() == {"root-missing"}
+    live.root.mkdir()
+    live.wait_for_cause("start")
+    assert live.source.degraded() == {}
+    live.source.stop()
+
+
+def test_replaced_root_is_noticed(live: LiveWatch) -> None:
+    """A state directory that is deleted and made again is watched anew."""
+    live.root.rmdir()
+    live.wait_for_path("", HintKind.SELF_GONE)
+    live.root.mkdir()
+    live.wait_for_cause("root-replaced")
+    (live.root / "app").mkdir()
+    live.wait_for_path("app", HintKind.CREATED)
+
+
+class BrokenClock(HandClock):
+    """A clock that breaks after a while."""
+
+    def now_us(self) -> int:
+        """Tell the time for the first walk, then raise."""
+        if self.wall_us % 10 >= 2:
+            raise RuntimeError("the clock is broken")
+        return super().now_us()
+
+
+def test_death_of_the_thread_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A reader that dies is not alive, says why, and gives its descriptors back."""
+    before = len(os.listdir("/proc/self/fd"))
+    mailbox = Mailbox()
+    live = LiveWatch(tmp_path, mailbox, InotifySource(tmp_path, mailbox, BrokenClock()))
+    live.source.start()
+    live.wait_for_cause("start")
+    (tmp_path / "app").mkdir()
+    for thread in threading.enumerate():
+        if thread.name == "watch":
+            thread.join(8)
+    assert not live.source.is_alive()
+    assert "the clock is broken" in live.source.failure()
+    assert "thread watch died" in caplog.text
+    live.source.stop()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_stop_gives_everything_back_and_may_be_repeated(tmp_path: Path) -> None:
+    """A source that was never started, started or stopped can be stopped; no descriptor stays open."""
+    before = len(os.listdir("/proc/self/fd"))
+    source = InotifySource(tmp_path, Mailbox(), SystemClock())
+    source.stop()
+    assert not source.is_alive()
+    source.start()
+    assert source.is_alive()
+    source.stop()
+    source.stop()
+    assert not source.is_alive()
+    assert source.failure() == ""
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,137 @@
+"""The mailbox: newest state kept, order kept, no silent loss."""
+
+from __future__ import annotations
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.inventory.hints import Hint, HintKind
+from agent.watch.mailbox import MAILBOX_FULL, Mailbox
+
+FILE_KINDS = [HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN, HintKind.MOVED_OUT, HintKind.DELETED]
+
+
+def _hints(*steps: tuple[str, HintKind, bool]) -> list[Hint]:
+    return [Hint(path, kind, at_us, is_directory) for at_us, (path, kind, is_directory) in enumerate(steps)]
+
+
+def test_repeated_writes_of_one_file_become_the_newest_one() -> None:
+    """Of several announcements of one file only the newest waits, in the place of the newest."""
+    mailbox = Mailbox()
+    hints = _hints(
+        ("a", HintKind.CREATED, False),
+        ("b", HintKind.CREATED, False),
+        ("a", HintKind.WRITTEN, False),
+        ("a", HintKind.MOVED_IN, False),
+    )
+    mailbox.put_all(hints)
+    assert mailbox.counters().waiting == 2
+    assert mailbox.take(0) == [hints[1], hints[3]]
+    assert mailbox.counters().coalesced == 2
+
+
+def test_deletion_and_recreation_keep_their_order() -> None:
+    """A deletion is never merged away, and what came before it stays before it."""
+    mailbox = Mailbox()
+    hints = _hints(
+        ("a", HintKind.CREATED, False),
+        ("a", HintKind.DELETED, False),
+        ("a", HintKind.CREATED, False),
+        ("a", HintKind.DELETED, False),
+    )
+    mailbox.put_all(hints)
+    assert mailbox.take(0) == hints
+
+
+def test_directories_are_never_merged() -> None:
+    """Every announcement of a directory is kept."""
+    mailbox = Mailbox()
+    hints = _hints(
+        ("d", HintKind.CREATED, True), ("d", HintKind.CREATED, True), ("d", HintKind.MOVED_IN, True)
+    )
+    mailbox.put_all(hints)
+    assert mailbox.take(0) == hints
+
+
+def test_rescans_merge_only_with_the_same_directory_and_cause() -> None:
+    """Two rescans of one directory are one, unless their causes differ."""
+    mailbox = Mailbox()
+    for at_us, (path, cause) in enumerate([("", "start"), ("a", "start"), ("", "periodic"), ("", "start")]):
+        mailbox.put(Hint(path, HintKind.RESCAN, at_us, is_directory=True, cause=cause))
+    assert [(hint.path, hint.cause) for hint in mailbox.take(0)] == [
+        ("a", "start"),
+        ("", "periodic"),
+        ("", "start"),
+    ]
+
+
+def test_full_mailbox_asks_for_one_rescan() -> None:
+    """What does not fit is counted, and one rescan of everything stands for it; then life goes on."""
+    mailbox = Mailbox(capacity=2)
+    hints = _hints(*((f"f{number}", HintKind.CREATED, False) for number in range(5)))
+    mailbox.put_all(hints)
+    *kept, rescan = mailbox.take(0)
+    assert kept == hints[:2]
+    assert (rescan.path, rescan.kind, rescan.cause, rescan.at_us) == ("", HintKind.RESCAN, MAILBOX_FULL, 4)
+    assert mailbox.counters().dropped == 3
+    mailbox.put(hints[4])
+    assert mailbox.take(0) == [hints[4]]
+
+
+def test_rescan_fits_into_a_full_mailbox() -> None:
+    """A cause of blindness is never dropped for lack of room."""
+    mailbox = Mailbox(capacity=1)
+    mailbox.put(Hint("f", HintKind.CREATED, 1))
+    mailbox.put(Hint("", HintKind.RESCAN, 2, is_directory=True, cause="queue-overflow"))
+    assert [hint.cause for hint in mailbox.take(0)] == ["", "queue-overflow"]
+
+
+def test_take_returns_empty_after_the_timeout() -> None:
+    """Nothing to say is an empty list, not a wait without end."""
+    assert Mailbox().take(0.01) == []
+
+
+def test_put_wakes_the_taker() -> None:
+    """A taker that waits gets what another thread puts."""
+    mailbox = Mailbox()
+    taken: list[Hint] = []
+    taker = threading.Thread(target=lambda: taken.extend(mailbox.take(8)))
+    taker.start()
+    hint = Hint("a", HintKind.CREATED, 1)
+    mailbox.put(hint)
+    taker.join(8)
+    assert taken == [hint]
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(FILE_KINDS), st.booleans()), max_size=60
+)
+
+
+@given(steps)
+def test_nothing_but_older_states_is_merged_away(taken_steps: list[tuple[str, HintKind, bool]]) -> None:
+    """Order is kept, deletions and directories are all there, and the last word on every path is there."""
+    hints = _hints(*taken_steps)
+    mailbox = Mailbox()
+    mailbox.put_all(hints)
+    taken = mailbox.take(0)
+    assert [hint.at_us for hint in taken] == sorted({hint.at_us for hint in taken})
+    must_stay = [hint for hint in hints if hint.kind is HintKind.DELETED or hint.is_directory]
+    assert [hint for hint in taken if hint in must_stay] == must_stay
+    assert {hint.path: hint for hint in taken} == {hint.path: hint for hint in hints}
+
+
+@given(steps, st.integers(1, 4))
+def test_every_loss_ends_in_a_rescan(taken_steps: list[tuple[str, HintKind, bool]], capacity: int) -> None:
+    """With little room, whatever last word is missing is covered by a rescan at the end."""
+    hints = _hints(*taken_steps)
+    mailbox = Mailbox(capacity)
+    mailbox.put_all(hints)
+    taken = mailbox.take(0)
+    is_covered = bool(taken) and taken[-1].cause == MAILBOX_FULL
+    assert is_covered == (mailbox.counters().dropped > 0)
+    assert len(taken) <= capacity + 1
+    if not is_covered:
+        assert {hint.path: hint for hint in taken} == {hint.path: hint for hint in hints}

@@ -1,0 +1,68 @@
+"""The locks pin everything by hash, name no host, and cover what pyproject.toml asks for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+LOCKS = ("agent", "build", "dev", "java", "rollup")
+
+
+def normal(name: str) -> str:
+    """Spell a distribution name the one way that comparisons need."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked(repository: Path, lock: str) -> dict[str, str]:
+    """Read a lock: distribution name -> its whole entry."""
+    text = (repository / "deploy" / "locks" / f"{lock}.txt").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=\S)", text.strip())
+    return {normal(re.split(r"[=\[ ;]", entry, maxsplit=1)[0]): entry for entry in entries}
+
+
+def asked(repository: Path) -> dict[str, set[str]]:
+    """Read what pyproject.toml asks for, per lock."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = project["dependency-groups"]
+    base, rollup = project["project"]["dependencies"], project["project"]["optional-dependencies"]["rollup"]
+    wanted = {
+        "agent": base,
+        "rollup": base + rollup,
+        "build": groups["build"],
+        "java": groups["java"],
+        "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],
+    }
+    return {
+        lock: {normal(re.split(r"[<>=~!\[; ]", line)[0]) for line in lines} for lock, lines in wanted.items()
+    }
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_entry_is_pinned_by_hash(repository: Path, lock: str) -> None:
+    """Each distribution has one exact version and at least one sha256."""
+    for name, entry in locked(repository, lock).items():
+        assert re.match(r"\S+==\S+", entry), name
+        assert "--hash=sha256:" in entry, name
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_what_is_asked_for_is_locked(repository: Path, lock: str) -> None:
+    """Every dependency that pyproject.toml declares for this set is in its lock."""
+    assert asked(repository)[lock] <= set(locked(repository, lock))
+
+
+def test_the_sets_agree_on_versions(repository: Path) -> None:
+    """What is tested is what is shipped: a distribution has the same version in every lock."""
+    versions: dict[str, set[str]] = {}
+    for lock in LOCKS:
+        for name, entry in locked(repository, lock).items():
+            versions.setdefault(name, set()).add(entry.split()[0])
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
+def test_every_lock_is_tested(repository: Path) -> None:
+    """No lock lies about unchecked."""
+    assert tuple(sorted(path.stem for path in (repository / "deploy" / "locks").glob("*.txt"))) == LOCKS

@@ -1,0 +1,84 @@
+"""One idea, one name: a detector or rule is in the code, in its registry, in the import contracts and on a page."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from agent.detectors import registry as detector_registry
+from agent.detectors.base import Detector
+from spark_rollup.correlate import registry as rule_registry
+from spark_rollup.correlate.base import Rule
+
+DETECTOR_IDS = [detector.meta.id for detector in detector_registry.DETECTORS]
+RULE_IDS = [rule.meta.id for rule in rule_registry.RULES]
+
+
+def declaring_modules(package: str, kind: type) -> set[str]:
+    """List the modules of a package that define an object of this kind."""
+    found = set()
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, prefix=f"{package}."):
+        if any(isinstance(value, kind) for value in vars(importlib.import_module(module.name)).values()):
+            found.add(module.name)
+    return found
+
+
+def module_names(package: str, ids: list[str]) -> list[str]:
+    """Spell ids as modules of the package."""
+    return [f"{package}.{name.replace('-', '_')}" for name in ids]
+
+
+def independent_modules(repository: Path, contract: str) -> list[str]:
+    """Read which modules an independence contract keeps apart."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (modules,) = [found["modules"] for found in contracts if found["name"] == contract]
+    return list(modules)
+
+
+@pytest.mark.parametrize(
+    ("package", "kind", "ids"),
+    [("agent.detectors", Detector, DETECTOR_IDS), ("spark_rollup.correlate", Rule, RULE_IDS)],
+)
+def test_every_module_is_registered_under_its_name(package: str, kind: type, ids: list[str]) -> None:
+    """The registry lists each detector (rule) once, and its id is its module's name in kebab-case."""
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+|[a-z]+", name) for name in ids)
+    assert set(module_names(package, ids)) == declaring_modules(package, kind)
+
+
+@pytest.mark.parametrize(
+    ("package", "ids", "contract"),
+    [
+        ("agent.detectors", DETECTOR_IDS, "detectors are strangers"),
+        ("spark_rollup.correlate", RULE_IDS, "rules are strangers"),
+    ],
+)
+def test_the_contract_keeps_all_apart(repository: Path, package: str, ids: list[str], contract: str) -> None:
+    """The independence contract names every detector (rule) and nothing else."""
+    assert independent_modules(repository, contract) == sorted(module_names(package, ids))
+
+
+@pytest.mark.parametrize("name", DETECTOR_IDS)
+def test_a_detector_has_tests_and_a_page(repository: Path, name: str) -> None:
+    """Each detector has its test file and its page."""
+    assert (repository / f"tests/agent/detectors/test_{name.replace('-', '_')}.py").is_file()
+    assert (repository / f"docs/detectors/{name}.md").is_file()
+
+
+@pytest.mark.parametrize("name", RULE_IDS)
+def test_a_rule_has_tests_and_a_page(repository: Path, name: str) -> None:
+    """Each rule of the rollup has its test file and its page."""
+    assert (repository / f"tests/spark_rollup/correlate/test_{name.replace('-', '_')}.py").is_file()
+    assert (repository / f"docs/correlations/{name}.md").is_file()
+
+
+def test_every_page_has_its_owner(repository: Path) -> None:
+    """No page is left behind by a detector or rule that is gone."""
+    assert {page.stem for page in (repository / "docs/detectors").glob("*.md")} <= set(DETECTOR_IDS)
+    assert {page.stem for page in (repository / "docs/correlations").glob("*.md")} <= set(RULE_IDS)

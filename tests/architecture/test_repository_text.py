@@ -1,0 +1,63 @@
+"""Files that travel name no machine, no private path and no host that a reader cannot use."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+MACHINE_PATH = re.compile(r"(?<![\w.$}-])/(?:work|root|home/\w+|Users/\w+)/")
+URL = re.compile(r"[a-z][a-z0-9+]*://[^\s\"'`<>)\]]+")
+KNOWN_HOSTS = {
+    "", "127.0.0.1", "[::1]", "localhost", "0.0.0.0",
+    "example.com", "example.org",
+    "json-schema.org", "www.apache.org", "kafka.apache.org", "issues.apache.org", "cwiki.apache.org",
+    "keepachangelog.com", "semver.org", "www.w3.org",
+}  # fmt: skip
+TEXT = {".py", ".md", ".toml", ".txt", ".sh", ".json", ".jsonl", ".yaml", ".yml", ".html", ".svg", ".css", ""}
+
+
+def tracked_files(repository: Path) -> list[Path]:
+    """List what git tracks or would track; without git, everything in plain sight."""
+    command = ["git", "-C", str(repository), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.CalledProcessError):
+        trees = [path for path in repository.iterdir() if not path.name.startswith(".")]
+        files = [
+            file for tree in trees for file in (tree, *tree.rglob("*")) if "__pycache__" not in file.parts
+        ]
+    else:
+        files = [repository / name.decode() for name in listed.split(b"\0") if name]
+    return [path for path in files if path.is_file() and path.suffix in TEXT]
+
+
+def lines(repository: Path) -> Iterator[tuple[str, str]]:
+    """Read every tracked text line with its place."""
+    for path in tracked_files(repository):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            yield f"{path.relative_to(repository)}:{number}", line
+
+
+def test_no_machine_paths(repository: Path) -> None:
+    """No file names a path of the machine that it was written on."""
+    assert [place for place, line in lines(repository) if MACHINE_PATH.search(line)] == []
+
+
+def test_only_known_hosts(repository: Path) -> None:
+    """Every URL leads to a host on the short list above; a package index is never one of them."""
+    strangers = [
+        f"{place}: {url}"
+        for place, line in lines(repository)
+        for url in URL.findall(line)
+        if urlsplit(url).scheme in {"http", "https"} and _host(url) not in KNOWN_HOSTS
+    ]
+    assert strangers == []
+
+
+def _host(url: str) -> str:
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    host = re.sub(r":[^\]]*$", "", host)
+    return "" if set(host) & set("{}$%") else host

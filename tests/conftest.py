@@ -1,0 +1,79 @@
+"""What every test may rely on: waiting with a deadline, hypothesis profiles, and no silent skip in CI."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import settings
+
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+POLL_S = 0.01
+T = TypeVar("T")
+
+# Deadlines measure the machine, not the code. CI looks at more examples and always at the same ones.
+settings.register_profile("local", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True, database=None)
+settings.load_profile("ci" if IN_CI else "local")
+
+
+def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
+    """Poll until the predicate is true and return its value; fail when the time is up."""
+    give_up_at = time.monotonic() + timeout_s
+    while not (value := predicate()):
+        if time.monotonic() > give_up_at:
+            pytest.fail(f"still not true after {timeout_s} s: {predicate}")
+        time.sleep(POLL_S)
+    return value
+
+
+@pytest.fixture
+def eventually() -> Callable[..., object]:
+    """Give `eventually(predicate, timeout_s=10)`, the only way to wait in a test."""
+    return wait_until
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Give the root of the checkout."""
+    return Path(__file__).resolve().parent.parent
+
+
+def skip_lines(reports: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:
+    """List skipped tests with their reasons, one line each."""
+    lines = []
+    for report in reports:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        lines.append(f"{report.nodeid}: {reason}")
+    return sorted(lines)
+
+
+def skipped_reports(config: pytest.Config) -> list[pytest.TestReport | pytest.CollectReport]:
+    """Collect the reports of everything skipped so far, modules skipped as a whole included."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return list(reporter.stats.get("skipped", [])) if reporter is not None else []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail the run in CI if anything was skipped: there, a skip is a proof that nobody made."""
+    is_worker = hasattr(session.config, "workerinput")
+    if IN_CI and not is_worker and exitstatus == pytest.ExitCode.OK and skipped_reports(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None, None, None]:
+    """Name what CI does not accept."""
+    yield
+    skipped = skipped_reports(config)
+    if IN_CI and skipped:
+        terminalreporter.section("skipped, which CI does not accept", red=True)
+        for line in skip_lines(skipped):
+            terminalreporter.line(line)

@@ -1,0 +1,166 @@
+"""Tell the story of a small fleet and get the lines that its agents would have shipped.
+
+    fleet = Fleet("case-1")
+    a = fleet.pod("pod-a")
+    a.holds("0_0", 5)
+    a.writes_checkpoint("0_0", 10, offset=2000, puts=2000)
+    a.releases("0_0", 20)
+    fleet.write(tmp_path)
+
+Times are seconds after `START`. The case's name is the namespace, so that many cases fit into one frame.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.contract.codec import encode
+from agent.contract.events import Kind, Origin, Record
+
+START_US = 1_795_000_000_000_000
+"""Second 0 of every story, microseconds since the epoch."""
+
+HORIZON_S = 900
+"""Agents report until this second unless told otherwise."""
+
+
+@dataclass
+class Pod:
+    """One pod with its agent."""
+
+    fleet: Fleet
+    name: str
+    uid: str = ""
+    boot: str = "boot-1"
+    begins_s: float = 0
+    ends_s: float = HORIZON_S
+    announces_end: bool = True
+    records: list[Record] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
+    blind: list[dict[str, object]] = field(default_factory=list)
+
+    def holds(self, task: str, at: float) -> Pod:
+        """See the task's lock held from now on."""
+        return self.changes("task-held", task, at, held=True)
+
+    def releases(self, task: str, at: float) -> Pod:
+        """See all locks of the task free from now on."""
+        return self.changes("task-released", task, at, held=False)
+
+    def writes_checkpoint(self, task: str, at: float, offset: int, **body: object) -> Pod:
+        """See a new checkpoint."""
+        return self.changes("checkpoint-written", task, at, offset_after=offset, **body)
+
+    def deletes_task(self, task: str, at: float, shape: str = "cleaner-walk", **body: object) -> Pod:
+        """See the task directory go."""
+        return self.changes("task-deleted", task, at, shape=shape, **body)
+
+    def creates_store(self, task: str, at: float, identity: str, store: str = "s") -> Pod:
+        """See a store made anew."""
+        return self.changes("store-created", task, at, identity=identity, store=store)
+
+    def changes(self, change: str, task: str, at: float, **body: object) -> Pod:
+        """See any transition of a task."""
+        return self.tells(Kind.TRANSITION, at, task_id=task, change=change, source="inotify", **body)
+
+    def measures(self, task: str, at: float, held: bool | None = True, **store: object) -> Pod:
+        """Send a summary with one store."""
+        row = {"store": "s", "held": held, **store}
+        return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row])
+
+    def finds(self, detector: str, task: str, at: float, **body: object) -> Pod:
+        """Report a finding of the agent."""
+        given: dict[str, object] = {
+            "finding_id": f"{detector}-{self.name}-{task}",
+            "detector": detector,
+            "level": "damage",
+            "severity": "critical",
+            "confidence": "confirmed",
+            "status": "open",
+            "opened_at_us": at_us(at),
+            "upstream": ["KAFKA-1"],
+            "affected": "yes",
+            "missing_facts": [],
+            "summary": f"{detector} on {self.name}",
+            "next_action": "look",
+            "evidence": [{"at": "2026-11-18T11:06:40.000000Z", "what": "seen by the agent", "where": task}],
+        }
+        return self.tells(Kind.FINDING, at, task_id=task, **(given | body))
+
+    def configures(self, at: float = 0, release: str | None = None, **settings: object) -> Pod:
+        """Report the application's settings."""
+        rows = [{"key": key, "value": str(value), "origin": "flag"} for key, value in settings.items()]
+        if release:
+            rows.append({"key": "kafka_streams_version", "value": release, "origin": "flag"})
+        return self.tells(Kind.CONFIGURATION, at, settings=rows)
+
+    def tells(self, kind: Kind, at: float, **body: object) -> Pod:
+        """Send any record."""
+        self.records.append(Record(kind, at_us(at), {"application_id": self.fleet.application, **body}))
+        return self
+
+    def is_blind(self, from_s: float, to_s: float | None, cause: str = "queue-overflow", **body: object) -> Pod:
+        """Report a blind interval in the heartbeats from then on."""
+        self.blind.append(
+            {"from_us": at_us(from_s), "to_us": None if to_s is None else at_us(to_s), "cause": cause, **body}
+        )
+        return self
+
+    def loses(self, *sequences: int) -> Pod:
+        """Never deliver these records."""
+        self.lost.update(sequences)
+        return self
+
+    def lines(self) -> list[str]:
+        """Encode everything in time order, with heartbeats every 30 s and the agent's start and end."""
+        told = [Record(Kind.LIFECYCLE, at_us(self.begins_s), {"phase": "started"}), *self.records]
+        beat = self.begins_s + 30
+        while beat < self.ends_s:
+            known = [row for row in self.blind if int(str(row["from_us"])) <= at_us(beat)]
+            told.append(Record(Kind.HEARTBEAT, at_us(beat), {"blind": known, "tasks": 1}))
+            beat += 30
+        if self.announces_end:
+            told.append(Record(Kind.LIFECYCLE, at_us(self.ends_s), {"phase": "stopping", "reason": "end of story"}))
+        origin = Origin(self.uid or f"uid-{self.name}", self.boot, self.name, self.fleet.name, "node-1", "1.0.0")
+        told.sort(key=lambda record: record.observed_at_us)
+        return [
+            encode(record, origin, number) for number, record in enumerate(told, 1) if number not in self.lost
+        ]
+
+
+class Fleet:
+    """Some pods that run one application."""
+
+    def __init__(self, name: str, application: str = "orders") -> None:
+        """Name the case; the name becomes the namespace."""
+        self.name = name
+        self.application = application
+        self.pods: list[Pod] = []
+
+    def pod(self, name: str, **options: object) -> Pod:
+        """Add a pod with its agent."""
+        pod = Pod(self, name, **options)  # type: ignore[arg-type]
+        self.pods.append(pod)
+        return pod
+
+    def lines(self) -> list[str]:
+        """Encode what all agents sent."""
+        return [line for pod in self.pods for line in pod.lines()]
+
+    def write(self, directory: Path) -> Path:
+        """Write one sealed segment per pod, named as agents name them; returns the directory."""
+        for pod in self.pods:
+            lines = pod.lines()
+            folder = directory / f"{self.name}-{pod.uid or 'uid-' + pod.name}"
+            folder.mkdir(parents=True, exist_ok=True)
+            last = len(lines) + len(pod.lost)
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"{pod.boot}-1-{last}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+        return directory
+
+
+def at_us(seconds: float) -> int:
+    """Turn a second of the story into microseconds since the epoch."""
+    return START_US + round(seconds * 1_000_000)

@@ -1,0 +1,66 @@
+"""Write every generated file of the repository, or check that the committed ones are in step.
+
+Each page is rendered by the code that it describes; this tool only knows where the results live.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
+from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
+from tools.contract_page import render_contract_page  # noqa: E402
+
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "agent/contract/schema.json": schema.render,
+    "docs/contract.md": render_contract_page,
+    "docs/metrics.md": render_metrics_doc,
+}
+"""Path in the repository -> what renders it."""
+
+
+def stale_files(root: Path) -> list[str]:
+    """List generated files that differ from what the code renders now, missing ones included."""
+    return [path for path, render in GENERATED.items() if _committed(root / path) != render()]
+
+
+def write_files(root: Path) -> list[str]:
+    """Write the generated files that are out of step and list them."""
+    stale = stale_files(root)
+    for path in stale:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(GENERATED[path](), encoding="utf-8")
+    return stale
+
+
+def main(argv: list[str]) -> int:
+    """Write, or with `--check` only compare.
+
+    Returns:
+        1 if `--check` found a file out of step, else 0.
+    """
+    parser = argparse.ArgumentParser(description="Write the generated files.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of step")
+    if parser.parse_args(argv).check:
+        stale = stale_files(ROOT)
+        for path in stale:
+            print(f"{path} is out of step with the code; run: make docs", file=sys.stderr)
+        return 1 if stale else 0
+    for path in write_files(ROOT):
+        print(f"wrote {path}")
+    return 0
+
+
+def _committed(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Write deploy/locks/*.txt anew. Needs uv; the locks themselves install with plain pip.
+#
+# Releases younger than a week are left alone (COOLDOWN_DAYS=0 takes the newest). Hashes cover every
+# artefact of a release, so one lock serves every platform and Python from 3.11 on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+newest="${EXCLUDE_NEWER:-$(date -u -d "-${COOLDOWN_DAYS:-7} days" +%Y-%m-%dT00:00:00Z)}"
+
+lock() {
+  local name=$1
+  shift
+  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+    --exclude-newer "$newest" "$@" --output-file "deploy/locks/$name.txt" >/dev/null
+}
+
+lock build --group build
+lock agent pyproject.toml
+lock rollup --extra rollup pyproject.toml
+lock java --group java
+lock dev --extra rollup --group build --group test --group lint pyproject.toml
+
+if grep -n '://' deploy/locks/*.txt; then
+  echo "a lock names a host: see the lines above" >&2
+  exit 1
+fi
