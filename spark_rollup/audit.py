@@ -25,12 +25,10 @@ def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
         UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
     """
     loaded = load(spark, options.input)
-    events = dedupe.one_row_per_id(loaded.events).drop("line").persist()
-    try:
-        as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
-        return report.write(tables(events.where(F.col("observed_at_us") <= as_of_us), loaded, options, as_of_us), options.output)
-    finally:
-        spark.catalog.clearCache()
+    events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
+    as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
+    past = events.where(F.col("observed_at_us") <= as_of_us)
+    return report.write(tables(past, loaded, options, as_of_us), options.output)
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
@@ -50,10 +48,10 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
     """Compute every table of the audit, lazily."""
     facts = gather(events, options, as_of_us)
-    findings = reduce(DataFrame.unionByName, (rule.find(facts) for rule in RULES)).persist()
+    findings = reduce(DataFrame.unionByName, (rule.find(facts).localCheckpoint() for rule in RULES))
     return report.Tables(
         findings=findings,
-        timelines=timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes).persist(),
+        timelines=timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes).localCheckpoint(),
         coverage=coverage.coverage(events, facts.gaps, as_of_us),
         pods=coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
         quarantine=loaded.quarantine,
@@ -63,15 +61,19 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
 
 
 def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
-    """Compute what rules look at; each frame is kept, because most rules read most of them."""
-    held = timeline.holders(events).persist()
+    """Compute what rules look at.
+
+    Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
+    and analysing the whole lineage for every join took longer than running it.
+    """
+    held = timeline.holders(events).localCheckpoint()
     return Facts(
-        local=last_local_findings(events).persist(),
+        local=last_local_findings(events).localCheckpoint(),
         held=held,
-        marks=timeline.marks(events).persist(),
-        sizes=timeline.sizes(events).persist(),
-        lives=timeline.lives(events, held).persist(),
-        gaps=gaps.find_gaps(events, as_of_us).persist(),
-        settings=settings.effective_settings(events, options.overrides).persist(),
+        marks=timeline.marks(events).localCheckpoint(),
+        sizes=timeline.sizes(events).localCheckpoint(),
+        lives=timeline.lives(events, held).localCheckpoint(),
+        gaps=gaps.find_gaps(events, as_of_us).localCheckpoint(),
+        settings=settings.effective_settings(events, options.overrides).localCheckpoint(),
         as_of_us=as_of_us,
     )

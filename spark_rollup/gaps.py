@@ -56,7 +56,10 @@ def sequence_holes(events: DataFrame) -> DataFrame:
     drops = events.where(F.col("kind") == Kind.DROP.value).select(
         "pod_uid", "boot_id", F.col("first_sequence").alias("drop_first"), F.col("last_sequence").alias("drop_last")
     )
-    overlap = F.least("last", "drop_last") - F.greatest("first", "drop_first") + 1
+    # `least` and `greatest` skip nulls: without a drop they would announce the whole hole
+    overlap = F.when(
+        F.col("drop_first").isNotNull(), F.least("last", "drop_last") - F.greatest("first", "drop_first") + 1
+    )
     key = ["namespace", "pod", "pod_uid", "boot_id", "first", "last", "from_us", "to_us"]
     announced = (
         holes.join(drops, ["pod_uid", "boot_id"], "left")

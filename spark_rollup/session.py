@@ -16,6 +16,17 @@ from spark_rollup import java
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
 
+_QUICK_SQL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.buffer.pageSize": "1m",
+}
+"""On small inputs planning and compiling cost more than running."""
+
+_QUICK_JVM = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a run of seconds the second compiler and a parallel collector never pay off."""
+
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -43,21 +54,19 @@ def build_session(input_bytes: int = 0, *, master: str | None = None, partitions
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     quiet = scratch / "log4j2.properties"
     quiet.write_text(_LOG4J)
-    count = partitions or (4 if input_bytes < SMALL_INPUT_BYTES else 200)
-    builder = (
-        SparkSession.builder.appName("statewarden-rollup")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(count))
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .config("spark.sql.files.ignoreCorruptFiles", "true")  # the rest of a cut-off segment is a sequence gap
-        .config("spark.sql.execution.arrow.pyspark.enabled", "false")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{quiet}")
-    )
-    if input_bytes < SMALL_INPUT_BYTES:
-        # planning costs more than running on small inputs
-        builder = builder.config("spark.sql.adaptive.enabled", "false").config("spark.sql.codegen.wholeStage", "false").config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    small = input_bytes < SMALL_INPUT_BYTES
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(partitions or (2 if small else 200)),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.files.ignoreCorruptFiles": "true",  # the rest of a cut-off segment shows as a sequence gap
+        "spark.driver.memory": "1g" if small else "4g",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}" + (_QUICK_JVM if small else ""),
+        **(_QUICK_SQL if small else {}),
+    }
+    builder = SparkSession.builder.appName("statewarden-rollup").config(map=settings)
     if master or "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it, and knows the master itself
         builder = builder.master(master or "local[*]")
     return builder.getOrCreate()

@@ -17,26 +17,30 @@ if str(ROOT) not in sys.path:
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
+from tools.unit_pages import unit_pages  # noqa: E402
 
-GENERATED: Mapping[str, Callable[[], str]] = {
-    "agent/contract/schema.json": schema.render,
-    "docs/contract.md": render_contract_page,
-    "docs/metrics.md": render_metrics_doc,
+GENERATED: Mapping[str, Callable[[str], str]] = {
+    "agent/contract/schema.json": lambda _: schema.render(),
+    "docs/contract.md": lambda _: render_contract_page(),
+    "docs/metrics.md": lambda _: render_metrics_doc(),
+    **unit_pages(),
 }
-"""Path in the repository -> what renders it."""
+"""Path in the repository -> what renders it from the file as it stands (some keep a part written by hand)."""
 
 
 def stale_files(root: Path) -> list[str]:
     """List generated files that differ from what the code renders now, missing ones included."""
-    return [path for path, render in GENERATED.items() if _committed(root / path) != render()]
+    committed = {path: _committed(root / path) for path in GENERATED}
+    return [path for path, render in GENERATED.items() if committed[path] != render(committed[path] or "")]
 
 
 def write_files(root: Path) -> list[str]:
     """Write the generated files that are out of step and list them."""
     stale = stale_files(root)
     for path in stale:
+        text = GENERATED[path](_committed(root / path) or "")
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(GENERATED[path](), encoding="utf-8")
+        (root / path).write_text(text, encoding="utf-8")
     return stale
 
 

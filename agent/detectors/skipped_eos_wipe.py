@@ -89,13 +89,32 @@ def _reopenings(case: Case, store: Store) -> Iterable[_Reopening]:
     sessions = list(store.sessions)
     for before, after in zip(sessions, sessions[1:], strict=False):
         flushed = flushed_beyond(before)
-        if before.released_us is None or flushed <= 0 or after.wiped:
+        if before.released_us is None or before.outlived or flushed <= 0 or after.wiped:
             continue
-        if not before.final_identities & after.identities:
+        if not before.final_identities & after.identities or not _is_settled(case, store, after):
             continue
-        if _was_standby(case, before):
+        if _was_standby(case, before) or _was_restoring(case, before):
             continue
         yield _Reopening(before, after, flushed)
+
+
+WIPED_BY_THEN_US = 10_000_000
+"""A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
+
+
+def _is_settled(case: Case, store: Store, session: Session) -> bool:
+    """Tell whether it is clear that this opening did not end in a wipe."""
+    if session.first is not None:
+        return True
+    if not store.identities & session.identities:
+        return False
+    since_us = session.opened_us if session.released_us is None else session.released_us
+    return case.now_us - since_us >= WIPED_BY_THEN_US
+
+
+def _was_restoring(case: Case, session: Session) -> bool:
+    """Up to 2.5 a restoration that ended has switched bulk-load mode on and off: an odd number of reopens."""
+    return case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and session.wiped and session.reopens == 1
 
 
 def _was_standby(case: Case, session: Session) -> bool:
@@ -121,7 +140,7 @@ def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening
     if after.first is not None:
         chain.append(_first_mark(task, after.first, why))
     return Verdict(
-        subject=f"{store.identity}@{released_us}",
+        subject=f"crash@{released_us}",
         opened_at_us=after.opened_us,
         summary=_summary(task, store, reopening, proved=proved, is_active=is_active),
         evidence=tuple(chain),

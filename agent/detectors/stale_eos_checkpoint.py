@@ -84,7 +84,7 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
     role = "" if is_active else " (role unknown: a standby may look like this for a while)"
     state = "is open" if session.released_us is None else "was released without a new one"
     return Verdict(
-        subject=store.identity or "",
+        subject=f"incarnation {task.incarnation}",
         opened_at_us=flushed_us,
         summary=(
             f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint while it"

@@ -150,6 +150,8 @@ class Session:
         created: The store was made by this session's opening.
         wiped: The owner wiped the store and made it anew while it kept the task's lock (up to 2.5).
         final_identities: Identities when it was released.
+        outlived: Another task of the application stayed held when this store was released: an orderly close
+            in a living process, no crash. None until the next session tells.
     """
 
     opened_us: int
@@ -165,6 +167,7 @@ class Session:
     reopens: int = 0
     wiped: bool = False
     final_identities: frozenset[str] = frozenset()
+    outlived: bool | None = None
 
 
 @dataclass(slots=True)

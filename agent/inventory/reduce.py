@@ -86,8 +86,8 @@ def _reduce_in_task(application: Application, look: Observation) -> list[Transit
     elif isinstance(look, LockLook) and place.role is Role.TASK_LOCK:
         changes += reduce_task_lock(application, task, look)
     end_quiet_walk(task, look.at_us)
-    changes += open_sessions(task, look)
-    changes += close_sessions(task, look)
+    open_sessions(application, task, look)
+    close_sessions(task, look)
     changes += _settle_holder(application, task, look)
     if changes:
         task.changed_us = look.at_us

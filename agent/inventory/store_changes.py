@@ -24,6 +24,9 @@ OWNER_DELETES_WITHIN_US = 2_000_000
 `state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
 
 
+OUTLIVES_BY_US = 5_000_000
+"""A process that ends lets go of everything within the time of a lock poll; five seconds are clearly later."""
+
 SEEN_BEFORE_BORN_US = 1_000_000
 """A task directory is announced before its stores are made; a second covers clock and look order."""
 
@@ -270,12 +273,28 @@ def _with_facts(base: Transition, extra: dict[str, object]) -> dict[str, object]
     }
 
 
-def open_sessions(task: Task, look: Observation) -> list[Transition]:
+def open_sessions(application: Application, task: Task, look: Observation) -> None:
     """Begin a session for every store that is held and has none."""
     for store in task.stores.values():
         if store.session is None and store.lock is LockState.HELD:
+            if store.sessions:
+                before = store.sessions[-1]
+                before.outlived = _is_outlived(application, task, before.released_us or 0)
             store.sessions.append(_new_session(task, store, look.at_us))
-    return []
+
+
+def _is_outlived(application: Application, task: Task, released_us: int) -> bool:
+    """Tell whether the process went on after it released a task: it held others, or its own lock."""
+    after_us = released_us + OUTLIVES_BY_US
+    for life in application.lives:
+        if life.started_us < released_us and (life.ended_us is None or life.ended_us > after_us):
+            return True
+    for other in application.tasks.values():
+        if other is task or other.held_since_us >= released_us or other.held is None:
+            continue
+        if other.held or (other.released_us or 0) > after_us:
+            return True
+    return False
 
 
 def _new_session(task: Task, store: Store, at_us: int) -> Session:
@@ -327,17 +346,16 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
     return fact.offsets.get(store_name)
 
 
-def close_sessions(task: Task, look: Observation) -> list[Transition]:
+def close_sessions(task: Task, look: Observation) -> None:
     """End the session of every store whose databases and task lock are all free.
 
     Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
     """
     if task.lock is LockState.HELD:
-        return []
+        return
     for store in task.stores.values():
         session = store.session
         if session is not None and store.lock not in (LockState.HELD, LockState.UNKNOWN):
             session.released_us = look.at_us
             session.puts_at_release = store.puts
             session.final_identities = store.identities
-    return []

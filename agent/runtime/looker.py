@@ -171,7 +171,13 @@ class Looker:
         return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
 
     def _database(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        return self._reduce(self.observer.database(place, now_us, source))
+        # Taking an existing `.lock` makes no notification, but the open of a store that follows it does.
+        task = self._task_of(place)
+        changes: list[Transition] = []
+        if task is not None and task.lock is not None:
+            lock = classify(f"{task.path}/{names.LOCK_FILE}")
+            changes += self._reduce(self.observer.lock(lock, now_us, source))
+        return changes + self._reduce(self.observer.database(place, now_us, source))
 
     def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
@@ -342,7 +348,7 @@ LOSSES = frozenset({"queue-overflow", "mailbox-full", "watch-limit", "root-repla
 
 def _sentinel(task: Task) -> StatePath | None:
     """The lock that tells of a task: its own `.lock` where it has one, else the LOCK of a store."""
-    if names.LOCK_FILE in task.names:
+    if task.lock is not None:
         return classify(f"{task.path}/{names.LOCK_FILE}")
     for store in task.stores.values():
         for database in store.databases.values():

@@ -25,7 +25,7 @@ from agent.runtime.records import (
 )
 from agent.runtime.schedule import Schedule
 
-RECHECKS_US = (1_500_000, 6_000_000, 31_000_000)
+RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
 
 SUMMARY_US = 60_000_000

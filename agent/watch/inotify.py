@@ -32,7 +32,7 @@ _BITS: dict[HintKind, int] = {
     HintKind.MOVED_IN: InotifyConstants.IN_MOVED_TO,
     HintKind.MOVED_OUT: InotifyConstants.IN_MOVED_FROM,
     HintKind.WRITTEN: InotifyConstants.IN_CLOSE_WRITE,
-    HintKind.SELF_GONE: InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF,
+    HintKind.SELF_GONE: InotifyConstants.IN_DELETE_SELF,
 }
 # EXCL_UNLINK: what still happens to a file without a name is nobody's business. No IN_DONT_FOLLOW: the watch
 # is put on an open descriptor by way of its link in /proc, and whoever opened it did not follow links.
@@ -43,9 +43,12 @@ MASKS: dict[Role, int] = {
 }
 """What is asked for in a directory of each role that is watched."""
 
+# Below the root the parent tells of a move. The directory's own word comes after that and could end a watch
+# that stands for the new path already.
+MASKS[Role.STATE_DIRECTORY] |= InotifyConstants.IN_MOVE_SELF
+
 _MEANINGS: dict[int, HintKind] = {
-    **{bits: kind for kind, bits in _BITS.items() if kind is not HintKind.SELF_GONE},
-    InotifyConstants.IN_DELETE_SELF: HintKind.SELF_GONE,
+    **{bits: kind for kind, bits in _BITS.items()},
     InotifyConstants.IN_MOVE_SELF: HintKind.SELF_GONE,
     InotifyConstants.IN_UNMOUNT: HintKind.SELF_GONE,
     InotifyConstants.IN_IGNORED: HintKind.SELF_GONE,  # the last word on every watch, however it ended

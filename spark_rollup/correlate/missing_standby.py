@@ -59,7 +59,7 @@ def find(facts: Facts) -> DataFrame:
         ((F.col("session_ms") + F.col("probing_ms")) * 1_000).alias("patience_us"),
     )  # fmt: skip
     parts = _Parts(facts.held.where(~F.col("cleaner")), facts.lives, applications)
-    shortages = _shortages(parts, facts.as_of_us)
+    shortages = _shortages(parts, facts.as_of_us).localCheckpoint()  # small, and read twice
     judged = _with_siblings(_with_unowned(_settled(shortages, parts), parts, facts), shortages, parts)
     watched = _with_doubt(judged.where(_worth_saying()), facts)
     return _findings(_with_confirmed(watched, facts), facts.as_of_us).unionByName(_undecidable(applications, facts))

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from agent.detectors import registry as detector_registry
-from agent.detectors.base import Detector
+from agent.detectors.base import DetectorMeta
 from spark_rollup.correlate import registry as rule_registry
-from spark_rollup.correlate.base import Rule
+from spark_rollup.correlate.base import RuleMeta
 
 DETECTOR_IDS = [detector.meta.id for detector in detector_registry.DETECTORS]
 RULE_IDS = [rule.meta.id for rule in rule_registry.RULES]
 
 
 def declaring_modules(package: str, kind: type) -> set[str]:
-    """List the modules of a package that define an object of this kind."""
+    """List the modules of a package that carry metadata of this kind."""
     found = set()
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, prefix=f"{package}."):
         if any(isinstance(value, kind) for value in vars(importlib.import_module(module.name)).values()):
@@ -43,7 +43,7 @@ def independent_modules(repository: Path, contract: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("package", "kind", "ids"),
-    [("agent.detectors", Detector, DETECTOR_IDS), ("spark_rollup.correlate", Rule, RULE_IDS)],
+    [("agent.detectors", DetectorMeta, DETECTOR_IDS), ("spark_rollup.correlate", RuleMeta, RULE_IDS)],
 )
 def test_every_module_is_registered_under_its_name(package: str, kind: type, ids: list[str]) -> None:
     """The registry lists each detector (rule) once, and its id is its module's name in kebab-case."""
@@ -75,10 +75,10 @@ def test_a_detector_has_tests_and_a_page(repository: Path, name: str) -> None:
 def test_a_rule_has_tests_and_a_page(repository: Path, name: str) -> None:
     """Each rule of the rollup has its test file and its page."""
     assert (repository / f"tests/spark_rollup/correlate/test_{name.replace('-', '_')}.py").is_file()
-    assert (repository / f"docs/correlations/{name}.md").is_file()
+    assert (repository / f"docs/rules/{name}.md").is_file()
 
 
 def test_every_page_has_its_owner(repository: Path) -> None:
     """No page is left behind by a detector or rule that is gone."""
     assert {page.stem for page in (repository / "docs/detectors").glob("*.md")} <= set(DETECTOR_IDS)
-    assert {page.stem for page in (repository / "docs/correlations").glob("*.md")} <= set(RULE_IDS)
+    assert {page.stem for page in (repository / "docs/rules").glob("*.md")} <= set(RULE_IDS)

@@ -146,8 +146,8 @@ def decode_position(value: bytes) -> tuple[PositionEntry, ...]:
     found: list[PositionEntry] = []
     for _ in range(_bounded(reader.number(4))):
         topic = reader.take(reader.number(4)).decode("utf-8", "surrogateescape")
-        for _ in range(_bounded(reader.number(4))):
-            found.append(PositionEntry(topic, reader.number(4), reader.number(8)))
+        pairs = _bounded(reader.number(4))
+        found += [PositionEntry(topic, reader.number(4), reader.number(8)) for _ in range(pairs)]
     return tuple(found)
 
 

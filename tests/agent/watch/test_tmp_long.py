@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -287,12 +288,11 @@ operations = st.lists(
 )
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=5000, deadline=None)
 @given(operations)
 def test_any_history_ends_with_everything_watched(steps: list[tuple[str, str, str]]) -> None:
     """However directories came, went and were renamed, afterwards a new file in each is announced."""
-    with tempfile.TemporaryDirectory() as folder:
-        queue = CountedQueue()
+    with tempfile.TemporaryDirectory() as folder, closing(CountedQueue()) as queue:
         clock = HandClock()
         bench = Bench(Path(folder), queue, clock, TreeWatch(Path(folder), queue, clock))
         bench.step()
@@ -309,7 +309,6 @@ def test_any_history_ends_with_everything_watched(steps: list[tuple[str, str, st
             f"{path}/f" for path in expected
         }
         assert bench.watch.counters().watches == len(expected) + 1
-        queue.close()
 
 
 def _of_interest(root: Path) -> set[str]:

@@ -1,0 +1,101 @@
+"""Render the head of a detector's or rule's page from its docstring and metadata.
+
+The head ends with a marker. What stands below the marker is written by hand and kept.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable
+
+from agent.detectors.base import Detector
+from agent.detectors.registry import DETECTORS
+from spark_rollup.correlate.base import Rule
+from spark_rollup.correlate.registry import RULES
+
+MARKER = "<!-- generated up to here (make docs); below, written by hand -->"
+_SECTION = re.compile(r"(Signal|Fires|Clears|Stays quiet|Blind spots|Cost|Source)\b")
+_TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
+
+
+def unit_pages() -> dict[str, Callable[[str], str]]:
+    """Map each page's path to what renders it from the page as it stands."""
+    pages: dict[str, Callable[[str], str]] = {}
+    for detector in DETECTORS:
+        pages[f"docs/detectors/{detector.meta.id}.md"] = _keeping_the_tail(detector_head(detector))
+    for rule in RULES:
+        pages[f"docs/rules/{rule.meta.id}.md"] = _keeping_the_tail(rule_head(rule))
+    return pages
+
+
+def detector_head(detector: Detector) -> str:
+    """Render what a detector says of itself."""
+    meta = detector.meta
+    upstream = [
+        f"{issue.key}: affects {', '.join(map(str, issue.releases)) or 'no release'}; fixed: {issue.fixed}"
+        for issue in meta.upstream
+    ]
+    facts = [
+        ("level", meta.level.value),
+        ("severity", f"up to {meta.severity.value}"),
+        ("kind", f"{meta.kind.value}, one per {meta.scope.value}"),
+        ("upstream", "<br>".join(upstream)),
+        ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
+        ("maturity", meta.maturity.value),
+    ]
+    text = _docstring(f"agent.detectors.{_module(meta.id)}")
+    return _page(meta.id, meta.title, facts, text) + f"\n## What to do\n\n{meta.next_action}\n"
+
+
+def rule_head(rule: Rule) -> str:
+    """Render what a rule of the rollup says of itself."""
+    meta = rule.meta
+    facts = [
+        ("level", meta.level.value),
+        ("severity", f"up to {meta.severity.value}"),
+        ("upstream", ", ".join(meta.upstream)),
+        ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
+    ]
+    return _page(meta.id, meta.title, facts, _docstring(f"spark_rollup.correlate.{_module(meta.id)}"))
+
+
+def as_markdown(docstring: str) -> str:
+    """Turn a module docstring into text with a bullet per section (`Fires when ...`, `Blind spots: ...`)."""
+    first, _, rest = docstring.strip().partition("\n")
+    lines = [_TITLE.sub("", first)]
+    for line in rest.splitlines():
+        words = line.strip()
+        if found := _SECTION.match(words):
+            before = [""] if not lines[-1].startswith(("- ", "  ")) else []
+            lines += [*before, f"- **{found[0]}**{words[found.end() :]}"]
+        elif words and lines[-1].startswith(("- ", "  ")):
+            lines.append(f"  {words}")
+        else:
+            lines.append(words)
+    text = "\n".join(lines).strip()
+    return text[:1].upper() + text[1:]
+
+
+def _page(unit: str, title: str, facts: Iterable[tuple[str, str]], docstring: str) -> str:
+    rows = "\n".join(f"| {name} | {value} |" for name, value in facts if value)
+    return (
+        f"# {unit}\n\n{title}.\n\n| | |\n|---|---|\n{rows}\n\n## What it says\n\n{as_markdown(docstring)}\n"
+    )
+
+
+def _keeping_the_tail(head: str) -> Callable[[str], str]:
+    def render(page: str) -> str:
+        _, marker, tail = page.partition(MARKER)
+        by_hand = tail if marker else f"\n{page}" if page else ""
+        return f"{head}\n{MARKER}\n{by_hand.removeprefix(chr(10))}"
+
+    return render
+
+
+def _docstring(module: str) -> str:
+    return importlib.import_module(module).__doc__ or ""
+
+
+def _module(unit: str) -> str:
+    return unit.replace("-", "_")
