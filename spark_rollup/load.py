@@ -41,7 +41,9 @@ def load(spark: SparkSession, source: Path) -> Loaded:
             spark.read.parquet(str(source / "quarantine")),
         )
     lines = read_lines(spark, source)
-    files = spark.read.format("binaryFile").options(**_FILES).load(str(source)).select(F.col("path").alias("file"))
+    files = spark.read.format("binaryFile").options(**_FILES).load(str(source)).select(
+        _plain_path(F.col("path")).alias("file")
+    )
     judged = judge(lines)
     return Loaded(usable(judged), unusable(judged).unionByName(cut_off(files, judged)))
 
@@ -57,8 +59,13 @@ def read_lines(spark: SparkSession, source: Path) -> DataFrame:
     """
     text = spark.read.format("text").options(**_FILES).load(str(source))
     return text.where(F.length(F.trim("value")) > 0).select(
-        F.col("_metadata.file_path").alias("file"), F.col("value").alias("line")
+        _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
     )
+
+
+def _plain_path(url: Column) -> Column:
+    """Write a local file's URL, which sources spell with one or three slashes, as its path."""
+    return F.regexp_replace(url, "^file:/+", "/")
 
 
 def judge(lines: DataFrame) -> DataFrame:
@@ -147,11 +154,9 @@ def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:
     Grain: one row per cut-off file.
     """
     read = judged.groupBy("file").agg(F.max("data.sequence").alias("got"))
-    # the file source and the text source spell the same path with one and three slashes
-    named = files.select(F.regexp_replace("file", "^file:/+", "file:///").alias("file"))
     last = F.regexp_extract("file", SEGMENT_NAME, 2).try_cast("bigint")
     return (
-        named.join(read, "file", "left")
+        files.join(read, "file", "left")
         .withColumn("last", last)
         .where(F.col("last").isNotNull() & (F.coalesce("got", F.lit(0)) < F.col("last")))
         .select(

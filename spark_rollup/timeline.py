@@ -89,10 +89,10 @@ def marks(events: DataFrame) -> DataFrame:
 def sizes(events: DataFrame) -> DataFrame:
     """Measure how far each copy of a store had come: puts and bytes at a changelog offset.
 
-    Segments of a windowed store are added up. Checkpoint transitions count like summaries when they carry puts;
-    without a store name they speak of the task's only store.
+    Segments of a windowed store are added up. A checkpoint transition speaks of all stores of its task together, so
+    it counts only where the task has a single one.
 
-    Output columns: `TASK`, store (null = the task's only store), pod, at_us, identity, offset, puts, bytes,
+    Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes,
         entries_low (null = unknown).
     Grain: one row per look at a store.
     """
@@ -109,8 +109,13 @@ def sizes(events: DataFrame) -> DataFrame:
         )
         .drop("id")
     )
-    written = marks(events).where(
-        (F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull() & F.col("segment").isNull()
+    changes = marks(events)
+    named = changes.select(*TASK, "store").unionByName(looks.select(*TASK, "store")).where(F.col("store").isNotNull())
+    single = named.groupBy(*TASK).agg(F.min("store").alias("store"), F.max("store").alias("other"))
+    written = (
+        changes.where((F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull())
+        .drop("store")
+        .join(single.where(F.col("store") == F.col("other")), list(TASK), "inner")
     )
     return looks.unionByName(
         written.select(

@@ -15,7 +15,9 @@ from spark_rollup.correlate.base import Rule
 from spark_rollup.correlate.registry import RULES
 
 MARKER = "<!-- generated up to here (make docs); below, written by hand -->"
-_SECTION = re.compile(r"(Signal|Fires|Clears|Stays quiet|Blind spots|Cost|Source)\b")
+_SECTION = re.compile(
+    r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
+)
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 
 
@@ -67,7 +69,7 @@ def as_markdown(docstring: str) -> str:
     for line in rest.splitlines():
         words = line.strip()
         if found := _SECTION.match(words):
-            before = [""] if not lines[-1].startswith(("- ", "  ")) else []
+            before = [""] if lines[-1] and not lines[-1].startswith(("- ", "  ")) else []
             lines += [*before, f"- **{found[0]}**{words[found.end() :]}"]
         elif words and lines[-1].startswith(("- ", "  ")):
             lines.append(f"  {words}")

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 Operation = dict[str, Any]
 
@@ -74,7 +73,7 @@ class Outcome:
 
 
 class Holder:
-    """One child process that stands for one JVM run. Use it as a context manager: it never outlives the block."""
+    """One child process that stands for one JVM run."""
 
     def __init__(self, directory: Path) -> None:
         """Start the child inside `directory`; isolated from the terminal's Ctrl-C, ends with its parent."""
@@ -85,21 +84,6 @@ class Holder:
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-
-    def __enter__(self) -> Self:
-        """Return the running child."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Kill the child if it still runs, and reap it."""
-        self.kill()
-
-    @property
-    def pid(self) -> int:
-        """Process id of the child: the owner of the locks."""
-        return self._process.pid
 
     def do(self, operation: Operation) -> None:
         """Have the child do one operation and wait until it is done.
@@ -250,7 +234,9 @@ class Materialiser:
 
 
 def _shifted(operation: Operation, timeline: Timeline) -> Operation:
-    paths = {key: timeline.shift_path(operation[key]) for key in ("path", "to") if key in operation}
+    paths: Operation = {
+        key: timeline.shift_path(operation[key]) for key in ("path", "to") if key in operation
+    }
     return {**operation, **paths}
 
 

@@ -56,7 +56,7 @@ def same_task(prefix: str) -> Column:
 
 
 def same_store(prefix: str) -> Column:
-    """Compare stores; a row without a store speaks of the task's only one."""
+    """Compare stores; a finding without a store speaks of all of its task's."""
     return F.coalesce(F.col(f"{prefix}store") == F.col("store"), F.lit(True))
 
 

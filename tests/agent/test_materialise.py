@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from deploy.demo.materialise import (
-    Materialiser,
     MaterialiseError,
+    Materialiser,
     Progress,
     Timeline,
     materialise_fleet,
@@ -247,7 +247,7 @@ def test_positioned_and_sequential_writes_share_a_file(tmp_path: Path) -> None:
     assert (state / "empty").read_bytes() == b""
 
 
-def test_old_log_names_move_to_the_new_clock(tmp_path: Path) -> None:
+def test_old_log_names_move_to_the_new_clock() -> None:
     """`LOG.old.<us>` says when the rename happens now, at the chosen speed; other names stay."""
     timeline = Timeline(recorded_at=1000.0, speed=2.0, started_at=5000.0)
     assert (

@@ -30,5 +30,5 @@ def test_sections_become_bullets() -> None:
     """Each section of a docstring is one bullet, its continuation lines included."""
     text = "Detector `a-b`: it broke.\n\nFires when it\nbroke.\nBlind spots: none\n    at all."
     assert (
-        as_markdown(text) == "It broke.\n\n- **Fires** when it\n  broke.\n- **Blind spots**: none\n  at all."
+        as_markdown(text) == "It broke.\n\n- **Fires when** it\n  broke.\n- **Blind spots**: none\n  at all."
     )

@@ -80,6 +80,15 @@ def test_full_mailbox_asks_for_one_rescan() -> None:
     assert mailbox.take(0) == [hints[4]]
 
 
+def test_long_standstill_keeps_the_newest_of_every_file() -> None:
+    """However often the same few files are written while nobody takes, their newest states wait, in order."""
+    mailbox = Mailbox(capacity=3)
+    hints = _hints(*((name, HintKind.WRITTEN, False) for name in "abc" * 20))
+    mailbox.put_all(hints)
+    assert mailbox.counters().waiting == 3
+    assert mailbox.take(0) == hints[-3:]
+
+
 def test_rescan_fits_into_a_full_mailbox() -> None:
     """A cause of blindness is never dropped for lack of room."""
     mailbox = Mailbox(capacity=1)

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
 from agent.layout.paths import Role, classify
+from agent.watch import tree_watch
 from agent.watch.inotify import InotifyQueue, RawEvent
+from agent.watch.tree import list_names
 from agent.watch.tree_watch import REST_S, RETRY_S, TreeWatch
 from tests.agent.watch.live import HandClock
 
@@ -54,6 +56,10 @@ class Bench:
         while events := self.queue.read():
             hints += self.watch.handle(events)
         return hints + self.watch.tick()
+
+    def kernel_watches(self) -> int:
+        """Count the watches that the kernel keeps for the queue."""
+        return Path(f"/proc/self/fdinfo/{self.queue.fileno()}").read_text().count("inotify wd:")
 
     def names(self) -> list[tuple[str, HintKind]]:
         """Step, and give path and kind of every hint."""
@@ -113,6 +119,7 @@ def test_replaced_root_is_watched_anew(bench: Bench) -> None:
     hints = bench.step()
     assert ("", HintKind.SELF_GONE) in [(hint.path, hint.kind) for hint in hints]
     assert _causes(hints) == [("", "root-replaced")]
+    assert bench.kernel_watches() == 2
     (old / "app" / "0_0").mkdir()
     (bench.root / "other" / "0_1").mkdir()
     assert bench.names() == [("other/0_1", HintKind.CREATED)]
@@ -166,19 +173,38 @@ def test_repeated_overflows_are_walked_with_a_rest_between(bench: Bench) -> None
     assert bench.watch.tick() == []
     bench.clock.elapsed_s += REST_S
     assert _causes(bench.watch.tick()) == [("", "queue-overflow")]
+    bench.clock.elapsed_s += REST_S
     assert bench.watch.tick() == []
 
 
 def test_watches_of_lost_directories_are_given_back_after_an_overflow(bench: Bench) -> None:
-    """A directory whose end was never announced does not keep its place in the books."""
+    """Directories whose end or departure was never announced are not watched for ever."""
     (bench.root / STORE).mkdir(parents=True)
+    (bench.root / "app2").mkdir()
     bench.step()
-    shutil.rmtree(bench.root / "app")
+    shutil.rmtree(bench.root / "app2")
+    (bench.root / "app").rename(bench.root.with_name("gone"))
     bench.queue.read()
     bench.clock.elapsed_s += REST_S
     bench.watch.handle([OVERFLOW])
     bench.watch.tick()
     assert bench.watch.counters().watches == 1
+    assert bench.kernel_watches() == 1
+
+
+def test_directory_is_watched_before_it_is_listed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made right after the listing is not lost: the watch stands already."""
+    bench.root.mkdir()
+    bench.step()
+    (bench.root / "app").mkdir()
+
+    def list_slowly(directory: int) -> list[tuple[str, bool]]:
+        found = list_names(directory)
+        (bench.root / "app" / ".lock").touch()
+        return found
+
+    monkeypatch.setattr(tree_watch, "list_names", list_slowly)
+    assert ("app/.lock", HintKind.CREATED) in bench.names()
 
 
 def test_new_directory_is_announced_with_everything_in_it(bench: Bench) -> None:
@@ -282,7 +308,9 @@ def test_limit_reached_at_the_start_is_told_once(bench: Bench) -> None:
 NAMES = ("app", "app/0_0", "app/0_1", "app/0_0/rocksdb", "app/0_0/rocksdb/s", "app/0_1/rocksdb")
 operations = st.lists(
     st.tuples(
-        st.sampled_from(["make", "delete", "rename", "read"]), st.sampled_from(NAMES), st.sampled_from(NAMES)
+        st.sampled_from(["make", "delete", "rename", "read", "lose"]),
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
     ),
     max_size=25,
 )
@@ -290,8 +318,11 @@ operations = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(operations)
+@example(
+    [("make", "app/0_0", ""), ("read", "", ""), ("make", "app/0_1", ""), ("rename", "app/0_0", "app/0_1")]
+)
 def test_any_history_ends_with_everything_watched(steps: list[tuple[str, str, str]]) -> None:
-    """However directories came, went and were renamed, afterwards a new file in each is announced."""
+    """However directories came, went, were renamed and news got lost, a new file in each is announced."""
     with tempfile.TemporaryDirectory() as folder, closing(CountedQueue()) as queue:
         clock = HandClock()
         bench = Bench(Path(folder), queue, clock, TreeWatch(Path(folder), queue, clock))
@@ -299,8 +330,12 @@ def test_any_history_ends_with_everything_watched(steps: list[tuple[str, str, st
         for operation, path, other in steps:
             if operation == "read":
                 bench.step()
+            elif operation == "lose":
+                queue.read()
+                bench.watch.handle([OVERFLOW])
             else:
                 _try(operation, bench.root / path, bench.root / other)
+        clock.elapsed_s += REST_S
         bench.step()
         expected = _of_interest(bench.root)
         for path in expected:

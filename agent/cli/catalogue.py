@@ -1,0 +1,136 @@
+"""`detectors`, `explain` and `check-config`: what is looked for, and what it means."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from agent.cli.output import printable
+from agent.config import AgentSettings, Config
+from agent.contract.codec import ContractError, decode
+from agent.detectors.base import DetectorMeta
+from agent.detectors.registry import BY_ID, DETECTORS
+from agent.errors import UsageError
+from agent.inventory.settings import KEYS
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "detectors"
+
+
+def list_detectors(chosen: Namespace) -> int:
+    """Print all detectors, as a table or as JSON lines."""
+    for detector in DETECTORS:
+        meta = detector.meta
+        if chosen.json:
+            sys.stdout.write(json.dumps(_row(meta)) + "\n")
+        else:
+            sys.stdout.write(f"{meta.id:<24}{meta.severity.value:<10}{meta.level.value:<10}{meta.title}\n")
+    return 0
+
+
+def explain(chosen: Namespace) -> int:
+    """Print the page of a detector, or a finding's story followed by its detector's page.
+
+    Raises:
+        UsageError: neither is known by that id.
+    """
+    if chosen.id in BY_ID:
+        sys.stdout.write(_page(chosen.id))
+        return 0
+    if chosen.events is None:
+        raise UsageError(
+            f"{chosen.id}: no such detector; `statewarden detectors` lists them. For a finding id add --events DIR"
+        )
+    found = _find(chosen.events, chosen.id)
+    if found is None:
+        raise UsageError(f"{chosen.id}: no such finding in the events below {chosen.events}")
+    sys.stdout.write(_story(found))
+    detector = str(found["detector"])
+    if detector in BY_ID:
+        sys.stdout.write("\n" + _page(detector))
+    return 0
+
+
+def print_config(config: Config) -> int:
+    """Print the effective settings, each with where it came from."""
+    for field in fields(AgentSettings):
+        value = getattr(config.agent, field.name)
+        sys.stdout.write(f"agent.{field.name:<32}{value!s:<28}{config.origins[field.name]}\n")
+    groups = [("*", config.applications.common), *sorted(config.applications.own.items())]
+    for name, group in groups:
+        for key in KEYS:
+            setting = group.get(key.name)
+            if setting is not None:
+                sys.stdout.write(f"{name}:{key.name:<32}{setting.value:<28}{setting.origin}\n")
+    unknown = [key.name for key in KEYS if key.name not in config.applications.common]
+    if unknown:
+        sys.stdout.write(f"not given for all applications: {', '.join(unknown)}\n")
+    return 0
+
+
+def _row(meta: DetectorMeta) -> dict[str, object]:
+    return {
+        "id": meta.id,
+        "title": meta.title,
+        "level": meta.level.value,
+        "severity": meta.severity.value,
+        "kind": meta.kind.value,
+        "scope": meta.scope.value,
+        "maturity": meta.maturity.value,
+        "needs": list(meta.needs),
+        "upstream": [
+            {"key": x.key, "affected": [str(r) for r in x.releases], "fixed": x.fixed} for x in meta.upstream
+        ],
+        "next_action": meta.next_action,
+    }
+
+
+def _page(detector_id: str) -> str:
+    page = PAGES / f"{detector_id}.md"
+    if page.is_file():
+        return page.read_text("utf-8")
+    meta = BY_ID[detector_id].meta
+    issues = "".join(
+        f"- {x.key}: affects {' and '.join(str(r) for r in x.releases)}; fixed: {x.fixed}\n" for x in meta.upstream
+    )
+    return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
+
+
+def _find(events: Path, finding_id: str) -> dict[str, object] | None:
+    newest: dict[str, object] | None = None
+    for line in _lines(events):
+        if finding_id.encode("ascii", "ignore") not in line:
+            continue
+        try:
+            data = decode(line)
+        except ContractError:
+            continue
+        if data.get("finding_id") == finding_id:
+            newest = data
+    return newest
+
+
+def _lines(events: Path) -> Iterator[bytes]:
+    if not events.is_dir():
+        raise UsageError(f"{events}: no such directory of events")
+    for path in sorted(events.rglob("*.jsonl*")):
+        try:
+            opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+            with opened as stream:
+                yield from stream
+        except (OSError, EOFError) as error:
+            raise UsageError(f"{path}: cannot be read: {error}") from error
+
+
+def _story(found: dict[str, object]) -> str:
+    keys = ("finding_id", "detector", "severity", "confidence", "status", "pod", "application_id", "task_id", "store")
+    head = "".join(f"{key:<16}{printable(str(found[key]))}\n" for key in keys if found.get(key) is not None)
+    steps = found.get("evidence")
+    chain = ""
+    for step in steps if isinstance(steps, list) else []:
+        chain += f"  {step['at']}  {printable(str(step['what']))}  ({printable(str(step['where']))})\n"
+    return f"{head}\n{printable(str(found['summary']))}\n\n{chain}\nnext: {found['next_action']}\n"

@@ -1,0 +1,202 @@
+"""Arguments -> command -> exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agent import __version__
+from agent.cli import catalogue, offline
+from agent.config import Config, load_config
+from agent.errors import StatewardenError
+
+EXIT_FINE, EXIT_FOUND, EXIT_WRONG = 0, 1, 2
+
+EPILOG = """\
+exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use or unreadable input.
+
+Settings that are not on disk decide many verdicts; give them with --set, for all applications or for one:
+  --set processing_guarantee=exactly_once_v2 --set kafka_streams_version=4.1.2
+  --set my-app:num_standby_replicas=1
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Without the program's name; None = those of the process.
+
+    Returns:
+        Exit code.
+    """
+    parser = make_parser()
+    try:
+        chosen = parser.parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    command: Callable[[argparse.Namespace], int] = chosen.command
+    try:
+        return command(chosen)
+    except StatewardenError as error:
+        sys.stderr.write(f"statewarden: {error}\n")
+        return EXIT_WRONG
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FINE
+    except KeyboardInterrupt:
+        return 130
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Build the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="statewarden",
+        description="Audits the on-disk state of Kafka Streams applications. Never writes below the state directory.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"statewarden {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_scan(commands)
+    _add_replay(commands)
+    listing = commands.add_parser("detectors", help="list what is looked for")
+    listing.add_argument("--json", action="store_true", help="one detector per line")
+    listing.set_defaults(command=catalogue.list_detectors)
+    explain = commands.add_parser("explain", help="print the page of a detector, or the story of a finding")
+    explain.add_argument("id", metavar="ID", help="detector id, or finding id together with --events")
+    explain.add_argument("--events", type=Path, metavar="DIR", help="events that hold the finding")
+    explain.set_defaults(command=catalogue.explain)
+    check = commands.add_parser("check-config", help="print the effective settings with their origin")
+    _add_settings(check)
+    check.set_defaults(command=_check_config)
+    return parser
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("settings")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="sets",
+        metavar="[APP:]KEY=VALUE",
+        help="what is not on disk: processing_guarantee, kafka_streams_version, num_standby_replicas, ...",
+    )
+    group.add_argument("--config", type=Path, metavar="FILE.toml", help='[agent], [application], [application."ID"]')
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one finding per line, in its final state")
+    group.add_argument(
+        "--fail-on",
+        choices=("info", "warning", "critical"),
+        default="critical",
+        metavar="SEVERITY",
+        help="exit 1 if an open finding is at least this loud: info, warning, critical (default)",
+    )
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser("run", help="watch a state directory until SIGTERM (the sidecar)")
+    run.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    run.add_argument("--pod", help="pod name (POD_NAME; default: host name)")
+    run.add_argument("--namespace", help="namespace (POD_NAMESPACE)")
+    run.add_argument("--pod-uid", help="pod uid (POD_UID; default: pod name)")
+    run.add_argument("--node", help="node name (NODE_NAME)")
+    run.add_argument("--listen", metavar="HOST:PORT", help="serve /metrics here (default :9464; empty: do not)")
+    run.add_argument("--spool", metavar="DIR", help="own volume for events that wait to be shipped")
+    run.add_argument("--ship-to", metavar="DIR", help="directory that sealed segments are shipped to")
+    run.add_argument("--rescan-seconds", type=float, help="distance between full rescans (default 60)")
+    run.add_argument("--grace-seconds", type=float, help="time for the last flush (default 10)")
+    run.add_argument("--log-level", help="DEBUG, INFO (default), WARNING, ERROR")
+    _add_settings(run)
+    run.set_defaults(command=_run)
+
+
+def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    scan = commands.add_parser("scan", help="look at a state directory (or a snapshot of one) once")
+    scan.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    _add_settings(scan)
+    _add_output(scan)
+    scan.set_defaults(command=_scan)
+
+
+def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    replay = commands.add_parser("replay", help="run a recorded trace through the same rules")
+    replay.add_argument("trace", type=Path, metavar="TRACE.jsonl.gz", help="recorded file operations")
+    replay.add_argument("--pod", default="pod", help="pod name that events carry")
+    replay.add_argument("--events", type=Path, metavar="DIR", help="write what the agent would have shipped")
+    replay.add_argument(
+        "--quiet-period",
+        default="20m",
+        metavar="TIME",
+        help="how long the clock runs on after the last operation (default 20m; s, m, h)",
+    )
+    replay.add_argument(
+        "--process-visible",
+        action="store_true",
+        help="let detectors see the process and its release, as with a shared process namespace",
+    )
+    _add_settings(replay)
+    _add_output(replay)
+    replay.set_defaults(command=_replay)
+
+
+def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None) -> Config:
+    """Join the settings of one command line."""
+    return load_config(file=chosen.config, sets=chosen.sets, flags=flags or {}, environment=os.environ)
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    from agent import logs
+    from agent.runtime.supervisor import Supervisor
+
+    names = (
+        "state_dir",
+        "pod",
+        "namespace",
+        "pod_uid",
+        "node",
+        "listen",
+        "spool",
+        "ship_to",
+        "rescan_seconds",
+        "grace_seconds",
+        "log_level",
+    )
+    flags = {name: getattr(chosen, name) for name in names}
+    config = config_of(chosen, flags)
+    if not config.agent.pod:
+        config = config_of(chosen, {**flags, "pod": socket.gethostname()})
+    offline.require_state_dir_name(config.agent.state_dir)
+    logs.configure(config.agent.log_level.upper())
+    return Supervisor(config).run()
+
+
+def _scan(chosen: argparse.Namespace) -> int:
+    config = config_of(chosen)
+    return offline.scan(chosen.state_dir, config, as_json=chosen.json, fail_on=chosen.fail_on)
+
+
+def _replay(chosen: argparse.Namespace) -> int:
+    return offline.replay_trace(
+        chosen.trace,
+        config_of(chosen),
+        pod=chosen.pod,
+        events=chosen.events,
+        quiet_us=offline.parse_duration_us(chosen.quiet_period),
+        show_process=chosen.process_visible,
+        as_json=chosen.json,
+        fail_on=chosen.fail_on,
+    )
+
+
+def _check_config(chosen: argparse.Namespace) -> int:
+    return catalogue.print_config(config_of(chosen))

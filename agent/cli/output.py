@@ -1,0 +1,100 @@
+"""Findings for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TextIO
+
+from agent.contract.codec import rfc3339
+from agent.contract.events import Severity, Status
+from agent.findings.ledger import Finding
+
+_COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
+_RESET = "\x1b[0m"
+_WIDTH = 100
+
+
+def finding_line(finding: Finding, pod: str) -> str:
+    """Write one finding as one JSON line."""
+    return json.dumps(
+        {
+            "id": finding.id,
+            "detector": finding.detector,
+            "level": finding.level.value,
+            "severity": finding.severity.value,
+            "confidence": finding.confidence.value,
+            "status": finding.status.value,
+            "application_id": finding.application_id or None,
+            "task_id": finding.task_id,
+            "store": finding.store,
+            "pod": pod,
+            "opened_at": rfc3339(finding.opened_at_us),
+            "resolved_at": rfc3339(finding.resolved_at_us) if finding.resolved_at_us else None,
+            "upstream": list(finding.upstream),
+            "affected": finding.affected.value,
+            "missing_facts": list(finding.missing_facts),
+            "summary": finding.summary,
+            "evidence": [
+                {"at": rfc3339(x.at_us), "what": x.what, "where": x.where} for x in finding.evidence
+            ],
+            "next_action": finding.next_action,
+        },
+        ensure_ascii=True,
+    )
+
+
+def print_findings(
+    findings: Sequence[Finding], pod: str, *, as_json: bool, out: TextIO | None = None
+) -> None:
+    """Print findings, loudest first; JSON lines keep the order of opening."""
+    stream = out or sys.stdout
+    if as_json:
+        for finding in findings:
+            stream.write(finding_line(finding, pod) + "\n")
+        return
+    colour = stream.isatty() and "NO_COLOR" not in os.environ
+    ordered = sorted(findings, key=lambda x: (-x.severity.rank, x.opened_at_us))
+    for finding in ordered:
+        stream.write(_paragraph(finding, colour=colour))
+    counts = {s: sum(x.severity is s for x in findings) for s in reversed(Severity)}
+    stream.write(", ".join(f"{count} {severity.value}" for severity, count in counts.items()) + "\n")
+
+
+def exit_code(findings: Sequence[Finding], fail_on: str) -> int:
+    """Tell 1 if an open (or momentary) finding is at least as loud as asked for, else 0."""
+    limit = Severity(fail_on).rank
+    return int(any(x.severity.rank >= limit and x.status is Status.OPEN for x in findings))
+
+
+def _paragraph(finding: Finding, *, colour: bool) -> str:
+    mark = finding.severity.value.upper().ljust(8)
+    if colour:
+        mark = f"{_COLOURS[finding.severity]}{mark}{_RESET}"
+    place = "/".join(printable(x) for x in (finding.application_id, finding.task_id, finding.store) if x)
+    issues = f"  [{', '.join(finding.upstream)}; affected: {finding.affected.value}]" if finding.upstream else ""
+    lines = [
+        f"{mark} {finding.detector}  {place}  ({finding.confidence.value}, {finding.status.value}){issues}",
+        _wrapped(printable(finding.summary)),
+    ]
+    for step in finding.evidence:
+        lines.append(f"    {rfc3339(step.at_us)[11:23]}  {printable(step.what)}  ({printable(step.where)})")
+    if finding.missing_facts:
+        lines.append(_wrapped(f"would decide more: {', '.join(finding.missing_facts)}"))
+    lines.append(_wrapped(f"next: {printable(finding.next_action)}"))
+    lines.append(f"    id {finding.id}; statewarden explain {finding.detector}")
+    return "\n".join(lines) + "\n\n"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def printable(text: str) -> str:
+    """Make hostile names harmless on a terminal: control characters and lone surrogates are escaped."""
+    return "".join(
+        x if x.isprintable() else x.encode("unicode_escape", "surrogatepass").decode("ascii") for x in text
+    )

@@ -1,0 +1,241 @@
+"""The live agent: wires the edges to the pipeline, turns its loop, stops in order."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from agent import __version__
+from agent.clock import Clock, SystemClock
+from agent.config import AgentSettings, Config
+from agent.contract.events import Kind, Origin, Record
+from agent.detectors.registry import DETECTORS
+from agent.errors import SpoolError, WatchError
+from agent.inventory.blindness import begin_blind, end_blind
+from agent.inventory.hints import Hint, HintKind
+from agent.observe.kernel_disk import KernelDisk
+from agent.observe.memory import resident_bytes
+from agent.observe.process import ProcessView
+from agent.publish.health import liveness, readiness
+from agent.publish.http import Answers, HttpServer
+from agent.publish.metrics import Exposition
+from agent.publish.snapshot import MetricsSnapshot
+from agent.publish.text import FindingLog
+from agent.runtime.pipeline import Pipeline
+from agent.runtime.state import take_snapshot
+from agent.ship.shipper import Shipper, ShipperThread
+from agent.ship.sinks.directory import DirectorySink
+from agent.ship.spool import Spool
+from agent.watch.inotify_source import InotifySource
+from agent.watch.mailbox import Mailbox
+
+LOG = logging.getLogger("agent.runtime")
+
+LONGEST_WAIT_S = 1.0
+SNAPSHOT_EVERY_S = 0.25
+SNAPSHOT_SHARE = 20
+"""A snapshot may take one part in so many of the loop's time: big directories get fewer."""
+
+
+class Supervisor:
+    """One run of the agent on one state directory."""
+
+    def __init__(self, config: Config, clock: Clock | None = None) -> None:
+        """Wire everything; nothing runs before `run`.
+
+        Raises:
+            ConfigError: an address or a directory cannot be used.
+            SpoolError: the spool cannot be used.
+        """
+        settings = config.agent
+        self._settings, self._clock = settings, clock or SystemClock()
+        self._root = Path(settings.state_dir)
+        self._stop = threading.Event()
+        self._reason = "stopped"
+        self._findings = FindingLog()
+        self._ready = False
+        self._heartbeat_s: float | None = None
+        self._delay_s = 0.0
+        self._next_snapshot_s = 0.0
+        self._snapshot = MetricsSnapshot(agent_version=__version__)
+        origin = make_origin(settings)
+        self._spool = self._make_spool(settings, origin)
+        self._shipper = self._make_shipper(settings)
+        self._thread = (
+            ShipperThread(self._spool, self._shipper, self._clock) if self._spool and self._shipper else None
+        )
+        self._mailbox = Mailbox()
+        self._source = InotifySource(self._root, self._mailbox, self._clock)
+        disk = KernelDisk(self._root, ProcessView(self._root, self._clock).visible)
+        self._pipeline = Pipeline(
+            disk,
+            config.applications,
+            self._clock.now_us(),
+            self._emit,
+            on_fault=_log_fault,
+            rescan_us=int(settings.rescan_seconds * 1_000_000),
+        )
+        self._http = self._make_http(settings)
+
+    def run(self) -> int:
+        """Watch until SIGTERM or SIGINT.
+
+        Returns:
+            Exit code: 0 after an orderly stop.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self._emit(Record(Kind.LIFECYCLE, self._clock.now_us(), {"phase": "started", "reason": "start"}))
+        if self._thread is not None:
+            self._thread.start()
+        if self._http is not None:
+            self._http.start()
+            LOG.info("serving metrics", extra={"port": self._http.port})
+        LOG.info("watching", extra={"state_dir": str(self._root), "agent_version": __version__})
+        try:
+            self._watch()
+        finally:
+            self._end()
+        return 0
+
+    # -- the loop ---------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        try:
+            self._source.start()
+        except WatchError as error:
+            LOG.error("cannot watch, looking by rescans only: %s", error)
+            begin_blind(self._pipeline.inventory, self._clock.now_us(), "watch-limit")
+            self._pipeline.scan(self._clock.now_us())
+            self._ready = True
+        while not self._stop.is_set():
+            self._turn()
+
+    def _turn(self) -> None:
+        wait_s = (self._pipeline.next_us() - self._clock.now_us()) / 1_000_000
+        hints = self._mailbox.take(min(max(wait_s, 0.0), LONGEST_WAIT_S))
+        now_us = self._clock.now_us()
+        if hints:
+            self._pipeline.handle(hints, now_us)
+            self._ready = self._ready or any(x.kind is HintKind.RESCAN for x in hints)
+        if self._pipeline.next_us() <= now_us:
+            self._pipeline.tick(now_us)
+        self._mind_the_watch(now_us)
+        self._heartbeat_s = self._clock.monotonic_s()
+        self._refresh(hints, now_us)
+
+    def _mind_the_watch(self, now_us: int) -> None:
+        degraded = set(self._source.degraded())
+        if self._source.failure():
+            degraded.add("watch-lost")
+        inventory = self._pipeline.inventory
+        for cause in degraded:
+            begin_blind(inventory, now_us, cause)
+        for interval in list(inventory.blind):
+            if interval.ended_us is None and interval.cause in _STANDING and interval.cause not in degraded:
+                end_blind(inventory, now_us, interval.cause)
+
+    def _refresh(self, hints: list[Hint], now_us: int) -> None:
+        began_s = self._clock.monotonic_s()
+        if began_s < self._next_snapshot_s:
+            return
+        if hints:
+            self._delay_s = max(0.0, (self._clock.now_us() - hints[-1].at_us) / 1_000_000)
+        spool = self._spool.stats() if self._spool else None
+        ship = self._shipper.stats() if self._shipper else None
+        snapshot = take_snapshot(
+            self._pipeline,
+            now_us,
+            self._source.counters(),
+            spool,
+            ship,
+            ready=self._ready,
+            delay_s=self._delay_s,
+        )
+        self._snapshot = replace(snapshot, resident_memory_bytes=resident_bytes())
+        cost_s = self._clock.monotonic_s() - began_s
+        self._next_snapshot_s = began_s + max(SNAPSHOT_EVERY_S, cost_s * SNAPSHOT_SHARE)
+
+    # -- edges ------------------------------------------------------------------------------------------
+
+    def _emit(self, record: Record) -> None:
+        self._findings.write(record)
+        if self._spool is None:
+            return
+        try:
+            self._spool.append(record)
+        except SpoolError as error:
+            LOG.error("spool refuses a record: %s", error)
+
+    def _end(self) -> None:
+        now_us = self._clock.now_us()
+        self._source.stop()
+        self._pipeline.summarise(now_us)
+        self._pipeline.beat(now_us)
+        self._emit(Record(Kind.LIFECYCLE, now_us, {"phase": "stopping", "reason": self._reason}))
+        if self._thread is not None:
+            self._thread.stop(self._settings.grace_seconds)
+        if self._spool is not None:
+            self._spool.close()
+        if self._http is not None:
+            self._http.stop()
+        LOG.info("stopped", extra={"reason": self._reason})
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._reason = signal.Signals(number).name
+        self._stop.set()
+
+    def _make_spool(self, settings: AgentSettings, origin: Origin) -> Spool | None:
+        if not settings.spool:
+            return None
+        return Spool(Path(settings.spool), origin, clock=self._clock, state_directory=self._root)
+
+    def _make_shipper(self, settings: AgentSettings) -> Shipper | None:
+        if self._spool is None or not settings.ship_to:
+            return None
+        return Shipper(self._spool, DirectorySink(Path(settings.ship_to), self._root))
+
+    def _make_http(self, settings: AgentSettings) -> HttpServer | None:
+        if not settings.listen:
+            return None
+        host, _, port = settings.listen.rpartition(":")
+        exposition = Exposition(lambda: self._snapshot, [detector.meta.id for detector in DETECTORS])
+        return HttpServer(
+            Answers(
+                metrics=exposition.render,
+                unhealthy=lambda: liveness(self._heartbeat_s, self._clock.monotonic_s()),
+                unready=self._unready,
+            ),
+            host,
+            int(port),
+        )
+
+    def _unready(self) -> str | None:
+        return readiness(watch_armed=self._ready, first_scan_done=self._ready)
+
+
+_STANDING = frozenset({"watch-limit", "watch-refused", "root-missing", "watch-lost"})
+"""Causes that last until the source no longer names them."""
+
+
+def make_origin(settings: AgentSettings) -> Origin:
+    """Who speaks: identity from the settings, a fresh boot id."""
+    return Origin(
+        pod_uid=settings.pod_uid or settings.pod,
+        boot_id=uuid.uuid4().hex[:12],
+        pod=settings.pod,
+        namespace=settings.namespace,
+        node=settings.node,
+        agent_version=__version__,
+    )
+
+
+def _log_fault(detector: str, error: Exception) -> None:
+    LOG.error("detector failed", exc_info=error, extra={"detector": detector})
+
+

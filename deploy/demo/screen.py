@@ -1,0 +1,97 @@
+"""What the demo shows: one line per event, with colour on a terminal, safe to use from several threads."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from shutil import get_terminal_size
+from typing import Any, TextIO
+
+Finding = Mapping[str, Any]
+
+_COLOURS = {"critical": "1;31", "warning": "33", "info": "36", "good": "32", "head": "1", "dim": "2"}
+POD_WIDTH = 11
+
+
+class Screen:
+    """Prints lines with the seconds since `restart_clock`."""
+
+    def __init__(self, stream: TextIO = sys.stdout, *, colour: bool | None = None) -> None:
+        """Use colour if the stream is a terminal, unless told otherwise."""
+        self._stream = stream
+        self._colour = stream.isatty() if colour is None else colour
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._width = min(get_terminal_size((110, 24)).columns, 130)
+
+    def restart_clock(self) -> None:
+        """Count seconds from now."""
+        self._started = time.monotonic()
+
+    def say(self, text: str = "", kind: str = "") -> None:
+        """Print one line."""
+        code = _COLOURS.get(kind) if self._colour else None
+        with self._lock:
+            self._stream.write(f"\x1b[{code}m{text}\x1b[0m\n" if code else f"{text}\n")
+            self._stream.flush()
+
+    def event(self, pod: str, text: str, kind: str = "") -> None:
+        """Print what just happened on a pod."""
+        self.say(
+            self._cut(f"{time.monotonic() - self._started:6.1f} s  {pod:<{POD_WIDTH}} {printable(text)}"),
+            kind,
+        )
+
+    def finding(self, pod: str, line: Finding) -> None:
+        """Print a line of an agent's log that tells of a finding."""
+        severity, change = str(line["severity"]), str(line["change"])
+        head = f"{severity.upper() if change != 'resolved' else 'resolved':<8} {line['detector']}"
+        where = " ".join(str(line[key]) for key in ("task_id", "store") if line.get(key))
+        self.event(pod, f"{head} {where}: {line['message']}", "good" if change == "resolved" else severity)
+
+    def paragraph(self, label: str, text: str) -> None:
+        """Print wrapped text behind a label."""
+        lines = textwrap.wrap(printable(text), self._width - 12) or [""]
+        for number, line in enumerate(lines):
+            self.say(f"    {label if number == 0 else '':<7} {line}")
+
+    def _cut(self, line: str) -> str:
+        return line if len(line) <= self._width or not self._colour else line[: self._width - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Make text safe for a terminal: names on disk may hold control characters."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, list[str]]]:
+    """Put findings that differ in the task only together: the first of each group, and the tasks."""
+    groups: dict[tuple[str, ...], tuple[Finding, list[str]]] = {}
+    for finding in findings:
+        key = tuple(
+            str(finding[name]) for name in ("application_id", "detector", "pod", "severity", "confidence")
+        )
+        groups.setdefault(key, (finding, []))[1].append(str(finding["task_id"] or ""))
+    return list(groups.values())
+
+
+def show_verdict(screen: Screen, findings: Sequence[Finding]) -> None:
+    """Print the fleet audit's open findings of warning and above: which task, which pod, which bug, what to do."""
+    loud = [row for row in findings if row["status"] == "open" and row["severity"] != "info"]
+    if not loud:
+        screen.say("The fleet audit found nothing to warn about.")
+    for finding, tasks in grouped(loud):
+        bug = ", ".join(finding["upstream"]) or "no upstream issue"
+        where = f" on {finding['pod']}" if finding["pod"] else ""
+        several = "tasks" if len(tasks) > 1 else "task"
+        screen.say()
+        screen.say(
+            f"  {finding['severity'].upper()}  {several} {', '.join(tasks)}{where}  ({finding['application_id']})",
+            finding["severity"],
+        )
+        screen.paragraph("bug", f"{bug} · {finding['detector']}, {finding['confidence']}")
+        screen.paragraph("what", finding["summary"])
+        screen.paragraph("do", finding["next_action"])

@@ -1,0 +1,110 @@
+"""Paths below a state directory and their roles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.layout.paths import DIRECTORY_ROLES, Role, StatePath, classify
+
+A = "my-app"
+
+PIECES = st.one_of(
+    st.sampled_from(
+        [A, "0_1", "__T__", "global", "rocksdb", "s", "s.1000", "s:1000", "s-20200101", ".lock", ".checkpoint"]
+        + [".checkpoint_s", ".checkpoint.tmp", "s.position", "CURRENT", "MANIFEST-000001", "000012.sst", "LOCK", ""]
+    ),
+    st.text(st.characters(exclude_characters="/"), max_size=12),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("", StatePath("", Role.STATE_DIRECTORY)),
+        (A, StatePath(A, Role.APPLICATION, A)),
+        (f"{A}/.lock", StatePath(f"{A}/.lock", Role.APPLICATION_LOCK, A)),
+        (
+            f"{A}/kafka-streams-process-metadata",
+            StatePath(f"{A}/kafka-streams-process-metadata", Role.PROCESS_FILE, A),
+        ),
+        (f"{A}/0_1", StatePath(f"{A}/0_1", Role.TASK, A, "0_1")),
+        (f"{A}/global", StatePath(f"{A}/global", Role.TASK, A, "global")),
+        (f"{A}/__T__", StatePath(f"{A}/__T__", Role.TOPOLOGY, A)),
+        (f"{A}/__T__/0_1", StatePath(f"{A}/__T__/0_1", Role.TASK, A, "__T__/0_1")),
+        (f"{A}/__T__/x", StatePath(f"{A}/__T__/x", Role.OTHER, A)),
+        (f"{A}/____", StatePath(f"{A}/____", Role.OTHER, A)),
+        (f"{A}/0_1x", StatePath(f"{A}/0_1x", Role.OTHER, A)),
+        (f"{A}/٠_١", StatePath(f"{A}/٠_١", Role.OTHER, A)),
+        (f"{A}/0_1/.lock", StatePath(f"{A}/0_1/.lock", Role.TASK_LOCK, A, "0_1")),
+        (f"{A}/0_1/.checkpoint", StatePath(f"{A}/0_1/.checkpoint", Role.CHECKPOINT, A, "0_1")),
+        (f"{A}/0_1/.checkpoint.tmp", StatePath(f"{A}/0_1/.checkpoint.tmp", Role.TEMPORARY, A, "0_1")),
+        (f"{A}/0_1/.checkpoint_s", StatePath(f"{A}/0_1/.checkpoint_s", Role.STORE_CHECKPOINT, A, "0_1", "s")),
+        (f"{A}/0_1/.checkpoint_s.tmp", StatePath(f"{A}/0_1/.checkpoint_s.tmp", Role.TEMPORARY, A, "0_1")),
+        (f"{A}/0_1/s.position", StatePath(f"{A}/0_1/s.position", Role.POSITION, A, "0_1", "s")),
+        (f"{A}/0_1/rocksdb", StatePath(f"{A}/0_1/rocksdb", Role.STORES, A, "0_1")),
+        (f"{A}/0_1/rocksdb/s", StatePath(f"{A}/0_1/rocksdb/s", Role.STORE, A, "0_1", "s")),
+        (f"{A}/0_1/rocksdb/s/sub/x", StatePath(f"{A}/0_1/rocksdb/s/sub/x", Role.OTHER, A, "0_1", "s")),
+        (f"{A}/0_1/s", StatePath(f"{A}/0_1/s", Role.SEGMENTED_STORE, A, "0_1", "s")),
+        (f"{A}/0_1/s/s.1000", StatePath(f"{A}/0_1/s/s.1000", Role.SEGMENT, A, "0_1", "s", "s.1000")),
+        (f"{A}/0_1/s/s:1000", StatePath(f"{A}/0_1/s/s:1000", Role.SEGMENT, A, "0_1", "s", "s:1000")),
+        (f"{A}/0_1/s/s-20180101", StatePath(f"{A}/0_1/s/s-20180101", Role.SEGMENT, A, "0_1", "s", "s-20180101")),
+        (f"{A}/0_1/s/t.1000", StatePath(f"{A}/0_1/s/t.1000", Role.OTHER, A, "0_1", "s")),
+        (
+            f"{A}/0_1/s/s.1000/000012.sst",
+            StatePath(f"{A}/0_1/s/s.1000/000012.sst", Role.SST, A, "0_1", "s", "s.1000"),
+        ),
+        (f"{A}//0_1", StatePath(f"{A}//0_1", Role.OTHER, A)),
+    ],
+)
+def test_examples(path, expected):
+    """Each shape that Kafka Streams makes has its role, and near misses have none."""
+    assert classify(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("LOCK", Role.STORE_LOCK),
+        ("IDENTITY", Role.IDENTITY),
+        ("CURRENT", Role.CURRENT),
+        ("MANIFEST-000005", Role.MANIFEST),
+        ("OPTIONS-000007", Role.OPTIONS),
+        ("OPTIONS-000007.dbtmp", Role.OTHER),
+        ("000012.sst", Role.SST),
+        ("1234567.sst", Role.SST),
+        ("x.sst", Role.OTHER),
+        ("000004.log", Role.WAL),
+        ("LOG", Role.INFO_LOG),
+        ("LOG.old.1795227118449068", Role.INFO_LOG),
+        ("LOG.old.", Role.OTHER),
+        ("000005.dbtmp", Role.OTHER),
+    ],
+)
+@pytest.mark.parametrize("database", [f"{A}/0_1/rocksdb/s", f"{A}/0_1/s/s.1000"])
+def test_database_files(database, name, role):
+    """Files of a store and of a segment have the same roles, and know their database."""
+    place = classify(f"{database}/{name}")
+    assert place.role is role
+    assert place.store == "s"
+    assert place.task_path == f"{A}/0_1"
+    assert place.database == (None if role is Role.OTHER else database)
+
+
+@given(st.lists(PIECES, max_size=7).map("/".join))
+def test_total(path):
+    """No path makes it raise; the fields agree with the role and lead back to the path."""
+    place = classify(path)
+    assert place.path == path
+    assert (place.application is None) == (place.role is Role.STATE_DIRECTORY)
+    if place.task is not None:
+        assert path == place.task_path or path.startswith(f"{place.task_path}/")
+    if place.role in (Role.STORE, Role.SEGMENT):
+        assert place.database == path
+        assert place.role in DIRECTORY_ROLES
+    if place.segment is not None:
+        assert place.store is not None
+        assert place.segment.startswith(place.store)
+    if place.database is not None:
+        assert path == place.database or path == f"{place.database}/{place.name}"

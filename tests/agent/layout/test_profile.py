@@ -1,0 +1,166 @@
+"""Which releases the evidence allows, and what follows from them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.contract.events import Affected
+from agent.layout.facts import FACTS, Fact
+from agent.layout.profile import Evidence, Profile, Truth, affected, infer, infer_range
+from agent.layout.releases import ANY_RELEASE, ReleaseRange
+
+between, since, until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.until
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        (Evidence(), "any release"),
+        (Evidence(rocksdb_versions=frozenset({"9.7.3"})), "4.0.0 to 4.1.x"),
+        (Evidence(rocksdb_versions=frozenset({"10.1.3"})), "4.2.0 to 4.3.x"),
+        (Evidence(rocksdb_versions=frozenset({"10.1.3"}), offsets_family=True), "4.3.0 to 4.3.x"),
+        (Evidence(rocksdb_versions=frozenset({"5.18.4"}), process_file=True), "2.6.2 to 2.8.x"),
+        (Evidence(rocksdb_versions=frozenset({"5.18.4"}), process_file=False), "2.6.0 to 2.7.0"),
+        (Evidence(task_lock_held=True), "up to 2.8.x"),
+        (Evidence(rocksdb_versions=frozenset({"7.9.2", "9.7.3"})), "3.5.0 to 4.1.x"),
+        (Evidence(rocksdb_versions=frozenset({"9.9.9"})), "any release"),
+        (Evidence(rocksdb_versions=frozenset({"9.9.9", "9.7.3"})), "any release"),
+        (Evidence(rocksdb_versions=frozenset({"10.1.3"}), position_files=True), "4.2.0 to 4.3.x"),
+        (Evidence(position_files=True), "3.2.0 or later"),
+        (Evidence(rocksdb_versions=frozenset({"9.7.3"}), operator="4.1.2"), "4.1.2"),
+        (Evidence(rocksdb_versions=frozenset({"9.7.3"}), operator="4.1"), "4.1.0 to 4.1.x"),
+        (Evidence(process_version="4.1.2"), "4.1.2"),
+        (Evidence(process_version="7.9.0-ccs", operator="3.9.0"), "3.9.0"),
+    ],
+)
+def test_range(evidence, expected):
+    """Each piece of evidence narrows the range, without conflict."""
+    profile = infer(evidence)
+    assert str(profile.range) == expected
+    assert profile.conflicts == profile.doubts == ()
+    assert infer_range(evidence) == profile.range
+
+
+def test_operator_against_disk():
+    """A trace that the stated release cannot leave is a conflict; the statement keeps the range."""
+    profile = infer(Evidence(operator="4.1.2", offsets_family=True))
+    assert str(profile.range) == "4.1.2"
+    assert profile.is_exact
+    assert profile.conflicts == (
+        "the column family `offsets` means 4.3.0 or later, but the rest means 4.1.2",
+    )
+
+
+def test_operator_against_process():
+    """A visible process wins over the operator's setting, and they conflict."""
+    profile = infer(Evidence(operator="4.1.2", process_version="3.9.2"))
+    assert str(profile.range) == "3.9.2"
+    assert len(profile.conflicts) == 1
+
+
+def test_rocksdb_version_never_conflicts():
+    """A RocksDB version that does not fit is a doubt only: users replace the library."""
+    profile = infer(Evidence(operator="4.1.2", rocksdb_versions=frozenset({"10.1.3"})))
+    assert str(profile.range) == "4.1.2"
+    assert profile.conflicts == ()
+    assert len(profile.doubts) == 1
+
+
+def test_unknown_operator_release():
+    """A setting that is no release is an error of the caller's."""
+    with pytest.raises(ValueError, match="expected for example"):
+        infer(Evidence(operator="newest"))
+
+
+@pytest.mark.parametrize(
+    ("fact", "release", "truth"),
+    [
+        (Fact.TASK_LOCK, "2.8.2", Truth.YES),
+        (Fact.TASK_LOCK, "3.0.0", Truth.NO),
+        (Fact.APPLICATION_LOCK, "2.7.0", Truth.NO),
+        (Fact.APPLICATION_LOCK, "2.7.1", Truth.YES),
+        (Fact.OFFSET_IS_NEXT, "2.5.1", Truth.YES),
+        (Fact.OFFSET_IS_LAST, "2.5.1", Truth.NO),
+        (Fact.OFFSET_IS_LAST, "2.6.0", Truth.YES),
+        (Fact.FOREIGN_ENTRIES, "2.2.2", Truth.NO),
+        (Fact.FOREIGN_ENTRIES, "2.3.0", Truth.YES),
+        (Fact.TEN_THOUSAND_RULE, "2.6.3", Truth.NO),
+        (Fact.TEN_THOUSAND_RULE, "4.2.1", Truth.YES),
+        (Fact.BULK_LOAD_REOPEN, "2.5.1", Truth.YES),
+        (Fact.BULK_LOAD_REOPEN, "2.6.0", Truth.NO),
+        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "3.7.2", Truth.NO),
+        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "3.9.2", Truth.YES),
+        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "4.2", Truth.MAYBE),
+        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "4.2.1", Truth.YES),
+        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "4.3.0", Truth.NO),
+        (Fact.CHECKPOINT_KEPT_AT_RESUME, "2.6.1", Truth.YES),
+        (Fact.CHECKPOINT_KEPT_AT_RESUME, "2.6.2", Truth.NO),
+        (Fact.RESTORED_PARTITIONS_REMEMBERED, "2.0.0", Truth.NO),
+        (Fact.RESTORED_PARTITIONS_REMEMBERED, "2.0.1", Truth.YES),
+        (Fact.RESTORED_PARTITIONS_REMEMBERED, "2.2.0", Truth.NO),
+        (Fact.STALE_RECORDER_OFFSETS, "3.5.2", Truth.YES),
+        (Fact.STALE_RECORDER_OFFSETS, "3.6.1", Truth.YES),
+        (Fact.STALE_RECORDER_OFFSETS, "3.6.2", Truth.NO),
+        (Fact.WIPE_STORE, "2.0.0", Truth.NO),
+        (Fact.WIPE_STORE, "2.5.1", Truth.YES),
+        (Fact.WIPE_TASK_DIRECTORY, "2.6.0", Truth.YES),
+        (Fact.STARTUP_PASS, "4.3.0", Truth.YES),
+        (Fact.STARTUP_LOCK_KEPT, "4.3.1", Truth.NO),
+        (Fact.CLEANER_SEES_CREATION_TIME, "4.3.1", Truth.YES),
+        (Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE, "3.8.1", Truth.MAYBE),
+        (Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE, "3.9.2", Truth.NO),
+    ],
+)
+def test_says(fact, release, truth):
+    """The table answers as the releases behave."""
+    assert Profile(ReleaseRange.of(release)).says(fact) is truth
+
+
+def test_says_maybe_without_evidence():
+    """Nothing but `maybe` follows from knowing nothing."""
+    assert {Profile().says(fact) for fact in Fact} == {Truth.MAYBE}
+
+
+@given(st.sampled_from(Fact), st.sampled_from(["2.0.1", "2.5.0", "2.8.2", "3.4.1", "3.9.2", "4.2.1", "4.3.1"]))
+def test_wider_range_never_says_more(fact, release):
+    """Widening the range can only turn an answer into `maybe`."""
+    narrow = Profile(ReleaseRange.of(release)).says(fact)
+    wide = Profile(between("2.0.1", "4.3.1")).says(fact)
+    assert wide in (narrow, Truth.MAYBE)
+
+
+def test_table_is_complete():
+    """Every fact has one row that says something, names its source and kind of evidence."""
+    assert set(FACTS) == set(Fact)
+    for row in FACTS.values():
+        assert row.holds
+        assert row.source
+        assert row.statement.endswith(".")
+        assert row.evidence in ("recorded", "source")
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (between("3.8.0", "3.9.2"), Affected.YES),
+        (between("3.7.0", "3.9.2"), Affected.POSSIBLY),
+        (since("4.3.0"), Affected.NO),
+        (until("2.5.x"), Affected.NO),
+        (ANY_RELEASE, Affected.POSSIBLY),
+    ],
+)
+def test_affected(known, expected):
+    """Inside is yes, outside is no, in between is possibly."""
+    assert affected(known, (between("2.6.0", "2.6.1"), between("3.8.0", "4.1.2"))) is expected
+
+
+def test_affected_is_capped_while_evidence_disagrees():
+    """As long as evidence disagrees nothing is more than possibly affected."""
+    ranges = [between("4.1.0", "4.1.2")]
+    doubtful = infer(Evidence(operator="4.1.2", rocksdb_versions=frozenset({"10.1.3"})))
+    conflicting = infer(Evidence(operator="4.1.2", offsets_family=True))
+    assert doubtful.affected(ranges) is conflicting.affected(ranges) is Affected.POSSIBLY
+    assert infer(Evidence(operator="4.1.2")).affected(ranges) is Affected.YES
+    assert infer(Evidence(operator="4.2.0", offsets_family=True)).affected(ranges) is Affected.NO

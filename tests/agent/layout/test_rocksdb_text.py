@@ -1,0 +1,99 @@
+"""RocksDB's textual artefacts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.layout.rocksdb_text import (
+    OptionsFacts,
+    old_log_times_us,
+    parse_current,
+    parse_identity,
+    parse_options,
+)
+
+OPTIONS = b"""# This is a RocksDB option file.
+[Version]
+  rocksdb_version=10.1.3
+  options_file_version=1.1
+
+[DBOptions]
+  wal_dir=/data/s
+
+[CFOptions "default"]
+  compression=kNoCompression
+
+[TableOptions/BlockBasedTable "default"]
+  format_version=6
+
+[CFOptions "offsets"]
+  compression=kNoCompression
+"""
+
+
+def test_options():
+    """Version and column families are found, other sections are not taken for families."""
+    assert parse_options(OPTIONS) == OptionsFacts("10.1.3", ("default", "offsets"))
+
+
+def test_options_with_escaped_name():
+    """A family name with an escaped character is told as it is."""
+    assert parse_options(b'[CFOptions "a\\#b"]\n').column_families == ("a#b",)
+
+
+def test_truncated_options():
+    """What a cut file still says is told."""
+    assert parse_options(OPTIONS[:60]) == OptionsFacts(None, ())
+    assert parse_options(OPTIONS[:150]).rocksdb_version == "10.1.3"
+
+
+@pytest.mark.parametrize(
+    ("content", "number"),
+    [
+        (b"MANIFEST-000005\n", 5),
+        (b"MANIFEST-1234567", 1234567),
+        (b"", None),
+        (b"\n", None),
+        (b"MANIFEST-\n", None),
+        (b"MANIFEST-000005\nx", None),
+        (b"MANIFEST-" + b"1" * 50, None),
+    ],
+)
+def test_current(content, number):
+    """CURRENT names one manifest or nothing."""
+    assert parse_current(content) == number
+
+
+@pytest.mark.parametrize(
+    ("content", "identity"),
+    [
+        (b"b5cf056e-6e60-4781-ba5d-90c41b42cfc2", "b5cf056e-6e60-4781-ba5d-90c41b42cfc2"),
+        (b"b5cf056e-6e60-4781-ba5d-90c41b42cfc2\n", "b5cf056e-6e60-4781-ba5d-90c41b42cfc2"),
+        (b"", None),
+        (b"two tokens", None),
+        (b"\x00" * 36, None),
+        (b"caf\xc3\xa9", None),
+        (b"x" * 300, None),
+    ],
+)
+def test_identity(content, identity):
+    """IDENTITY is one printable token or nothing."""
+    assert parse_identity(content) == identity
+
+
+def test_old_log_times():
+    """Only rotated info logs count, in order of time."""
+    names = ["LOG", "LOG.old.300", "000004.log", "LOG.old.x", "LOG.old.20", "LOG.old." + "9" * 400, "LOG.old."]
+    assert old_log_times_us(names) == (20, 300)
+
+
+@given(st.binary())
+def test_total(content):
+    """No content makes any of them raise."""
+    parse_options(content)
+    parse_options(b'[CFOptions "' + content + b'"]\nrocksdb_version=' + content)
+    parse_current(content)
+    parse_identity(content)
+    old_log_times_us([content.decode("utf-8", "surrogateescape")])

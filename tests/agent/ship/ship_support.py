@@ -1,0 +1,99 @@
+"""What the tests of spool and shipper share: a clock by hand, records, and what a reader would see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from agent.contract.codec import decode
+from agent.contract.events import Kind, Origin, Record
+from agent.ship.spool import MIN_SEAL_BYTES, Spool
+
+ORIGIN = Origin(pod_uid="uid-1", boot_id="boot1", pod="orders-0")
+AT_US = 1_700_000_000_000_000
+
+
+class HandClock:
+    """A clock that moves only when told to."""
+
+    def __init__(self) -> None:
+        self.at_s = 1000.0
+
+    def now_us(self) -> int:
+        """Tell the time that was set."""
+        return AT_US + int(self.at_s * 1_000_000)
+
+    def monotonic_s(self) -> float:
+        """Tell the time that was set."""
+        return self.at_s
+
+    def wait(self, seconds: float) -> None:
+        """Pass the time at once."""
+        self.at_s += seconds
+
+
+def heartbeat(number: int = 0) -> Record:
+    """Make a small record."""
+    return Record(Kind.HEARTBEAT, AT_US + number, {"tasks": number})
+
+
+def transition(detail_bytes: int = 0, number: int = 0) -> Record:
+    """Make a transition of about the size that is asked for."""
+    return Record(Kind.TRANSITION, AT_US + number, {"change": "blind", "detail": "x" * detail_bytes})
+
+
+def finding() -> Record:
+    """Make a finding."""
+    body: dict[str, object] = {
+        "finding_id": "f1",
+        "detector": "d",
+        "level": "self",
+        "severity": "info",
+        "confidence": "confirmed",
+        "status": "open",
+        "opened_at_us": AT_US,
+        "upstream": [],
+        "affected": "no",
+        "missing_facts": [],
+        "summary": "s",
+        "next_action": "n",
+        "evidence": [],
+    }
+    return Record(Kind.FINDING, AT_US, body)
+
+
+def open_spool(directory: Path, clock: HandClock, origin: Origin = ORIGIN, **options: Any) -> Spool:
+    """Open a spool with small segments."""
+    return Spool(directory, origin, clock=clock, **{"seal_bytes": MIN_SEAL_BYTES, **options})
+
+
+def drain(spool: Spool) -> list[dict[str, Any]]:
+    """Take and acknowledge everything that is sealed, as a reader would see it."""
+    rows: list[dict[str, Any]] = []
+    while (parcel := spool.take()) is not None:
+        rows += [decode(line) for line in parcel.payload.splitlines()]
+        spool.acknowledge(parcel)
+    return rows
+
+
+def sequences(rows: Iterable[dict[str, Any]], boot_id: str = ORIGIN.boot_id) -> list[int]:
+    """List the sequences of one boot."""
+    return [row["sequence"] for row in rows if row["boot_id"] == boot_id]
+
+
+def drop_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[str, int, int, int, str]]:
+    """List the announcements: kind, count, first, last, reason."""
+    names = ("dropped_kind", "dropped_count", "first_sequence", "last_sequence", "reason")
+    return [tuple(row[name] for name in names) for row in rows if row["kind"] == "drop"]
+
+
+def files(directory: Path, suffix: str) -> list[str]:
+    """List files of a spool by suffix."""
+    return sorted(path.name for path in directory.iterdir() if path.suffix == f".{suffix}")
+
+
+def json_lines(data: bytes) -> list[dict[str, Any]]:
+    """Parse JSON lines."""
+    return [json.loads(line) for line in data.splitlines()]
