@@ -116,7 +116,7 @@ def _page_data(
         findings=findings,
         coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
         pods=_rows(tables.pods.orderBy("namespace", "pod")),
-        timelines=_rows(_drawn(tables.timelines, keys)) if keys else [],
+        timelines=_rows(_drawn(tables.timelines, keys)),
         local=_rows(_local(tables.local)),
         quarantine=reasons,
     )
@@ -127,8 +127,8 @@ def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFram
     applications = sorted({str(key[1]) for key in keys})
     tasks = sorted({str(key[2]) for key in keys})
     of_task = F.col("application_id").isin(applications) & F.col("task_id").isin(tasks)
-    of_pod = F.col("task_id").isNull() & F.col("lane").isin("unknown", "process")
-    return timelines.where((of_task & (F.col("lane") != "size")) | of_pod).orderBy(
+    of_pod = F.col("task_id").isNull() & (F.col("lane") == "unknown")
+    return timelines.where(of_task | of_pod).orderBy(
         "namespace", "application_id", "task_id", "pod", "from_us", "lane"
     )
 

@@ -185,7 +185,10 @@ def timelines(events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFra
         .withColumn("note", F.coalesce("detail", F.concat_ws(" ", "change", "shape")))
     )
     parts = (
-        _lane(held, F.when(F.col("cleaner"), F.lit("cleaner")).otherwise(F.lit("holder"))),
+        _lane(
+            held.withColumn("detail", F.when(F.col("lasting"), F.lit("lasting"))),
+            F.when(F.col("cleaner"), F.lit("cleaner")).otherwise(F.lit("holder")),
+        ),
         _lane(life, F.lit("process")),
         _lane(gaps.withColumn("detail", F.col("cause")), F.lit("unknown")),
         _lane(marked.withColumn("from_us", F.col("at_us")).withColumn("detail", F.col("note")), F.col("lane")),

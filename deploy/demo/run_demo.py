@@ -160,10 +160,6 @@ class Demo:
             "", f"-- {done} file operations repeated, {self._findings_seen} findings told", "dim"
         )
 
-    def wait_for_findings(self) -> None:
-        """Give the agents a moment after the last operation; their timers run on the real clock."""
-        time.sleep(SETTLE_S)
-
     # -- verdict ----------------------------------------------------------------------------------------
 
     def audit(self) -> tuple[list[Finding], Path]:
@@ -219,12 +215,13 @@ def _tells(line: LogLine, item: Expected) -> bool:
 
 
 def _confirms(row: Finding, item: Expected, scenario: Scenario) -> bool:
-    return (
-        row["application_id"] == scenario.application_id
-        and row["task_id"] == item.task_id
-        and row["severity"] == "critical"
-        and row["status"] == "open"
-    )
+    wanted = {
+        "application_id": scenario.application_id,
+        "task_id": item.task_id,
+        "severity": "critical",
+        "status": "open",
+    }
+    return all(row[name] == value for name, value in wanted.items())
 
 
 def _raise_failure(runs: Sequence[Future[dict[str, Outcome]]]) -> None:
@@ -254,7 +251,7 @@ def run(demo: Demo, screen: Screen, *, keep: bool) -> int:
         )
         screen.restart_clock()
         demo.materialise()
-        demo.wait_for_findings()
+        time.sleep(SETTLE_S)
         screen.say()
         demo.show_memory()
         if keep:

@@ -1,0 +1,33 @@
+"""What the page shows, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """Rows of the audit's tables, as far as the page shows them.
+
+    Args of the dataclass:
+        as_of_us: The audit's time, microseconds since the epoch.
+        version: Version of the rollup.
+        findings: `schemas.FINDING` rows, in the order of the page.
+        coverage: `schemas.COVERAGE` rows.
+        pods: `schemas.PODS` rows.
+        timelines: `schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole.
+        local: `schemas.LOCAL_FINDING` rows.
+        quarantine: Number of unusable lines by reason.
+    """
+
+    as_of_us: int
+    version: str
+    findings: Sequence[Row]
+    coverage: Sequence[Row]
+    pods: Sequence[Row]
+    timelines: Sequence[Row]
+    local: Sequence[Row]
+    quarantine: Mapping[str, int]

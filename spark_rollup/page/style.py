@@ -1,0 +1,127 @@
+"""The page's style sheet: light, dark and print, from one set of colour names."""
+
+CSS = """
+:root {
+  color-scheme: light dark;
+  --paper: #f7f6f3; --card: #ffffff; --ink: #1d2126; --soft: #5b6470; --line: #dedbd3; --wash: #efede7;
+  --critical: #b3261e; --critical-wash: #fbe9e7; --warning: #8a5a00; --warning-wash: #fdf3dc;
+  --info: #2b5f8a; --info-wash: #e8f1f8; --good: #2e6b46; --good-wash: #e6f2ea;
+  --hold: #3d6f9e; --puts: #c9b27c; --offset: #7a4d9c; --hatch: #9aa1a9;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #14171b; --card: #1c2025; --ink: #e6e4df; --soft: #a0a8b2; --line: #333a42; --wash: #23282e;
+    --critical: #ff8a80; --critical-wash: #3a1f1e; --warning: #f0c063; --warning-wash: #352a15;
+    --info: #8fc1ea; --info-wash: #1b2b38; --good: #8fd1a8; --good-wash: #1b3024;
+    --hold: #6ea3d3; --puts: #83713f; --offset: #c49be6; --hatch: #6b737c;
+  }
+}
+* { box-sizing: border-box; }
+html { scroll-behavior: smooth; }
+body {
+  margin: 0; background: var(--paper); color: var(--ink);
+  font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif;
+}
+main, header, footer { max-width: 1140px; margin: 0 auto; padding: 0 28px; }
+.skip { position: absolute; left: -9999px; }
+.skip:focus { left: 12px; top: 12px; background: var(--card); padding: 8px 14px; z-index: 2; }
+a { color: inherit; text-decoration-color: var(--soft); text-underline-offset: 2px; }
+:focus-visible { outline: 2px solid var(--info); outline-offset: 2px; border-radius: 4px; }
+header { padding-top: 34px; padding-bottom: 8px; }
+.brand { letter-spacing: .09em; text-transform: uppercase; font-size: 12px; color: var(--soft); margin: 0; }
+h1 { font-size: 29px; line-height: 1.22; font-weight: 640; margin: 8px 0 8px; letter-spacing: -.012em; max-width: 30em; }
+.facts { color: var(--soft); margin: 0; }
+nav { margin: 18px 0 0; display: flex; gap: 18px; flex-wrap: wrap; font-size: 14px; }
+h2 { font-size: 19px; font-weight: 640; margin: 40px 0 4px; letter-spacing: -.005em; }
+h3 { font-size: 15px; font-weight: 640; margin: 22px 0 6px; }
+.lead { color: var(--soft); margin: 0 0 12px; max-width: 46em; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 22px 0 0; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px 11px; }
+.tile b { display: block; font-size: 27px; line-height: 1.15; font-weight: 620; font-variant-numeric: tabular-nums; }
+.tile span { color: var(--soft); font-size: 13px; }
+.tile.critical b { color: var(--critical); } .tile.warning b { color: var(--warning); }
+.tile.info b { color: var(--info); } .tile.good b { color: var(--good); }
+.tile.none b { color: var(--soft); font-weight: 400; }
+.todo { background: var(--card); border: 1px solid var(--line); border-left: 4px solid var(--critical);
+  border-radius: 10px; padding: 12px 20px 14px; margin: 18px 0 0; }
+.todo h2 { margin: 0 0 6px; font-size: 16px; }
+.todo ol { margin: 0; padding-left: 20px; } .todo li { margin: 5px 0; }
+.todo .who { color: var(--soft); }
+.scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
+table { border-collapse: collapse; width: 100%; font-size: 14px; }
+th { text-align: left; font-weight: 560; font-size: 12.5px; color: var(--soft); white-space: nowrap; }
+th, td { padding: 8px 14px; border-bottom: 1px solid var(--line); vertical-align: middle; }
+tr:last-child td { border-bottom: 0; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+.strip { display: block; width: 220px; height: 12px; }
+.chip { display: inline-block; border-radius: 999px; padding: 1px 9px; font-size: 12px; font-weight: 600;
+  white-space: nowrap; border: 1px solid transparent; }
+.chip.critical { color: var(--critical); background: var(--critical-wash); }
+.chip.warning { color: var(--warning); background: var(--warning-wash); }
+.chip.info { color: var(--info); background: var(--info-wash); }
+.chip.good { color: var(--good); background: var(--good-wash); }
+.chip.quiet { color: var(--soft); border-color: var(--line); }
+details.finding { background: var(--card); border: 1px solid var(--line); border-radius: 10px; margin: 8px 0; }
+details.finding > summary { list-style: none; cursor: pointer; padding: 11px 16px; display: grid;
+  grid-template-columns: 86px 1fr; gap: 4px 10px; align-items: baseline; border-radius: 10px; }
+details.finding > summary::-webkit-details-marker { display: none; }
+details.finding > summary:hover { background: var(--wash); }
+details.finding > summary .where { font-weight: 600; }
+details.finding > summary .where small { font-weight: 400; color: var(--soft); font-size: 13px; }
+details.finding > summary .say { grid-column: 2; color: var(--soft); }
+details.finding[open] > summary .say { color: var(--ink); }
+.body { padding: 2px 16px 16px 112px; }
+.body p { margin: 8px 0; max-width: 52em; }
+.action { border-left: 3px solid var(--good); padding: 6px 12px; background: var(--good-wash); border-radius: 0 6px 6px 0; }
+.action b { display: block; font-size: 12.5px; color: var(--good); }
+.meta { color: var(--soft); font-size: 13px; }
+ol.chain { list-style: none; margin: 12px 0 6px; padding: 0; position: relative; }
+ol.chain li { display: grid; grid-template-columns: 106px 1fr; gap: 14px; padding: 0 0 10px; position: relative; }
+ol.chain li::before { content: ""; position: absolute; left: 112px; top: 7px; width: 7px; height: 7px; margin-left: -4px;
+  border-radius: 50%; background: var(--soft); }
+ol.chain li::after { content: ""; position: absolute; left: 112px; top: 18px; bottom: -3px; width: 1px;
+  background: var(--line); margin-left: -1px; }
+ol.chain li:last-child::after { display: none; }
+ol.chain time { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; white-space: nowrap; }
+ol.chain div { padding-left: 14px; overflow-wrap: anywhere; }
+ol.chain small { color: var(--soft); display: block; font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12px; }
+code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 13px; overflow-wrap: anywhere; }
+.group { color: var(--soft); font-size: 13px; margin: 20px 0 2px; font-weight: 560; }
+figure { margin: 0 0 14px; background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 12px 16px 6px; overflow-x: auto; break-inside: avoid; }
+figcaption { font-weight: 600; margin-bottom: 4px; } figcaption small { font-weight: 400; color: var(--soft); }
+svg text { font: 11.5px system-ui, "DejaVu Sans", sans-serif; fill: var(--soft); }
+svg .pod { fill: var(--ink); font-size: 12.5px; font-weight: 560; }
+svg .grid { stroke: var(--line); stroke-width: 1; }
+svg .hold { fill: var(--hold); } svg .cleaner { fill: none; stroke: var(--soft); stroke-dasharray: 2 2; }
+svg .puts { fill: var(--puts); opacity: .55; }
+svg .offset { fill: none; stroke: var(--offset); stroke-width: 1.6; }
+svg .tick { stroke: var(--card); stroke-width: 1.2; }
+svg .made { fill: var(--good); } svg .gone { stroke: var(--critical); stroke-width: 2; fill: none; }
+svg .blind { stroke: var(--hatch); stroke-width: 1; } svg .fog { fill: var(--wash); opacity: .8; }
+svg .flag { stroke-width: 1.6; stroke-dasharray: 4 3; fill: none; }
+svg .flag.critical { stroke: var(--critical); } svg .flag.warning { stroke: var(--warning); }
+svg .flag.info { stroke: var(--info); }
+svg .pin.critical { fill: var(--critical); } svg .pin.warning { fill: var(--warning); } svg .pin.info { fill: var(--info); }
+svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch); }
+.legend { display: flex; flex-wrap: wrap; gap: 6px 20px; margin: 4px 0 12px; font-size: 13px; color: var(--soft); }
+.legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }
+footer { color: var(--soft); font-size: 13px; padding-top: 26px; padding-bottom: 44px; }
+footer ul { padding-left: 18px; margin: 6px 0; }
+@media (max-width: 720px) {
+  main, header, footer { padding-left: 16px; padding-right: 16px; }
+  h1 { font-size: 23px; }
+  .body { padding-left: 16px; }
+  details.finding > summary { grid-template-columns: 1fr; } details.finding > summary .say { grid-column: 1; }
+  ol.chain li { grid-template-columns: 1fr; gap: 0; padding-left: 14px; }
+  ol.chain li::before { left: 4px; } ol.chain li::after { left: 4px; } ol.chain div { padding-left: 0; }
+}
+@media print {
+  :root { --paper: #fff; --card: #fff; }
+  body { font-size: 11.5px; } nav, .skip { display: none; }
+  .tile, .todo, details.finding, figure, .scroll { border-color: #bbb; }
+  details.finding { break-inside: avoid; }
+  details::details-content { content-visibility: visible; display: block; }
+  svg, .chip, .action { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+"""

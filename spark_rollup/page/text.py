@@ -1,0 +1,68 @@
+"""Text for the page: escaping of whatever names the disk held, times, numbers."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from datetime import UTC, datetime
+
+
+def escape(value: object) -> str:
+    """Make any value safe inside an element or a quoted attribute.
+
+    Control, formatting (such as right-to-left overrides) and unpaired surrogate characters become visible escapes.
+    """
+    text = "" if value is None else str(value)
+    shown = "".join(_visible(char) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in text)
+    return html.escape(shown, quote=True)
+
+
+def _visible(char: str) -> str:
+    return f"\\u{ord(char):04x}"
+
+
+def name(value: object) -> str:
+    """Write a name from disk so that its text direction cannot disturb its surroundings."""
+    return f"<bdi>{escape(value)}</bdi>"
+
+
+def clock(at_us: int, *, millis: bool = False) -> str:
+    """Write the time of day, UTC."""
+    text = datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%H:%M:%S")
+    return f"{text}.{at_us % 1_000_000 // 1000:03d}" if millis else text
+
+
+def day(at_us: int) -> str:
+    """Write the date, UTC."""
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d")
+
+
+def parse_us(text: object) -> int | None:
+    """Read RFC 3339 as microseconds since the epoch; None if it is no time (agents' evidence is free text)."""
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        return None
+    elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def span(seconds: float) -> str:
+    """Write a duration in the unit that people would use."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def count(number: int, noun: str) -> str:
+    """Write `1 pod`, `2 pods`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
+
+
+def integer(value: object) -> int:
+    """Read a number from a row; null is 0."""
+    return int(str(value)) if value is not None else 0
