@@ -48,7 +48,7 @@ def judge(case: Case) -> Iterable[Verdict]:
             continue
         opened = sorted(_opened(application, life), key=lambda x: x[2].opened_us)
         if opened:
-            yield _tell(application, life, opened)
+            yield _tell(case, application, life, opened)
 
 
 def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task, Store, Session]]:
@@ -63,7 +63,7 @@ def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task,
 
 
 def _tell(
-    application: Application, life: ProcessLife, opened: list[tuple[Task, Store, Session]]
+    case: Case, application: Application, life: ProcessLife, opened: list[tuple[Task, Store, Session]]
 ) -> Verdict:
     first, last = opened[0][2].opened_us, max(x[2].opened_us for x in opened)
     steps = [Evidence(life.started_us, "process started", f"{application.id}/.lock")]
@@ -79,6 +79,7 @@ def _tell(
         evidence=tuple(steps),
         severity=Severity.INFO,
         confidence=Confidence.CONFIRMED,
+        affected=case.affected(KAFKA_19434),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
@@ -21,7 +21,9 @@ from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, parse_checkpoint
 from agent.layout.paths import StatePath
 from agent.layout.process_file import parse_process_file
 from agent.layout.rocksdb_text import OptionsFacts, old_log_times_us, parse_identity, parse_options
-from agent.observe.rocksdb.manifest import ManifestView, read_manifest
+from agent.observe.rocksdb.cache import SstCache
+from agent.observe.rocksdb.offsets import OffsetsFacts
+from agent.observe.rocksdb.store import StoreFacts, read_store
 
 MAX_IDENTITY_BYTES = 256
 MAX_OPTIONS_BYTES = 256 * 1024
@@ -46,6 +48,7 @@ class Observer:
         """Look through `disk`."""
         self.disk = disk
         self._known: dict[str, _Known] = {}
+        self._files = SstCache()
 
     def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationLook:
         """Look at an application directory, its lock and its process metadata."""
@@ -123,29 +126,23 @@ class Observer:
         lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
-        manifest = read_manifest(self.disk, path)
-        view = None if isinstance(manifest, Unseen) else manifest
-        return DatabaseLook(
+        facts = read_store(self.disk, path, self._files)
+        base = DatabaseLook(
             place,
             at_us,
             source,
             inode=stat.inode,
             identity=identity,
             identity_born_us=born_us,
-            manifest=view.number if view else None,
-            manifest_problem=manifest.value if isinstance(manifest, Unseen) else None,
-            puts=view.flushed_sequence if view else 0,
-            opened_puts=view.snapshot_sequence if view else 0,
-            flushes=self._flushes(path, view, known) if view else (),
-            files=len(view.live) if view else 0,
-            size_bytes=sum(x.size_bytes for x in view.live) if view else 0,
             lock=lock,
             reopened_us=old_log_times_us(entry.name for entry in entries),
             rocksdb_version=known.options.rocksdb_version if known.options else None,
             families=known.options.column_families if known.options else (),
             options_written_us=known.options_written_us,
-            offsets=self._offsets(path, view),
         )
+        if isinstance(facts, Unseen):
+            return replace(base, manifest_problem=facts.value)
+        return _with_store(base, facts, _flushes(facts, known))
 
     def note_written(self, place: StatePath, at_us: int) -> None:
         """Remember when an SST was announced as written: it may be compacted away before it is looked at."""
@@ -153,24 +150,6 @@ class Observer:
         database = place.database
         if match and database:
             self._known.setdefault(database, _Known()).written_us.setdefault(int(match[1]), at_us)
-
-    def _offsets(self, path: str, view: ManifestView | None) -> StoreOffsets | None:
-        return None
-
-    def _flushes(self, path: str, view: ManifestView, known: _Known) -> tuple[Flush, ...]:
-        live = {x.number for x in view.live}
-        flushes = []
-        for added in view.data_files:
-            written_us = known.written_us.get(added.number)
-            if added.number in live:
-                stat = self.disk.stat(f"{path}/{added.number:06d}.sst")
-                if not isinstance(stat, Unseen):
-                    written_us = known.written_us[added.number] = stat.mtime_us
-            flushes.append(Flush(added.number, added.largest_sequence, written_us, not added.is_flush))
-        oldest = min((x.number for x in view.new_files), default=view.next_file)
-        for number in [x for x in known.written_us if x < oldest]:
-            del known.written_us[number]
-        return tuple(sorted(flushes, key=lambda x: (x.sequence, x.number)))
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
         known = self._known.setdefault(path, _Known())
@@ -218,3 +197,52 @@ class Observer:
             return parse_process_file(content), None
         except ProcessFileError as error:
             return None, str(error)
+
+
+def _with_store(base: DatabaseLook, facts: StoreFacts, flushes: tuple[Flush, ...]) -> DatabaseLook:
+    view = facts.manifest
+    return replace(
+        base,
+        manifest=view.number,
+        puts=view.flushed_sequence,
+        opened_puts=view.snapshot_sequence,
+        flushes=flushes,
+        files=len(view.live),
+        size_bytes=sum(x.size_bytes for x in view.live),
+        entries_low=facts.live.low if facts.live else None,
+        entries_high=facts.live.high if facts.live else None,
+        missing_files=facts.missing_files,
+        offsets=_offsets(facts.offsets) if facts.offsets else None,
+    )
+
+
+def _offsets(facts: OffsetsFacts) -> StoreOffsets:
+    """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
+    numbers = [x.file_number for x in (facts.status, *(y for _, y in facts.offsets)) if x is not None]
+    return StoreOffsets(
+        status=facts.status.value if facts.status else None,
+        status_sequence=facts.status.sequence if facts.status else 0,
+        offsets=tuple((name, x.value, x.sequence) for name, x in facts.offsets),
+        position_sequence=facts.position_sequence,
+        file_number=max(numbers, default=0),
+    )
+
+
+def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
+    """Data files with the time at which each was written, as far as it is known."""
+    view = facts.manifest
+    for one in facts.files:
+        if one.mtime_us is not None:
+            known.written_us[one.file.number] = one.mtime_us
+    oldest = min((x.number for x in view.new_files), default=view.next_file)
+    for number in [x for x in known.written_us if x < oldest]:
+        del known.written_us[number]
+    return tuple(
+        sorted(
+            (
+                Flush(x.number, x.largest_sequence, known.written_us.get(x.number), not x.is_flush)
+                for x in view.data_files
+            ),
+            key=lambda flush: (flush.sequence, flush.number),
+        )
+    )

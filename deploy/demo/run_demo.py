@@ -286,6 +286,13 @@ def keep_serving(demo: Demo, screen: Screen) -> None:
         screen.say("Stopping.")
 
 
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Unwind once; a second Ctrl-C must not interrupt the clean-up."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and run; clean up on Ctrl-C and SIGTERM."""
     parser = argparse.ArgumentParser(prog="run_demo", description=__doc__.split("\n\n")[0] if __doc__ else "")
@@ -293,10 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--traces", type=Path, default=ROOT / "tests" / "data" / "traces", metavar="DIR")
     parsed = parser.parse_args(arguments)
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     screen = Screen()
     base = Path(tempfile.mkdtemp(prefix="statewarden-demo-"))
     try:

@@ -93,5 +93,6 @@ def show_verdict(screen: Screen, findings: Sequence[Finding]) -> None:
             finding["severity"],
         )
         screen.paragraph("bug", f"{bug} · {finding['detector']}, {finding['confidence']}")
-        screen.paragraph("what", finding["summary"])
+        likewise = f" (likewise {', '.join(tasks[1:])})" if len(tasks) > 1 else ""
+        screen.paragraph("what", finding["summary"] + likewise)
         screen.paragraph("do", finding["next_action"])

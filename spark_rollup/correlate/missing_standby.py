@@ -215,6 +215,7 @@ def _with_confirmed(shortages: DataFrame, facts: Facts) -> DataFrame:
 def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
     loud = F.col("unowned_pod").isNotNull() & (_affected() != Affected.NO.value)
     doubtful = F.size("unwatched_pods") > 0
+    over = F.col("to_us") < as_of_us
     certain = loud & (_affected() == Affected.YES.value) & ~doubtful
     confidence = (
         F.when(doubtful, F.lit(Confidence.UNKNOWN.value))
@@ -269,6 +270,10 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
         "Restart the instance on %s before its cleaner or a failover decides: the standby is assigned but never "
         "started. Upgrade to 2.2.2 or later. Do not rely on that pod's copy of %s.", "unowned_pod", "task_id",
     )  # fmt: skip
+    over_action = numbered(
+        "The shortage is over. Find out how %s got its copy of %s back before you trust it: a copy that was deleted "
+        "and made anew under the old offset looks complete.", "unowned_pod", "task_id",
+    )  # fmt: skip
     quiet_action = F.lit("Nothing urgent: look whether a warm-up or a long restoration explains it.")
     unknown_release = F.col("release_high").isNull()
     return finding(
@@ -278,16 +283,14 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
             "opened_at_us": F.col("since_us"),
             "severity": severity,
             "confidence": confidence,
-            "status": F.when(F.col("to_us") < as_of_us, F.lit(Status.RESOLVED.value)).otherwise(
-                F.lit(Status.OPEN.value)
-            ),
+            "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
             "affected": _affected(),
             "missing_facts": F.when(unknown_release, F.array(F.lit("kafka_streams_version"))).otherwise(
                 F.array().cast("array<string>")
             ),
             "summary": summary,
             "evidence": evidence,
-            "next_action": F.when(loud, loud_action).otherwise(quiet_action),
+            "next_action": F.when(loud & over, over_action).when(loud, loud_action).otherwise(quiet_action),
             "pods": F.filter(F.array(pod), lambda name: name.isNotNull()),
             "confirms": F.col("confirms"),
         },

@@ -48,8 +48,15 @@ def axis_of(rows: Iterable[Row], flags: Iterable[Flag]) -> Axis | None:
     The end of an interval that lasted until the last look is no event: a quiet hour must not squash the story.
     """
     times = [flag.at_us for flag in flags]
+    known: dict[object, object] = {}
     for row in rows:
         lane = row["lane"]
+        if lane == "size":
+            copy = (row["task_id"], row["pod"], row["store"])
+            measured = (row["offset"], row["puts"])
+            if known.get(copy, measured) != measured:
+                times.append(integer(row["from_us"]))
+            known[copy] = measured
         if lane in _INTERVALS or lane in _MARKS:
             times.append(integer(row["from_us"]))
         if lane in _INTERVALS and row["to_us"] is not None and row["detail"] != "lasting":

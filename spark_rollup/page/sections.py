@@ -11,6 +11,7 @@ from spark_rollup.page.drawing import LEGEND, Axis, Flag, axis_of, coverage_stri
 from spark_rollup.page.text import clock, count, day, escape, integer, name, parse_us, span
 
 SEVERITIES = ("critical", "warning", "info")
+MAX_STEPS = 12
 
 
 def headline(data: PageData) -> str:
@@ -61,18 +62,26 @@ def tiles(data: PageData) -> str:
 
 
 def to_do(data: PageData) -> str:
-    """Render what to do about open critical findings, each action once."""
-    actions: dict[str, list[str]] = {}
+    """Render what to do about open critical findings: one item per rule and pod, the other tasks named behind it."""
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in data.findings:
         if row["status"] == "open" and row["severity"] == "critical":
-            actions.setdefault(str(row["next_action"]), []).append(f"{_place(row)}")
-    if not actions:
+            key = (str(row["namespace"]), str(row["application_id"]), str(row["detector"]), str(row["pod"]))
+            groups.setdefault(key, []).append(row)
+    if not groups:
         return ""
-    items = "".join(
-        f'<li>{escape(action)} <span class="who">({", ".join(dict.fromkeys(places[:6]))}{_more(places)})</span></li>'
-        for action, places in list(actions.items())[:12]
-    )
-    return f'<section class="todo" aria-labelledby="todo"><h2 id="todo">Do this first</h2><ol>{items}</ol></section>'
+    items = "".join(f"<li>{_step(rows)}</li>" for rows in list(groups.values())[:MAX_STEPS])
+    rest = len(groups) - MAX_STEPS
+    more = f'<p class="who">and {rest} more, below</p>' if rest > 0 else ""
+    return f'<section class="todo" aria-labelledby="todo"><h2 id="todo">Do this first</h2><ol>{items}</ol>{more}</section>'
+
+
+def _step(rows: Sequence[Row]) -> str:
+    first = rows[0]
+    others = [name(row["task_id"]) for row in rows[1:] if row["task_id"]]
+    also = f' <span class="who">The same for {", ".join(others[:12])}{" and others" if len(others) > 12 else ""}.</span>'
+    link = f'<a href="#f-{escape(first["id"])}">why</a>'
+    return f"{escape(first['next_action'])}{also if others else ''} {link}"
 
 
 def findings(data: PageData) -> str:
@@ -263,11 +272,6 @@ def _place(row: Row) -> str:
     store = f" {name(row['store'])}" if row.get("store") else ""
     pod = name(row["pod"]) if row["pod"] else ""
     return f"{task}{store}{' on ' if task and pod else ''}{pod}" or "fleet"
-
-
-def _more(places: Sequence[str]) -> str:
-    rest = len(dict.fromkeys(places)) - 6
-    return f" and {rest} more" if rest > 0 else ""
 
 
 def _list(value: object) -> list[object]:

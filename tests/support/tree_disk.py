@@ -59,3 +59,44 @@ def _kind(mode: int) -> EntryKind:
     if stat.S_ISREG(mode):
         return EntryKind.FILE
     return EntryKind.SYMLINK if stat.S_ISLNK(mode) else EntryKind.OTHER
+
+
+class FilesDisk:
+    """A `Disk` over a dict of path -> content; change `files` at will. Reads are kept as (path, offset, bytes)."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = dict(files)
+        self.reads: list[tuple[str, int, bytes]] = []
+        self._inodes: dict[tuple[str, int], int] = {}
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        prefix = f"{path}/" if path else ""
+        below = {name[len(prefix) :] for name in self.files if name.startswith(prefix)}
+        if not below:
+            return Unseen.VANISHED
+        heads = {name.split("/", 1)[0]: "/" in name for name in sorted(below, reverse=True)}
+        return tuple(
+            Entry(name, EntryKind.DIRECTORY if deep else EntryKind.FILE) for name, deep in heads.items()
+        )
+
+    def stat(self, path: str) -> FileStat | Unseen:
+        content = self.files.get(path)
+        if content is None:
+            return Unseen.VANISHED
+        # a new content is a new file
+        inode = self._inodes.setdefault((path, id(content)), len(self._inodes) + 1)
+        return FileStat(EntryKind.FILE, inode, len(content), 0)
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        content = self.files.get(path)
+        if content is None:
+            return Unseen.VANISHED
+        piece = content[offset : offset + length]
+        self.reads.append((path, offset, piece))
+        return piece
+
+    def lock_state(self, path: str) -> LockState | Unseen:
+        return LockState.FREE if path in self.files else Unseen.VANISHED
+
+    def processes(self) -> tuple[ProcessFact, ...]:
+        return ()

@@ -12,8 +12,29 @@ A = "my-app"
 
 PIECES = st.one_of(
     st.sampled_from(
-        [A, "0_1", "__T__", "global", "rocksdb", "s", "s.1000", "s:1000", "s-20200101", ".lock", ".checkpoint"]
-        + [".checkpoint_s", ".checkpoint.tmp", "s.position", "CURRENT", "MANIFEST-000001", "000012.sst", "LOCK", ""]
+        [
+            A,
+            "0_1",
+            "__T__",
+            "global",
+            "rocksdb",
+            "s",
+            "s.1000",
+            "s:1000",
+            "s-20200101",
+            ".lock",
+            ".checkpoint",
+        ]
+        + [
+            ".checkpoint_s",
+            ".checkpoint.tmp",
+            "s.position",
+            "CURRENT",
+            "MANIFEST-000001",
+            "000012.sst",
+            "LOCK",
+            "",
+        ]
     ),
     st.text(st.characters(exclude_characters="/"), max_size=12),
 )
@@ -49,7 +70,10 @@ PIECES = st.one_of(
         (f"{A}/0_1/s", StatePath(f"{A}/0_1/s", Role.SEGMENTED_STORE, A, "0_1", "s")),
         (f"{A}/0_1/s/s.1000", StatePath(f"{A}/0_1/s/s.1000", Role.SEGMENT, A, "0_1", "s", "s.1000")),
         (f"{A}/0_1/s/s:1000", StatePath(f"{A}/0_1/s/s:1000", Role.SEGMENT, A, "0_1", "s", "s:1000")),
-        (f"{A}/0_1/s/s-20180101", StatePath(f"{A}/0_1/s/s-20180101", Role.SEGMENT, A, "0_1", "s", "s-20180101")),
+        (
+            f"{A}/0_1/s/s-20180101",
+            StatePath(f"{A}/0_1/s/s-20180101", Role.SEGMENT, A, "0_1", "s", "s-20180101"),
+        ),
         (f"{A}/0_1/s/t.1000", StatePath(f"{A}/0_1/s/t.1000", Role.OTHER, A, "0_1", "s")),
         (
             f"{A}/0_1/s/s.1000/000012.sst",

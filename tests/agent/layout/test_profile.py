@@ -123,7 +123,9 @@ def test_says_maybe_without_evidence():
     assert {Profile().says(fact) for fact in Fact} == {Truth.MAYBE}
 
 
-@given(st.sampled_from(Fact), st.sampled_from(["2.0.1", "2.5.0", "2.8.2", "3.4.1", "3.9.2", "4.2.1", "4.3.1"]))
+@given(
+    st.sampled_from(Fact), st.sampled_from(["2.0.1", "2.5.0", "2.8.2", "3.4.1", "3.9.2", "4.2.1", "4.3.1"])
+)
 def test_wider_range_never_says_more(fact, release):
     """Widening the range can only turn an answer into `maybe`."""
     narrow = Profile(ReleaseRange.of(release)).says(fact)

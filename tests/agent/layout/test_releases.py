@@ -15,9 +15,9 @@ from agent.layout.releases import (
 )
 
 RELEASES = st.builds(Release, st.integers(1, 4), st.integers(0, 9), st.integers(0, 9))
-RANGES = st.builds(
-    ReleaseRange, st.one_of(st.none(), RELEASES), st.one_of(st.none(), RELEASES)
-).filter(lambda one: not one.is_empty)
+RANGES = st.builds(ReleaseRange, st.one_of(st.none(), RELEASES), st.one_of(st.none(), RELEASES)).filter(
+    lambda one: not one.is_empty
+)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,15 @@ def test_identity(content, identity):
 
 def test_old_log_times():
     """Only rotated info logs count, in order of time."""
-    names = ["LOG", "LOG.old.300", "000004.log", "LOG.old.x", "LOG.old.20", "LOG.old." + "9" * 400, "LOG.old."]
+    names = [
+        "LOG",
+        "LOG.old.300",
+        "000004.log",
+        "LOG.old.x",
+        "LOG.old.20",
+        "LOG.old." + "9" * 400,
+        "LOG.old.",
+    ]
     assert old_log_times_us(names) == (20, 300)
 
 

@@ -13,6 +13,7 @@ Times are seconds after `START`. The case's name is the namespace, so that many 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -164,3 +165,16 @@ class Fleet:
 def at_us(seconds: float) -> int:
     """Turn a second of the story into microseconds since the epoch."""
     return START_US + round(seconds * 1_000_000)
+
+
+STORIES: dict[str, Fleet] = {}
+"""Every story that an imported test module tells; one audit looks at all of them together."""
+
+
+def story(tell: Callable[[Fleet], object]) -> str:
+    """Tell a story once and remember it; the function's name becomes the story's name, which is returned."""
+    name = f"{tell.__module__.rsplit('.', 1)[-1]}.{tell.__name__}"
+    assert name not in STORIES, f"two stories are called {name}"
+    STORIES[name] = Fleet(name)
+    tell(STORIES[name])
+    return name

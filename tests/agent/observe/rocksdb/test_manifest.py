@@ -1,0 +1,322 @@
+"""Manifests: live files, how far data was flushed, and races with a writer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.inventory.disk import Unseen
+from agent.observe.rocksdb import manifest as module
+from agent.observe.rocksdb.manifest import ManifestView, Origin, parse_manifest, read_manifest
+from tests.support.rocksdb_writer import (
+    OTHER_KEY,
+    SNAPSHOT_KEY,
+    added,
+    counters,
+    deleted,
+    family,
+    family_add,
+    frame,
+    in_group,
+    string,
+    varint,
+)
+from tests.support.tree_disk import FilesDisk
+
+# RocksDB, last sequence, flushed, flushed in snapshot, origins (s snapshot, f flush, c compaction), families
+RECORDED = [
+    ("5.7.3", 2000, 2000, 0, "fff", ("default",)),
+    ("5.14.2", 3000, 1000, 1000, "s", ("default",)),
+    ("5.15.10", 2000, 2000, 2000, "ss", ("default",)),
+    ("5.18.3", 3131, 2221, 100, "sf", ("default", "keyValueWithTimestamp")),
+    ("5.18.4", 3000, 3000, 0, "fff", ("default", "keyValueWithTimestamp")),
+    ("7.1.2", 1600, 1600, 800, "sf", ("default", "keyValueWithTimestamp")),
+    ("7.9.2", 600, 600, 0, "f", ("default", "keyValueWithTimestamp")),
+    ("9.7.3", 7362, 7362, 2000, "ssffcf", ("default",)),
+    ("10.1.3", 3010, 3005, 0, "fffff", ("default", "keyValueWithTimestamp", "offsets")),
+    ("10.1.3-dirty-close", 8014, 8013, 2003, "sssssffcffcff", ("default", "offsets")),
+    ("10.1.3-killed-fresh", 0, 0, 0, "", ("default", "keyValueWithTimestamp", "offsets")),
+]
+
+
+@pytest.mark.parametrize(("name", "last", "flushed", "before", "origins", "families"), RECORDED)
+def test_recorded(recorded, name, last, flushed, before, origins, families):
+    """Manifests of every RocksDB that Kafka Streams shipped are read whole; live files are those on disk."""
+    view = read_manifest(recorded, name)
+    assert isinstance(view, ManifestView)
+    assert not view.torn
+    assert (view.last_sequence, view.flushed_sequence, view.snapshot_sequence) == (last, flushed, before)
+    assert "".join(one.origin.value[0] for one in view.new_files) == origins
+    assert tuple(name for _, name in view.families) == families
+    on_disk = {int(path.stem): path.stat().st_size for path in (recorded.root / name).glob("*.sst")}
+    assert {file.number: file.size_bytes for file in view.live} == on_disk
+    assert view.next_file > max(on_disk, default=0)
+
+
+def test_offsets_family_is_not_data(recorded):
+    """What was written to `offsets` does not count as flushed data."""
+    view = read_manifest(recorded, "10.1.3-dirty-close")
+    assert isinstance(view, ManifestView)
+    assert view.offsets_family_id == 1
+    assert all(one.family_id == 0 for one in view.data_files)
+    assert max(one.largest_sequence for one in view.new_files) == 8014
+
+
+def edits(*records: bytes, number: int = 5) -> ManifestView:
+    return parse_manifest(frame(records), number)
+
+
+def test_flush_compaction_and_move():
+    """A compaction and a trivial move are no flushes, and a high-water mark survives them."""
+    view = edits(
+        varint(1) + string(b"comparator"),
+        added(3, 40),
+        counters(10, 40),
+        added(11, 70) + counters(12, 70),
+        deleted(3) + deleted(11) + added(12, 0, level=6) + counters(13, 71),
+        added(13, 90) + counters(14, 90),
+        deleted(13) + added(13, 90, level=5) + counters(14, 90),
+    )
+    assert [(one.number, one.origin) for one in view.new_files] == [
+        (3, Origin.SNAPSHOT),
+        (11, Origin.FLUSH),
+        (12, Origin.COMPACTION),
+        (13, Origin.FLUSH),
+    ]
+    assert [(file.number, file.level) for file in view.live] == [(12, 6), (13, 5)]
+    assert (view.flushed_sequence, view.snapshot_sequence, view.last_sequence) == (90, 40, 90)
+    assert (view.next_file, view.torn) == (14, False)
+
+
+def test_families_added_and_dropped():
+    """Files of a dropped family are no longer live; a family id applies to the files before it."""
+    view = edits(
+        family_add(1, "offsets"),
+        family_add(2, "old") + counters(5),
+        added(6, 50) + family(1) + counters(7, 50),
+        added(7, 30) + family(2) + counters(8, 50),
+        family(2) + varint(202) + counters(9, 50),
+    )
+    assert view.families == ((0, "default"), (1, "offsets"))
+    assert [(file.number, file.family_id) for file in view.live] == [(6, 1)]
+    assert view.flushed_sequence == 30
+
+
+def test_atomic_group():
+    """A group of edits counts only as a whole."""
+    first = added(6, 50) + in_group(1) + counters(7, 50)
+    second = added(7, 60) + in_group(0) + counters(8, 60)
+    assert [file.number for file in edits(counters(5), first, second).live] == [6, 7]
+    alone = edits(counters(5), first)
+    assert (alone.live, alone.torn) == ((), True)
+
+
+OLD_FORMS = {
+    "kNewFile": varint(7) + varint(0) + varint(6) + varint(100) + string(b"k") * 2,
+    "kNewFile2": varint(100) + varint(0) + varint(6) + varint(100) + string(b"k") * 2 + varint(1) + varint(9),
+    "kNewFile3": varint(102)
+    + varint(0)
+    + varint(6)
+    + varint(0)
+    + varint(100)
+    + string(b"k") * 2
+    + varint(1)
+    + varint(9),
+    "custom fields": added(6, 9, custom=varint(65) + string(b"\0") + varint(5) + string(varint(1))),
+}
+
+
+@pytest.mark.parametrize("form", OLD_FORMS)
+def test_forms_of_added_files(form):
+    """Every form in which RocksDB wrote an added file is read."""
+    view = edits(counters(5), OLD_FORMS[form] + counters(7, 9))
+    assert [(file.number, file.size_bytes) for file in view.live] == [(6, 100)]
+    assert view.flushed_sequence == (0 if form == "kNewFile" else 9)
+    assert not view.torn
+
+
+IGNORED = {
+    "comparator": varint(1) + string(b"c"),
+    "log numbers": varint(2) + varint(4) + varint(9) + varint(0) + varint(10) + varint(4),
+    "compact cursor": varint(5) + varint(1) + string(OTHER_KEY),
+    "max family": varint(203) + varint(7),
+    "db id": varint(8193) + string(b"id"),
+    "blob file": varint(400)
+    + varint(1) * 3
+    + string(b"m")
+    + string(b"v")
+    + varint(9)
+    + string(b"x")
+    + varint(0),
+    "blob garbage": varint(401) + varint(1) * 3 + varint(0),
+    "old blob file": varint(8194) + varint(1) * 3 + string(b"m") + string(b"v") + varint(0),
+    "old blob garbage": varint(8195) + varint(1) * 3 + varint(0),
+    "old wal addition": varint(8196) + varint(4) + varint(2) + varint(100) + varint(1),
+    "old wal deletion": varint(8197) + varint(4),
+    "full history": varint(8198) + string(b"ts"),
+    "wal addition": varint(8199) + string(varint(4) + varint(1)),
+    "wal deletion": varint(8200) + string(varint(4)),
+    "timestamps persisted": varint(8201) + string(b"\1"),
+    "subcompaction": varint(8202) + string(b"progress"),
+    "later release": varint(8192 + 500) + string(b"whatever"),
+}
+
+
+@pytest.mark.parametrize("part", IGNORED)
+def test_parts_passed_over(part):
+    """Parts that say nothing about files are passed over exactly."""
+    view = edits(counters(5), IGNORED[part] + added(6, 9) + counters(7, 9))
+    assert [file.number for file in view.live] == [6]
+    assert not view.torn
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        varint(99),
+        varint(301) + string(b"x"),
+        added(8, 9, custom=varint(64 + 9) + string(b"must not be ignored")),
+        varint(8196) + varint(4) + varint(7),
+        varint(103) + varint(0) + varint(6) + varint(100) + varint(10**9),
+        b"\x80",
+    ],
+)
+def test_parts_not_understood(part):
+    """A part that must not be ignored, or is damaged, ends the replay and is told."""
+    view = edits(
+        counters(5), added(6, 9) + counters(7, 9), part + counters(9, 9), added(9, 20) + counters(10, 20)
+    )
+    assert [file.number for file in view.live] == [6]
+    assert view.torn
+
+
+def test_keys_are_not_kept():
+    """The key ranges of files leave no trace in what is told."""
+    told = repr(edits(counters(5), IGNORED["compact cursor"] + added(6, 9) + counters(7, 9)))
+    assert SNAPSHOT_KEY.decode() not in told
+    assert OTHER_KEY.decode() not in told
+
+
+@given(st.data())
+def test_damage_never_raises(recorded_manifest, data):
+    """Cut or bit-flipped manifests give a view of what came before."""
+    content = bytearray(recorded_manifest)
+    for _ in range(data.draw(st.integers(0, 3))):
+        bit = data.draw(st.integers(0, len(content) * 8 - 1))
+        content[bit // 8] ^= 1 << bit % 8
+    cut = bytes(content[: data.draw(st.integers(0, len(content)))])
+    view = parse_manifest(cut, 24)
+    if cut != bytes(recorded_manifest[: len(cut)]):
+        assert view.torn
+    assert view.flushed_sequence <= 8013
+
+
+@given(st.lists(st.binary(max_size=60), max_size=5))
+def test_garbage_records_never_raise(records):
+    """Records with good checksums and no meaning do no harm."""
+    parse_manifest(frame(records), 1)
+
+
+@pytest.fixture(scope="module")
+def recorded_manifest(recorded):
+    return (recorded.root / "10.1.3-dirty-close" / "MANIFEST-000024").read_bytes()
+
+
+GOOD = frame([counters(5), added(6, 9) + counters(7, 9)])
+LATER = frame([added(6, 9), counters(9, 9), added(9, 20) + counters(10, 20)])
+
+
+class Scripted(FilesDisk):
+    """Changes its files before the n-th read."""
+
+    def __init__(self, files, steps) -> None:
+        super().__init__(files)
+        self._steps = dict(steps)
+        self._count = 0
+
+    def read_at(self, path, offset, length):
+        self._count += 1
+        for name, content in self._steps.get(self._count, {}).items():
+            if content is None:
+                self.files.pop(name, None)
+            else:
+                self.files[name] = content
+        return super().read_at(path, offset, length)
+
+
+def db(number=5, content=GOOD):
+    return {"s/CURRENT": b"MANIFEST-%06d\n" % number, f"s/MANIFEST-{number:06d}": content}
+
+
+def swap(to=7):
+    """The store is opened again: a new manifest, CURRENT names it, the old one goes."""
+    return {**db(to, LATER), "s/MANIFEST-000005": None}
+
+
+@pytest.mark.parametrize("when", [2, 3])
+def test_reopened_meanwhile(when):
+    """A manifest that is replaced before or after it was read is read anew."""
+    view = read_manifest(Scripted(db(), {when: swap()}), "s")
+    assert isinstance(view, ManifestView)
+    assert (view.number, view.flushed_sequence, view.torn) == (7, 20, False)
+
+
+def test_reopened_all_the_time():
+    """A manifest that is replaced in every try is raced, not torn."""
+    steps = {
+        2 * n: {"s/CURRENT": b"MANIFEST-%06d\n" % (5 + n), f"s/MANIFEST-{5 + n:06d}": GOOD}
+        for n in range(1, 30)
+    }
+    assert read_manifest(Scripted(db(), steps), "s") is Unseen.RACED
+
+
+def test_write_in_progress():
+    """A torn end that is whole at the next look was a writer at work."""
+    view = read_manifest(Scripted(db(content=GOOD[:-3]), {4: {"s/MANIFEST-000005": GOOD}}), "s")
+    assert isinstance(view, ManifestView)
+    assert (view.torn, view.flushed_sequence) == (False, 9)
+
+
+def test_torn_for_good():
+    """A torn end that stays is told, with what came before it."""
+    view = read_manifest(FilesDisk(db(content=GOOD[:-3])), "s")
+    assert isinstance(view, ManifestView)
+    assert (view.torn, view.live) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("files", "unseen"),
+    [
+        ({}, Unseen.VANISHED),
+        ({"s/CURRENT": b"MANIFEST-000005\n"}, Unseen.VANISHED),
+        ({"s/CURRENT": b""}, Unseen.UNREADABLE),
+        ({"s/CURRENT": b"garbage" * 100}, Unseen.UNREADABLE),
+    ],
+)
+def test_unseen(files, unseen):
+    """What cannot be read is told by its reason."""
+    assert read_manifest(FilesDisk(files), "s") is unseen
+
+
+def test_vanishes_meanwhile():
+    """A store that is deleted between two reads has vanished."""
+    gone = {"s/CURRENT": None, "s/MANIFEST-000005": None}
+    for when in (2, 3):
+        assert read_manifest(Scripted(db(), {when: gone}), "s") is Unseen.VANISHED
+
+
+def test_too_large(monkeypatch):
+    """A manifest beyond the bound is not read."""
+    monkeypatch.setattr(module, "MAX_MANIFEST_BYTES", len(GOOD) - 1)
+    assert read_manifest(FilesDisk(db()), "s") is Unseen.TOO_LARGE
+
+
+def test_long_manifest():
+    """A manifest of many blocks is read to its end, piece by piece."""
+    records = [counters(5)] + [added(n, n) + counters(n + 1, n) for n in range(6, 9000)]
+    disk = FilesDisk(db(content=frame(records)))
+    view = read_manifest(disk, "s")
+    assert isinstance(view, ManifestView)
+    assert (view.flushed_sequence, len(view.live), view.torn) == (8999, 8994, False)
+    assert max(len(piece) for _, _, piece in disk.reads) <= 256 << 10

@@ -1,0 +1,155 @@
+"""Entries of the `offsets` family: which one is the newest, and what it says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
+from agent.observe.rocksdb.offsets import (
+    OffsetsFacts,
+    OffsetsRecord,
+    PositionEntry,
+    StoredLong,
+    decode_position,
+    decode_records,
+    summarize,
+)
+
+
+def long(value: int) -> bytes:
+    return value.to_bytes(8, "big", signed=True)
+
+
+def record(key: str, value: int | None, sequence: int, file_number: int = 10) -> OffsetsRecord:
+    return OffsetsRecord(key.encode(), None if value is None else long(value), sequence, file_number)
+
+
+def test_clean_close():
+    """Offset, position and status of one close come out with their sequence numbers."""
+    position = OffsetsRecord(b"position", b"\0" + bytes(4), 3009, 13)
+    facts = summarize([record("in-0", 2999, 3008, 13), position, record("status", 0, 3010, 13)])
+    assert facts == OffsetsFacts(
+        status=StoredLong(0, 3010, 13),
+        offsets=(("in-0", StoredLong(2999, 3008, 13)),),
+        position_sequence=3009,
+        highest_sequence=3010,
+        files=(13,),
+    )
+
+
+def test_highest_sequence_wins():
+    """The newest write of a key counts, in whatever order files are read."""
+    records = [record("t-0", 5, 7, 10), record("t-0", 9, 30, 12), record("t-0", -4, 2, 8)]
+    for order in (records, records[::-1]):
+        assert summarize(order).offsets == (("t-0", StoredLong(9, 30, 12)),)
+
+
+def test_compacted_entry_loses_to_a_later_write():
+    """A sequence of 0 is older than any other; among two of them the newer run, given first, counts."""
+    facts = summarize(
+        [
+            record("status", 1, 4, 12),
+            record("status", 0, 0, 10),
+            record("t-0", 7, 0, 11),
+            record("t-0", 6, 0, 9),
+        ]
+    )
+    assert facts.status == StoredLong(1, 4, 12)
+    assert facts.offsets == (("t-0", StoredLong(7, 0, 11)),)
+
+
+def test_deleted_entry():
+    """A deletion hides what was written before it, and only that."""
+    facts = summarize(
+        [record("t-0", None, 9), record("t-0", 5, 7), record("t-1", 6, 12), record("t-1", None, 9)]
+    )
+    assert facts.offsets == (("t-1", StoredLong(6, 12, 10)),)
+
+
+def test_no_entries():
+    """A store that was killed before its first flush has no status."""
+    assert summarize([]) == OffsetsFacts()
+
+
+@pytest.mark.parametrize("value", [b"", b"\0" * 7, b"\0" * 9])
+def test_damaged_value(value):
+    """An entry of the wrong size is a problem of its own, the others count."""
+    facts = summarize([OffsetsRecord(b"status", value, 5, 10), record("t-0", 1, 4)])
+    assert facts.status is None
+    assert len(facts.offsets) == 1
+    assert facts.problems == (f"entry status: {len(value)} bytes instead of 8",)
+
+
+@pytest.mark.parametrize("topic", ["plain", "with-dash-1", "käse"])
+def test_topic_names(topic):
+    """A key is told as it is written; the partition is what follows the last dash."""
+    assert summarize([record(f"{topic}-3", 1, 1)]).offsets[0][0] == f"{topic}-3"
+
+
+def number(value: int, size: int) -> bytes:
+    return value.to_bytes(size, "big", signed=True)
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8),
+        st.dictionaries(st.integers(0, 99), st.integers(-4, 2**63 - 1), max_size=3),
+        max_size=3,
+    )
+)
+def test_position(positions):
+    """Every position that can be written is read back."""
+    content = b"\0" + number(len(positions), 4)
+    for topic, partitions in positions.items():
+        name = topic.encode()
+        content += number(len(name), 4) + name + number(len(partitions), 4)
+        content += b"".join(number(p, 4) + number(offset, 8) for p, offset in partitions.items())
+    assert decode_position(content) == tuple(
+        PositionEntry(topic, p, offset)
+        for topic, partitions in positions.items()
+        for p, offset in partitions.items()
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\1" + bytes(4),
+        b"\0\xff\xff\xff\xff",
+        b"\0\x7f\xff\xff\xff",
+        b"\0\0\0\0\1\xff\xff\xff\xf0",
+        b"\0\0\0\0\1\0\0\0\1x",
+    ],
+)
+def test_hostile_position(content):
+    """Counts and lengths that do not fit are damage."""
+    with pytest.raises(DamagedError):
+        decode_position(content)
+
+
+@given(st.binary(max_size=80))
+def test_garbage_position(content):
+    """Arbitrary bytes are decoded or refused, and the summary says which."""
+    facts = summarize([OffsetsRecord(b"position", content, 3, 10)])
+    assert facts.position_sequence == 3
+    assert facts.problems or facts.position == decode_position(content)
+
+
+def test_records():
+    """Sequence and type are split off the key."""
+    items = [
+        (b"status" + (77 << 8 | 1).to_bytes(8, "little"), long(0)),
+        (b"t-0" + (78 << 8 | 0).to_bytes(8, "little"), b""),
+    ]
+    assert list(decode_records(items, 12)) == [record("status", 0, 77, 12), record("t-0", None, 78, 12)]
+
+
+def test_records_of_other_kinds():
+    """Merges and blobs are not guessed at; a key without sequence is damage."""
+    with pytest.raises(UnsupportedError, match="type 2"):
+        list(decode_records([(b"t-0" + (78 << 8 | 2).to_bytes(8, "little"), b"")], 12))
+    with pytest.raises(DamagedError):
+        list(decode_records([(b"short", b"")], 12))

@@ -1,0 +1,314 @@
+"""A database read as a whole: counters, offsets, what is not read, races and damage."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.inventory.disk import Unseen
+from agent.observe.rocksdb import sst
+from agent.observe.rocksdb.cache import SstCache
+from agent.observe.rocksdb.intervals import EntryInterval
+from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
+from agent.observe.rocksdb.store import StoreFacts, read_store, sst_name
+from tests.support.rocksdb_writer import added, counters, deleted, frame
+from tests.support.tree_disk import FilesDisk
+
+# RocksDB, entries per file, bounds of live entries, live entries: as RocksDB itself counted and iterated them
+RECORDED = [
+    ("5.7.3", [824, 783, 393], (824, 2000), 2000),
+    ("5.14.2", [3000], (3000, 3000), 3000),
+    ("5.15.10", [1000, 1000], (1000, 2000), 2000),
+    ("5.18.3", [900, 1321], (1321, 2221), 2221),
+    ("5.18.4", [1311, 1322, 367], (1322, 3000), 3000),
+    ("7.1.2", [800, 800], (800, 1600), 1600),
+    ("7.9.2", [600], (600, 600), 600),
+    ("9.7.3", [5584, 1778], (5584, 7362), 7362),
+]
+ALL_SAME = [
+    "format-2",
+    "format-3",
+    "format-4-delta",
+    "format-5",
+    "format-6-hash-index",
+    "format-6-two-level",
+    "crc32c-6",
+    "xxh3",
+    "xxhash",
+    "xxhash64",
+    "no-checksum",
+]
+
+
+def read(disk, name, **options) -> StoreFacts:
+    facts = read_store(disk, name, **options)
+    assert isinstance(facts, StoreFacts)
+    return facts
+
+
+def offsets_of(facts: StoreFacts) -> OffsetsFacts:
+    assert facts.offsets is not None
+    return facts.offsets
+
+
+def in_memory(disk, name) -> FilesDisk:
+    root = disk.root / name
+    return FilesDisk({f"s/{path.name}": path.read_bytes() for path in root.iterdir()})
+
+
+@pytest.mark.parametrize(("name", "entries", "live", "truth"), RECORDED)
+def test_recorded(recorded, name, entries, live, truth):
+    """Files of every RocksDB that Kafka Streams shipped are read, every checksum compared."""
+    facts = read(recorded, name)
+    assert facts.problems == facts.missing_files == ()
+    assert all(one.is_verified for one in facts.files)
+    assert sorted(one.properties.entries for one in facts.files if one.properties) == sorted(entries)
+    assert (facts.entries, facts.deletions, facts.live) == (sum(entries), 0, EntryInterval(*live))
+    assert live[0] <= truth <= live[1]
+    assert facts.raw_key_bytes
+    assert facts.raw_value_bytes
+    assert facts.offsets is None
+    assert {one.properties.compression for one in facts.files if one.properties} == {"NoCompression"}
+
+
+def test_clean_close(recorded):
+    """A clean close writes offset, position and status after the last data."""
+    facts = read(recorded, "10.1.3")
+    offsets = offsets_of(facts)
+    assert facts.manifest.flushed_sequence == 3005
+    ((name, offset),) = offsets.offsets
+    assert name.endswith("-s-changelog-0")
+    assert offset == StoredLong(2999, 3008, 13)
+    assert offsets.position_sequence == 3009
+    assert [(one.partition, one.offset) for one in offsets.position] == [(0, 2999)]
+    assert offsets.status == StoredLong(0, 3010, 13)
+    assert offsets.problems == ()
+
+
+def test_clean_close_while_restoring(recorded):
+    """So does a clean close in the middle of a restoration."""
+    facts = read(recorded, "10.1.3-while-restoring")
+    offsets = offsets_of(facts)
+    assert facts.manifest.flushed_sequence == 6011
+    assert [offset.sequence for _, offset in offsets.offsets] == [6016]
+    assert (offsets.position_sequence, offsets.status) == (6017, StoredLong(0, 6018, 16))
+
+
+def test_dirty_close(recorded):
+    """A dirty close that was killed before its wipe wrote its status and no offset."""
+    facts = read(recorded, "10.1.3-dirty-close")
+    offsets = offsets_of(facts)
+    assert facts.manifest.flushed_sequence == 8013
+    assert offsets.status == StoredLong(0, 8014, 33)
+    assert [offset for _, offset in offsets.offsets] == [StoredLong(1999, 0, 29)]
+    assert offsets.highest_sequence == 8014
+
+
+def test_killed_before_first_flush(recorded):
+    """A fresh store that was killed before its first flush has an empty family."""
+    assert offsets_of(read(recorded, "10.1.3-killed-fresh")) == OffsetsFacts()
+
+
+def test_segments(recorded):
+    """Each segment has its own offset and status."""
+    oldest, newest = (offsets_of(read(recorded, f"10.1.3-{which}-segment")) for which in ("oldest", "newest"))
+    assert [offset.value for _, offset in oldest.offsets] == [599]
+    assert [offset.value for _, offset in newest.offsets] == [3599]
+    assert oldest.status is not None
+    assert newest.status is not None
+    assert (oldest.status.value, newest.status.value) == (0, 1)
+
+
+@pytest.mark.parametrize("name", ALL_SAME)
+def test_encodings(encodings, name):
+    """Every encoding gives the same offsets, status and counters."""
+    facts = read(encodings, name)
+    offsets = offsets_of(facts)
+    assert facts.problems == offsets.problems == ()
+    expected = {f"app-s-changelog-{n}": (1000 if n % 2 else 2000) + n for n in range(40)}
+    assert {key: one.value for key, one in offsets.offsets} == expected
+    assert offsets.status is not None
+    assert offsets.status.value == 0
+    assert (facts.entries, facts.deletions, facts.live) == (250, 50, EntryInterval(150, 200))
+    is_verified = name not in ("xxhash", "xxhash64", "no-checksum")
+    assert all(one.is_verified is is_verified for one in facts.files)
+
+
+def test_compressed(encodings):
+    """A compressed `offsets` family is said to be unsupported; counters are never compressed."""
+    facts = read(encodings, "compressed")
+    offsets = offsets_of(facts)
+    assert offsets.status is None
+    assert len(offsets.problems) == 2
+    assert all("unsupported: compressed block" in problem for problem in offsets.problems)
+    assert facts.entries == 250
+
+
+def test_no_key_or_value_of_data_is_read(encodings):
+    """Nothing that is read from a data file holds a key or value, and all of it lies behind the data."""
+    for name in [*ALL_SAME, "compressed"]:
+        disk = in_memory(encodings, name)
+        facts = read(disk, "s")
+        data = {f"s/{sst_name(one.file.number)}": one.file for one in facts.files if one.file.family_id == 0}
+        pieces = [(path, offset, piece) for path, offset, piece in disk.reads if path in data]
+        assert len(pieces) == 3 * len(data), "footer, metaindex, properties"
+        for path, offset, piece in pieces:
+            assert b"k0" not in piece
+            assert b"vvvv" not in piece
+            assert offset >= disk.files[path].rindex(b"k0") + 2, "keys of data and index lie before"
+
+
+def test_without_counters(encodings):
+    """Without counters data files are not even opened."""
+    disk = in_memory(encodings, "xxh3")
+    facts = read(disk, "s", with_counters=False)
+    assert facts.entries is facts.deletions is facts.raw_key_bytes is facts.live is None
+    assert len(offsets_of(facts).offsets) == 40
+    data = {f"s/{sst_name(one.file.number)}" for one in facts.files if one.file.family_id == 0}
+    assert not data & {path for path, _, _ in disk.reads}
+
+
+def test_cache(encodings):
+    """A known file is not read again; another file under its name is."""
+    disk, cache = in_memory(encodings, "xxh3"), SstCache()
+    first = read(disk, "s", cache=cache)
+    assert len(cache) == len(first.files) == 4
+    disk.reads.clear()
+    assert read(disk, "s", cache=cache) == first
+    assert not [path for path, _, _ in disk.reads if path.endswith(".sst")]
+    name = next(path for path in disk.files if path.endswith(".sst"))
+    disk.files[name] = bytes(len(disk.files[name]))
+    assert read(disk, "s", cache=cache).problems
+
+
+def test_cache_is_bounded(encodings):
+    """What was not used for longest is forgotten first."""
+    disk, cache = in_memory(encodings, "xxh3"), SstCache(limit=3)
+    read(disk, "s", cache=cache)
+    assert len(cache) == 3
+
+
+def small(*files: int) -> bytes:
+    records = [counters(2), *(added(n, n, size=5) + counters(n + 1, n) for n in files)]
+    return frame(records)
+
+
+class Compacting(FilesDisk):
+    """Runs a step when an SST file is looked at."""
+
+    def __init__(self, files, on_look) -> None:
+        super().__init__(files)
+        self._on_look = on_look
+        self.looks = 0
+
+    def stat(self, path):
+        self.looks += 1
+        self._on_look(self, self.looks)
+        return super().stat(path)
+
+
+def test_compaction_meanwhile(encodings):
+    """A file that a compaction removed is not missing: the manifest is read again."""
+    whole = in_memory(encodings, "xxh3").files
+
+    def finish(disk, look):
+        if look == 2:
+            disk.files.update(whole)
+            del disk.files["s/000099.sst"]
+
+    manifest = next(name for name in whole if "MANIFEST" in name)
+    before = whole | {
+        manifest: whole[manifest] + frame([added(99, 9, size=5) + counters(100, 9)]),
+        "s/000099.sst": b"later",
+    }
+    facts = read(Compacting(before, finish), "s")
+    assert facts.missing_files == facts.problems == ()
+    assert facts.entries == 250
+
+
+def test_missing_on_stable_manifest():
+    """A file that the manifest still names at a second look is missing."""
+    disk = FilesDisk(
+        {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7, 8), "s/000007.sst": b"short"}
+    )
+    facts = read(disk, "s")
+    assert facts.missing_files == (8,)
+    assert facts.entries is None
+    assert facts.problems == ("000007.sst: corrupt: file is too short", "000008.sst: vanished")
+
+
+def test_torn_manifest_proves_nothing_missing():
+    """Behind a torn end the file may have been removed: it is not called missing."""
+    disk = FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7) + b"torn record"})
+    facts = read(disk, "s")
+    assert facts.manifest.torn
+    assert facts.missing_files == ()
+
+
+def test_compacting_all_the_time():
+    """Files that vanish in every try are a race, never a torn store."""
+
+    def compact(disk, look):
+        records = [
+            counters(2),
+            added(look, 9, size=5),
+            deleted(look),
+            added(look + 1, 9, size=5) + counters(look + 2),
+        ]
+        disk.files["s/MANIFEST-000005"] = frame(records)
+
+    disk = Compacting({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(1)}, compact)
+    assert read_store(disk, "s") is Unseen.RACED
+
+
+def test_store_deleted_meanwhile(encodings):
+    """A store that is deleted while it is read has vanished."""
+    disk = Compacting(in_memory(encodings, "xxh3").files, lambda disk, _: disk.files.clear())
+    assert read_store(disk, "s") is Unseen.VANISHED
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x"])
+def test_wrong_size(encodings, change):
+    """A file that is not as long as the manifest says is corrupt, without being read."""
+    disk = in_memory(encodings, "xxh3")
+    name = next(path for path in sorted(disk.files) if path.endswith(".sst"))
+    disk.files[name] = change(disk.files[name])
+    facts = read(disk, "s")
+    assert [problem.split(" ")[1] for problem in facts.problems] == ["corrupt:"]
+    assert name not in {path for path, _, _ in disk.reads}
+
+
+@pytest.mark.parametrize("name", ["xxh3", "format-5", "no-checksum", "format-6-two-level"])
+@given(data=st.data())
+def test_damaged_files(encodings, name, data):
+    """Flipped bytes in any SST give facts, possibly with problems, never an error, never a huge read."""
+    disk = in_memory(encodings, name)
+    target = data.draw(st.sampled_from(sorted(path for path in disk.files if path.endswith(".sst"))))
+    content = bytearray(disk.files[target])
+    for _ in range(data.draw(st.integers(1, 4))):
+        # the end of the file is where lengths and places are
+        place = -data.draw(st.integers(1, min(len(content), 1500)))
+        content[place] = data.draw(st.integers(0, 255))
+    is_changed = bytes(content) != disk.files[target]
+    disk.files[target] = bytes(content)
+    read(disk, "s")
+    assert all(len(piece) <= sst.MAX_BLOCK_BYTES + 5 for _, _, piece in disk.reads)
+    assert len(disk.reads) <= 20 * sst.MAX_BLOCKS
+    assert is_changed or not read(disk, "s").problems
+
+
+@given(content=st.binary(min_size=5, max_size=5))
+def test_garbage_file(content):
+    """A file of garbage is corrupt."""
+    disk = FilesDisk(
+        {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7), "s/000007.sst": content}
+    )
+    assert read(disk, "s").problems
+
+
+def test_position_is_decoded(recorded):
+    """The position names the input topic with its partition and offset."""
+    (entry,) = offsets_of(read(recorded, "10.1.3")).position
+    assert isinstance(entry, PositionEntry)
+    assert entry.topic.endswith("-in")

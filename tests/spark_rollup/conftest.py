@@ -1,0 +1,79 @@
+"""One SparkSession and one audit of all stories for the whole run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rollup import audit, coverage, dedupe, gaps, load, session, timeline
+from spark_rollup.config import AuditOptions
+from spark_rollup.correlate.registry import RULES
+from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, at_us
+
+Row = Mapping[str, object]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Generator[SparkSession, None, None]:
+    """Start Spark once: two local cores, two shuffle partitions."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    started = session.build_session(0, master="local[2]", partitions=2)
+    yield started
+    started.stop()
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Rows of every frame, by story."""
+
+    frames: Mapping[str, Sequence[Row]]
+
+    def rows(self, frame: str, story: str) -> list[Row]:
+        """Take a frame's rows of one story."""
+        return [row for row in self.frames[frame] if row["namespace"] == story]
+
+    def findings(self, story: str, rule: str) -> list[Row]:
+        """Take one rule's findings of one story."""
+        return [row for row in self.rows("findings", story) if row["detector"] == rule]
+
+    def finding(self, story: str, rule: str) -> Row:
+        """Take the only finding of a rule in a story."""
+        (row,) = self.findings(story, rule)
+        return row
+
+
+@pytest.fixture(scope="session")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    """Audit all stories of the imported test modules in one go."""
+    source = tmp_path_factory.mktemp("segments")
+    for fleet in STORIES.values():
+        fleet.write(source)
+    loaded = load.load(spark, source)
+    events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
+    as_of_us = at_us(HORIZON_S)
+    facts = audit.gather(events, AuditOptions(source, Path("unused"), as_of_us), as_of_us)
+    frames: dict[str, DataFrame] = {
+        "held": facts.held,
+        "sizes": facts.sizes,
+        "lives": facts.lives,
+        "gaps": facts.gaps,
+        "settings": facts.settings,
+        "local": facts.local,
+        "timelines": timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes),
+        "coverage": coverage.coverage(events, facts.gaps, as_of_us),
+        "pods": coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
+    }
+    rows = {name: collected(frame) for name, frame in frames.items()}
+    rows["findings"] = [row for rule in RULES for row in collected(rule.find(facts))]
+    return Audited(rows)
+
+
+def collected(frame: DataFrame) -> list[Row]:
+    """Collect a frame as plain values."""
+    return [row.asDict(recursive=True) for row in frame.collect()]

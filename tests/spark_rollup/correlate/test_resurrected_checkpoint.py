@@ -1,0 +1,128 @@
+"""A fresh store under an old offset, seen by the agent or only by the fleet."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark_rollup.support.fleet import Fleet, Pod, story
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+
+RULE = "resurrected-checkpoint"
+
+
+def keeps_a_full_copy(pod: Pod, puts: int = 2050, **more: object) -> Pod:
+    return pod.holds("0_0", 2).measures("0_0", 100, identity="full", puts=puts, offset=2050, **more)
+
+
+def loses_its_copy_and_starts_over(pod: Pod, puts: int = 50, first_offset: int = 2000) -> Pod:
+    pod.holds("0_0", 3).creates_store("0_0", 3, "old").writes_checkpoint("0_0", 20, 2000, puts=2000).releases("0_0", 40)
+    pod.deletes_task("0_0", 60, offset_before=2000)
+    pod.holds("0_0", 80).creates_store("0_0", 80, "new").writes_checkpoint("0_0", 81, first_offset, puts=0)
+    return pod.measures("0_0", 120, identity="new", puts=puts, offset=2050)
+
+
+@story
+def the_agent_saw_it(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"))
+    a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+    a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
+
+
+@story
+def the_agent_said_nothing(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"), entries_low=2050)
+    loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+
+
+@story
+def nobody_counted_entries(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"))
+    loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+
+
+@story
+def it_happened_while_the_agent_was_blind(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"), entries_low=2050)
+    loses_its_copy_and_starts_over(fleet.pod("pod-a")).is_blind(62, 79)
+
+
+@story
+def no_replica_exists(fleet: Fleet) -> None:
+    a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+    a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
+
+
+@story
+def a_fresh_store_was_restored(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"), puts=9000, entries_low=1200)
+    loses_its_copy_and_starts_over(fleet.pod("pod-a"), puts=1300, first_offset=2050)
+
+
+@story
+def a_new_store_began_at_zero(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"))
+    loses_its_copy_and_starts_over(fleet.pod("pod-a"), puts=2050, first_offset=30)
+
+
+@story
+def the_agent_resolved_it(fleet: Fleet) -> None:
+    a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+    a.finds(RULE, "0_0", 81, store="s", identity="new").finds(
+        RULE, "0_0", 81, store="s", identity="new", status="resolved"
+    )
+
+
+def test_a_replica_confirms_the_agent(audited):
+    """A suspicion of the agent becomes critical and confirmed when a replica at that offset holds far more."""
+    found = audited.finding(the_agent_saw_it, RULE)
+    assert (found["severity"], found["confidence"], found["status"]) == ("critical", "confirmed", "open")
+    assert "pod-b held 2050 puts at offset 2050, pod-a holds 50 at offset 2050" in found["summary"]
+    assert found["pods"] == ["pod-a", "pod-b"]
+    assert found["confirms"] == ["resurrected-checkpoint-pod-a-0_0"]
+
+
+def test_the_chain_names_who_did_what(audited):
+    """The evidence says, in time order, who deleted, who re-created and where the task lived meanwhile."""
+    evidence = audited.finding(the_agent_saw_it, RULE)["evidence"]
+    told = [step["what"] for step in evidence]
+    assert [step["at"] for step in evidence] == sorted(step["at"] for step in evidence)
+    assert "pod-a: the cleaner deleted the task directory at offset 2000" in told
+    assert "pod-a: a new store was made, identity new" in told
+    assert "pod-b held the task from 11:06:42 to the last look" in told
+    assert "seen by the agent" in told
+
+
+def test_the_fleet_sees_it_without_the_agent(audited):
+    """Transitions and a replica's live entries alone prove it."""
+    found = audited.finding(the_agent_said_nothing, RULE)
+    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
+    assert found["confirms"] in (None, [])
+
+
+def test_puts_alone_only_suspect(audited):
+    """Without counted entries compaction could explain the difference, so the fleet only suspects."""
+    found = audited.finding(nobody_counted_entries, RULE)
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+
+
+def test_a_blind_interval_lowers_confidence(audited):
+    """What the fleet concludes across unwatched time is never confirmed."""
+    assert audited.finding(it_happened_while_the_agent_was_blind, RULE)["confidence"] == "suspected"
+
+
+def test_without_a_replica_the_local_verdict_stands(audited):
+    """No other copy: the agent's own severity and confidence are taken over."""
+    found = audited.finding(no_replica_exists, RULE)
+    assert (found["severity"], found["confidence"], found["pods"]) == ("warning", "suspected", ["pod-a"])
+
+
+@pytest.mark.parametrize("name", [a_fresh_store_was_restored, a_new_store_began_at_zero])
+def test_a_restored_store_is_quiet(audited, name):
+    """A store that was filled from before the old offset, or began at zero, raises nothing."""
+    assert audited.findings(name, RULE) == []
+
+
+def test_a_resolved_finding_stays_resolved(audited):
+    """The last word of the agent counts."""
+    assert audited.finding(the_agent_resolved_it, RULE)["status"] == "resolved"

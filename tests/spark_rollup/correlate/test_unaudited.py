@@ -1,0 +1,66 @@
+"""Times that nobody watched."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark_rollup.support.fleet import Fleet, story
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+
+RULE = "unaudited"
+
+
+@story
+def all_was_watched(fleet: Fleet) -> None:
+    fleet.pod("pod-a").holds("0_0", 5)
+
+
+@story
+def records_were_lost(fleet: Fleet) -> None:
+    fleet.pod("pod-a").holds("0_0", 5).loses(4, 5)
+
+
+@story
+def an_agent_went_silent(fleet: Fleet) -> None:
+    fleet.pod("pod-a", ends_s=300, announces_end=False)
+
+
+@story
+def an_agent_stopped(fleet: Fleet) -> None:
+    fleet.pod("pod-a", ends_s=300)
+
+
+@story
+def an_agent_was_blind(fleet: Fleet) -> None:
+    fleet.pod("pod-a").is_blind(100, 110).is_blind(200, 220, application_id="orders", task_id="0_1")
+
+
+def test_a_watched_fleet_is_quiet(audited):
+    """No gap, no finding."""
+    assert audited.findings(all_was_watched, RULE) == []
+
+
+def test_lost_records_are_a_warning(audited):
+    """Missing sequence numbers are counted and the interval is named."""
+    found = audited.finding(records_were_lost, RULE)
+    assert (found["severity"], found["pod"], found["level"]) == ("warning", "pod-a", "self")
+    assert "2 events missing" in found["summary"]
+
+
+def test_silence_is_a_warning(audited):
+    """An agent that vanished without a word is reported until now."""
+    found = audited.finding(an_agent_went_silent, RULE)
+    assert found["severity"] == "warning"
+    assert "the agent said nothing" in found["summary"]
+
+
+def test_an_announced_stop_is_quiet(audited):
+    """A pod whose agent said that it stops is not silent."""
+    assert audited.findings(an_agent_stopped, RULE) == []
+
+
+def test_short_blindness_is_information(audited):
+    """Seconds of blindness are noted: one finding per application concerned."""
+    found = audited.findings(an_agent_was_blind, RULE)
+    assert {(row["severity"], row["application_id"]) for row in found} == {("info", None), ("info", "orders")}
