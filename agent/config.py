@@ -94,7 +94,9 @@ def load_config(
     agent, origins = _agent(document.get("agent", {}), flags or {}, environment or {}, str(file), problems)
     for name in document:
         if name not in ("application", "agent"):
-            problems.append(f"{file}: unknown table [{name}]; expected [agent], [application] or [application.\"ID\"]")
+            problems.append(
+                f'{file}: unknown table [{name}]; expected [agent], [application] or [application."ID"]'
+            )
     if problems:
         raise ConfigError("; ".join(problems))
     return Config(agent, origins, SettingsBook(common, own))

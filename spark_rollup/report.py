@@ -77,8 +77,9 @@ def write(tables: Tables, output: Path) -> Outcome:
              F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
     ordered = tables.findings.orderBy(*order)
     findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
-    for name, frame in _frames(tables).items():
-        frame.coalesce(1).write.mode("overwrite").option("compression", "zstd").parquet(str(output / name))
+    for name, (frame, order_by) in _frames(tables).items():
+        sorted_frame = frame.coalesce(1).sortWithinPartitions(*order_by)
+        sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(output / name))
     lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in findings]
     (output / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     reasons = {str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()}
@@ -94,13 +95,13 @@ def write(tables: Tables, output: Path) -> Outcome:
     return Outcome(findings, output / "report.html", rfc3339(tables.as_of_us), sum(reasons.values()))
 
 
-def _frames(tables: Tables) -> dict[str, DataFrame]:
+def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
     return {
-        "findings": tables.findings.orderBy("id"),
-        "timelines": tables.timelines.orderBy("namespace", "application_id", "task_id", "pod", "lane", "from_us"),
-        "coverage": tables.coverage.orderBy("namespace", "pod"),
-        "pods": tables.pods.orderBy("namespace", "pod"),
-        "quarantine": tables.quarantine.orderBy("file", "reason", "line"),
+        "findings": (tables.findings, ("id",)),
+        "timelines": (tables.timelines, ("namespace", "application_id", "task_id", "pod", "lane", "from_us")),
+        "coverage": (tables.coverage, ("namespace", "pod")),
+        "pods": (tables.pods, ("namespace", "pod")),
+        "quarantine": (tables.quarantine, ("file", "reason", "line")),
     }
 
 

@@ -95,7 +95,8 @@ def _page(detector_id: str) -> str:
         return page.read_text("utf-8")
     meta = BY_ID[detector_id].meta
     issues = "".join(
-        f"- {x.key}: affects {' and '.join(str(r) for r in x.releases)}; fixed: {x.fixed}\n" for x in meta.upstream
+        f"- {x.key}: affects {' and '.join(str(r) for r in x.releases)}; fixed: {x.fixed}\n"
+        for x in meta.upstream
     )
     return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
 
@@ -119,15 +120,24 @@ def _lines(events: Path) -> Iterator[bytes]:
         raise UsageError(f"{events}: no such directory of events")
     for path in sorted(events.rglob("*.jsonl*")):
         try:
-            opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-            with opened as stream:
-                yield from stream
+            content = path.read_bytes()
+            yield from (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
         except (OSError, EOFError) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
 
 
 def _story(found: dict[str, object]) -> str:
-    keys = ("finding_id", "detector", "severity", "confidence", "status", "pod", "application_id", "task_id", "store")
+    keys = (
+        "finding_id",
+        "detector",
+        "severity",
+        "confidence",
+        "status",
+        "pod",
+        "application_id",
+        "task_id",
+        "store",
+    )
     head = "".join(f"{key:<16}{printable(str(found[key]))}\n" for key in keys if found.get(key) is not None)
     steps = found.get("evidence")
     chain = ""

@@ -88,7 +88,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         metavar="[APP:]KEY=VALUE",
         help="what is not on disk: processing_guarantee, kafka_streams_version, num_standby_replicas, ...",
     )
-    group.add_argument("--config", type=Path, metavar="FILE.toml", help='[agent], [application], [application."ID"]')
+    group.add_argument(
+        "--config", type=Path, metavar="FILE.toml", help='[agent], [application], [application."ID"]'
+    )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +112,9 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument("--namespace", help="namespace (POD_NAMESPACE)")
     run.add_argument("--pod-uid", help="pod uid (POD_UID; default: pod name)")
     run.add_argument("--node", help="node name (NODE_NAME)")
-    run.add_argument("--listen", metavar="HOST:PORT", help="serve /metrics here (default :9464; empty: do not)")
+    run.add_argument(
+        "--listen", metavar="HOST:PORT", help="serve /metrics here (default :9464; empty: do not)"
+    )
     run.add_argument("--spool", metavar="DIR", help="own volume for events that wait to be shipped")
     run.add_argument("--ship-to", metavar="DIR", help="directory that sealed segments are shipped to")
     run.add_argument("--rescan-seconds", type=float, help="distance between full rescans (default 60)")

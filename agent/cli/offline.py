@@ -45,7 +45,9 @@ def require_state_dir_name(text: str) -> None:
         UsageError: no name was given.
     """
     if not text:
-        raise UsageError("no state directory given: statewarden run STATE_DIR, or state_dir in [agent] of --config")
+        raise UsageError(
+            "no state directory given: statewarden run STATE_DIR, or state_dir in [agent] of --config"
+        )
 
 
 def scan(directory: Path, config: Config, *, as_json: bool, fail_on: str) -> int:

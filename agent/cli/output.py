@@ -75,13 +75,17 @@ def _paragraph(finding: Finding, *, colour: bool) -> str:
     if colour:
         mark = f"{_COLOURS[finding.severity]}{mark}{_RESET}"
     place = "/".join(printable(x) for x in (finding.application_id, finding.task_id, finding.store) if x)
-    issues = f"  [{', '.join(finding.upstream)}; affected: {finding.affected.value}]" if finding.upstream else ""
+    issues = (
+        f"  [{', '.join(finding.upstream)}; affected: {finding.affected.value}]" if finding.upstream else ""
+    )
     lines = [
         f"{mark} {finding.detector}  {place}  ({finding.confidence.value}, {finding.status.value}){issues}",
         _wrapped(printable(finding.summary)),
     ]
-    for step in finding.evidence:
-        lines.append(f"    {rfc3339(step.at_us)[11:23]}  {printable(step.what)}  ({printable(step.where)})")
+    lines += [
+        f"    {rfc3339(step.at_us)[11:23]}  {printable(step.what)}  ({printable(step.where)})"
+        for step in finding.evidence
+    ]
     if finding.missing_facts:
         lines.append(_wrapped(f"would decide more: {', '.join(finding.missing_facts)}"))
     lines.append(_wrapped(f"next: {printable(finding.next_action)}"))

@@ -139,15 +139,18 @@ def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False
 def _check_value(row: Field, value: object, where: str) -> None:
     if value is None and not row.required:
         return
-    if not isinstance(value, _PYTHON_TYPES[row.type]) or (row.type is not FieldType.BOOLEAN and value is True):
+    if not isinstance(value, _PYTHON_TYPES[row.type]) or (
+        row.type is not FieldType.BOOLEAN and value is True
+    ):
         raise ContractError(f"{where} must be {row.type.value}, got {type(value).__name__}")
     if row.values and value not in row.values:
         raise ContractError(f"{where} must be one of {', '.join(row.values)}, got {value!r}")
-    if row.type is FieldType.STRINGS and not all(isinstance(item, str) for item in value):  # type: ignore[union-attr]
+    rows = list(value) if isinstance(value, (list, tuple)) else []
+    if row.type is FieldType.STRINGS and not all(isinstance(item, str) for item in rows):
         raise ContractError(f"{where} must be a list of strings")
     if row.type is FieldType.STRUCTS:
         items = {item.name: item for item in row.items}
-        for entry in value:  # type: ignore[union-attr]
+        for entry in rows:
             if not isinstance(entry, Mapping):
                 raise ContractError(f"{where} must be a list of objects")
             for name, inner in entry.items():

@@ -8,16 +8,15 @@ Stays quiet when the restoration was finished (its puts equal the offset) or wro
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.detectors.puts import is_real
+from agent.detectors.upstream import KAFKA_8574
 from agent.inventory.model import Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.layout.releases import ReleaseRange
-
-KAFKA_8574 = Upstream("KAFKA-8574", (ReleaseRange.between("2.0.1", "2.1.1"),), "2.6.0 reads under the lock")
 
 META = DetectorMeta(
     id="carried-checkpoint",
@@ -51,7 +50,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     for store in task.stores.values():
         sessions = list(store.sessions)
-        for before, after in zip(sessions, sessions[1:], strict=False):
+        for before, after in pairwise(sessions):
             if before.wiped and before.last is None and not after.wiped:
                 verdict = _trusted(case, task, store, before, after)
                 if verdict is not None:
@@ -80,14 +79,18 @@ def _trusted(case: Case, task: Task, store: Store, before: Session, after: Sessi
             f" puts), then trusted at the old offset {offset}; the rest is missing."
         ),
         evidence=(
-            Evidence(fact.written_us, f"an owner wrote offset {offset} and let go", f"{task.path}/.checkpoint"),
+            Evidence(
+                fact.written_us, f"an owner wrote offset {offset} and let go", f"{task.path}/.checkpoint"
+            ),
             Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", where),
             Evidence(
                 before.released_us or database.born_us,
                 f"it let go with {before.puts_at_release} puts restored, without a checkpoint of its own",
                 where,
             ),
-            Evidence(after.opened_us, f"opened again, without a wipe, to continue from offset {offset}", where),
+            Evidence(
+                after.opened_us, f"opened again, without a wipe, to continue from offset {offset}", where
+            ),
         ),
         severity=Severity.CRITICAL if sure else Severity.WARNING,
         confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,

@@ -18,7 +18,7 @@ META = DetectorMeta(
     severity=Severity.INFO,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
-    next_action="Give the setting with --set KEY=VALUE, or in the file below [application.\"ID\"].",
+    next_action='Give the setting with --set KEY=VALUE, or in the file below [application."ID"].',
 )
 
 

@@ -62,7 +62,7 @@ def puts_per_record(store: Store, session: Session) -> float:
     """
     for known in (session, *store.sessions):
         mark = known.last
-        if known.created and mark is not None and mark.offset > NOISE_RECORDS and known.puts_at_open == 0:
-            if base_offset(known.offset_at_open) == 0:
-                return max(1.0, mark.puts / (mark.offset + 1))
+        began_empty = known.created and known.puts_at_open == 0 and base_offset(known.offset_at_open) == 0
+        if began_empty and mark is not None and mark.offset > NOISE_RECORDS:
+            return max(1.0, mark.puts / (mark.offset + 1))
     return 1.0

@@ -12,16 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 from agent.detectors.puts import is_real
+from agent.detectors.telling import where
+from agent.detectors.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.inventory.model import CheckpointFact, Database, PastDatabase, Session, Shape, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.layout.releases import ReleaseRange
-
-KAFKA_8187 = Upstream("KAFKA-8187", (ReleaseRange.until("2.2.1"),), "2.2.2 and 2.3.0")
-KAFKA_5998 = Upstream("KAFKA-5998", (ReleaseRange.until("2.2.1"), ReleaseRange.of("2.3.0")), "2.2.2 and 2.3.1")
-TORN_DELETION = Upstream("torn deletion (no upstream issue)", (ReleaseRange.until("4.2.x"),), "not fixed; 4.3 is safe")
 
 META = DetectorMeta(
     id="resurrected-checkpoint",
@@ -84,8 +81,10 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
     assert fact is not None
     chain = [
         *_past_chain(task, store, before),
-        Evidence(fact.written_us, f"checkpoint says offset {offset} of {store.name}", f"{task.path}/.checkpoint"),
-        Evidence(born_us, f"a new, empty store was made for it {_age(fact, born_us)}", _where(store, task)),
+        Evidence(
+            fact.written_us, f"checkpoint says offset {offset} of {store.name}", f"{task.path}/.checkpoint"
+        ),
+        Evidence(born_us, f"a new, empty store was made for it {_age(fact, born_us)}", where(task, store)),
     ]
     if session.first is not None:
         chain.append(_first_mark(task, session))
@@ -124,8 +123,10 @@ def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -
     sure = handed_over and affected is Affected.YES
     chain = (
         *_past_chain(task, store, before),
-        Evidence(fact.written_us, f"last checkpoint before the deletion: offset {old}", f"{task.path}/.checkpoint"),
-        Evidence(session.opened_us, "a new, empty store was made", _where(store, task)),
+        Evidence(
+            fact.written_us, f"last checkpoint before the deletion: offset {old}", f"{task.path}/.checkpoint"
+        ),
+        Evidence(session.opened_us, "a new, empty store was made", where(task, store)),
         _first_mark(task, session),
     )
     return Verdict(
@@ -189,8 +190,9 @@ COPY_WINDOW_US = 5_000_000
 def _is_copied(task: Task, database: Database, fact: CheckpointFact) -> bool:
     """A volume copied without its times: files of different ages carry nearly the same time."""
     newest_flush = database.flushed[-1][1] if database.flushed else database.born_us
-    return abs(database.born_us - fact.written_us) < COPY_WINDOW_US and (
-        bool(database.reopened_us) and database.reopened_us[-1] < database.born_us - COPY_WINDOW_US
+    return (
+        abs(database.born_us - fact.written_us) < COPY_WINDOW_US
+        and (bool(database.reopened_us) and database.reopened_us[-1] < database.born_us - COPY_WINDOW_US)
     ) or newest_flush < database.born_us - COPY_WINDOW_US
 
 
@@ -212,8 +214,10 @@ def _past_chain(task: Task, store: Store, before: PastDatabase | None) -> tuple[
     }.get(before.shape, "unseen")
     steps = []
     if before.released_us is not None:
-        steps.append(Evidence(before.released_us, f"released with {before.puts} puts on disk", _where(store, task)))
-    steps.append(Evidence(before.ended_us, f"its files were deleted {how}", _where(store, task)))
+        steps.append(
+            Evidence(before.released_us, f"released with {before.puts} puts on disk", where(task, store))
+        )
+    steps.append(Evidence(before.ended_us, f"its files were deleted {how}", where(task, store)))
     return tuple(steps)
 
 
@@ -226,7 +230,3 @@ def _first_mark(task: Task, session: Session) -> Evidence:
 
 def _age(fact: CheckpointFact, born_us: int) -> str:
     return f"{seconds(born_us - fact.written_us)} after that checkpoint was written"
-
-
-def _where(store: Store, task: Task) -> str:
-    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.detectors.puts import (
     ROLE_PROOF_RECORDS,
     base_offset,
@@ -20,19 +21,11 @@ from agent.detectors.puts import (
     puts_per_record,
     transaction_markers,
 )
+from agent.detectors.telling import where
+from agent.detectors.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.inventory.model import Mark, Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.layout.releases import ReleaseRange
-
-KAFKA_20685 = Upstream(
-    "KAFKA-20685",
-    (ReleaseRange.between("3.8.0", "4.1.2"), ReleaseRange.between("4.2.0", "4.2.1")),
-    "merged to the 4.1 and 4.2 branches on 2026-08-21; 4.3 keeps offsets in the store",
-)
-KAFKA_10362 = Upstream("KAFKA-10362", (ReleaseRange.between("2.6.0", "2.6.1"),), "2.6.2 and 2.7.0")
-KAFKA_9891 = Upstream("KAFKA-9891", (ReleaseRange.until("2.5.0"),), "2.5.1 and 2.6.0")
-KAFKA_7192 = Upstream("KAFKA-7192", (ReleaseRange.until("2.0.0"),), "2.0.1 and 2.1.0")
 
 META = DetectorMeta(
     id="skipped-eos-wipe",
@@ -87,7 +80,7 @@ def judge(case: Case) -> Iterable[Verdict]:
 
 def _reopenings(case: Case, store: Store) -> Iterable[_Reopening]:
     sessions = list(store.sessions)
-    for before, after in zip(sessions, sessions[1:], strict=False):
+    for before, after in pairwise(sessions):
         flushed = flushed_beyond(before)
         if before.released_us is None or before.outlived or flushed <= 0 or after.wiped:
             continue
@@ -132,10 +125,12 @@ def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening
     proved = why is not None
     released_us = before.released_us or 0
     chain = [
-        Evidence(before.opened_us, f"store {store.name} opened", _where(task, store)),
+        Evidence(before.opened_us, f"store {store.name} opened", where(task, store)),
         _last_mark(task, before),
-        Evidence(released_us, f"released with {reopening.flushed} puts flushed beyond that", _where(task, store)),
-        Evidence(after.opened_us, "the same incarnation opened again, no wipe", _where(task, store)),
+        Evidence(
+            released_us, f"released with {reopening.flushed} puts flushed beyond that", where(task, store)
+        ),
+        Evidence(after.opened_us, "the same incarnation opened again, no wipe", where(task, store)),
     ]
     if after.first is not None:
         chain.append(_first_mark(task, after.first, why))
@@ -176,9 +171,7 @@ def _proof(case: Case, store: Store, reopening: _Reopening, base: int) -> str | 
     return None
 
 
-def _summary(
-    task: Task, store: Store, reopening: _Reopening, *, proved: bool, is_active: bool
-) -> str:
+def _summary(task: Task, store: Store, reopening: _Reopening, *, proved: bool, is_active: bool) -> str:
     if proved:
         return (
             f"Task {task.id}: store {store.name} holds uncommitted data: {reopening.flushed} puts had been"
@@ -206,15 +199,15 @@ def _worst(case: Case) -> Affected:
 def _last_mark(task: Task, session: Session) -> Evidence:
     mark = session.last
     if mark is None:
-        return Evidence(session.opened_us, "no checkpoint was written in this session", f"{task.path}/.checkpoint")
+        return Evidence(
+            session.opened_us, "no checkpoint was written in this session", f"{task.path}/.checkpoint"
+        )
     what = f"last checkpoint: offset {mark.offset}, {mark.puts} puts on disk"
     return Evidence(mark.at_us, what, f"{task.path}/.checkpoint")
 
 
 def _first_mark(task: Task, mark: Mark, why: str | None) -> Evidence:
     what = f"first checkpoint after the restart: offset {mark.offset}, {mark.puts} puts on disk"
-    return Evidence(mark.at_us, f"{what}: {why}" if why else f"{what}: not proven", f"{task.path}/.checkpoint")
-
-
-def _where(task: Task, store: Store) -> str:
-    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"
+    return Evidence(
+        mark.at_us, f"{what}: {why}" if why else f"{what}: not proven", f"{task.path}/.checkpoint"
+    )

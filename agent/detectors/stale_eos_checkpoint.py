@@ -11,19 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.detectors.puts import ROLE_PROOF_RECORDS
+from agent.detectors.telling import where
+from agent.detectors.upstream import KAFKA_10362, KAFKA_20685
 from agent.inventory.model import CheckpointFact, Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.layout.releases import ReleaseRange
-
-KAFKA_20685 = Upstream(
-    "KAFKA-20685",
-    (ReleaseRange.between("3.8.0", "4.1.2"), ReleaseRange.between("4.2.0", "4.2.1")),
-    "merged to the 4.1 and 4.2 branches on 2026-08-21; 4.3 keeps offsets in the store",
-)
-KAFKA_10362 = Upstream("KAFKA-10362", (ReleaseRange.between("2.6.0", "2.6.1"),), "2.6.2 and 2.7.0")
 
 META = DetectorMeta(
     id="stale-eos-checkpoint",
@@ -91,18 +85,16 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
             f" {state}; a crash would make the next start trust them{role}."
         ),
         evidence=(
-            Evidence(session.opened_us, f"store {store.name} opened", _where(task, store)),
+            Evidence(session.opened_us, f"store {store.name} opened", where(task, store)),
             Evidence(
                 session.last.at_us,
                 f"checkpoint written with offset {session.last.offset}, {session.last.puts} puts on disk",
                 f"{task.path}/.checkpoint",
             ),
-            Evidence(flushed_us, f"flush beyond it: {puts} puts on disk", _where(task, store)),
+            Evidence(flushed_us, f"flush beyond it: {puts} puts on disk", where(task, store)),
         ),
         severity=Severity.WARNING if is_active else Severity.INFO,
-        confidence=(
-            Confidence.CONFIRMED if is_active and exposed is Affected.YES else Confidence.SUSPECTED
-        ),
+        confidence=(Confidence.CONFIRMED if is_active and exposed is Affected.YES else Confidence.SUSPECTED),
         store=None,
         identity=store.identity,
         upstream=(_issue(case),),
@@ -129,7 +121,3 @@ def _flushed_since(store: Store, session: Session) -> int:
         if at_us > session.last.at_us
     ]
     return min(times, default=session.last.at_us)
-
-
-def _where(task: Task, store: Store) -> str:
-    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.upstream import KAFKA_19434
 from agent.inventory.model import Application, ProcessLife, Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.layout.releases import ReleaseRange
-
-KAFKA_19434 = Upstream("KAFKA-19434", (ReleaseRange.since("4.3.0"),), "by design since 4.3.0 (KIP-1035)")
 
 META = DetectorMeta(
     id="startup-pass",
@@ -57,7 +55,11 @@ def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task,
             for session in store.sessions:
                 # lock polling sees a process up to a second after its first work
                 after = session.opened_us >= life.started_us - 1_000_000
-                if after and not session.created and session.opened_us <= (life.ended_us or session.opened_us):
+                if (
+                    after
+                    and not session.created
+                    and session.opened_us <= (life.ended_us or session.opened_us)
+                ):
                     yield task, store, session
                     break
 

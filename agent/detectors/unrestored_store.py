@@ -14,17 +14,11 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
 from agent.detectors.puts import base_offset, is_far_ahead, transaction_markers
+from agent.detectors.telling import where
+from agent.detectors.upstream import KAFKA_7672, KAFKA_16017
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.layout.releases import ReleaseRange
-
-KAFKA_7672 = Upstream("KAFKA-7672", (ReleaseRange.between("2.0.1", "2.1.1"),), "2.2.0")
-KAFKA_16017 = Upstream(
-    "KAFKA-16017",
-    (ReleaseRange.between("2.6.0", "3.5.2"), ReleaseRange.between("3.6.0", "3.6.1")),
-    "3.6.2 and 3.7.0",
-)
 
 META = DetectorMeta(
     id="unrestored-store",
@@ -82,8 +76,12 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
     sure = affected is Affected.YES and not may_be_standby
     half = "half of the pair" if session.reopens else "none"
     chain = (
-        Evidence(session.opened_us, _opening(session, base), _where(task, store)),
-        Evidence(session.opened_us, f"bulk-load reopens of a restoration: {half}", f"{_where(task, store)}/LOG.old.*"),
+        Evidence(session.opened_us, _opening(session, base), where(task, store)),
+        Evidence(
+            session.opened_us,
+            f"bulk-load reopens of a restoration: {half}",
+            f"{where(task, store)}/LOG.old.*",
+        ),
         _claim(task, mark, f"{advance} offsets ahead of its start, but only {puts} puts were flushed"),
     )
     return _verdict(case, task, store, mark, chain, KAFKA_7672, sure=sure)
@@ -103,8 +101,8 @@ def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdic
         return None
     sure = affected is Affected.YES and case.settings.exactly_once is True
     chain = (
-        Evidence(before.ended_us, f"wiped by its owner; it held {held} entries or more", _where(task, store)),
-        Evidence(session.opened_us, "a new, empty store was made", _where(task, store)),
+        Evidence(before.ended_us, f"wiped by its owner; it held {held} entries or more", where(task, store)),
+        Evidence(session.opened_us, "a new, empty store was made", where(task, store)),
         _claim(task, mark, f"with only {mark.puts} puts restored"),
     )
     return _verdict(case, task, store, mark, chain, KAFKA_16017, sure=sure)
@@ -157,7 +155,3 @@ def _opening(session: Session, base: int) -> str:
 
 def _claim(task: Task, mark: Mark, what: str) -> Evidence:
     return Evidence(mark.at_us, f"checkpoint says offset {mark.offset}: {what}", f"{task.path}/.checkpoint")
-
-
-def _where(task: Task, store: Store) -> str:
-    return f"{task.path}/{store.name}" if store.segmented else f"{task.path}/rocksdb/{store.name}"

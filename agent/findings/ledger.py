@@ -232,7 +232,11 @@ def _update(meta: DetectorMeta, known: Finding, verdict: Verdict) -> Finding:
     """Refresh a finding; damage never gets quieter, and what decided earlier stays in the evidence."""
     if meta.kind is Kind.DAMAGE and verdict.severity.rank < known.severity.rank:
         return known
-    if (verdict.severity, verdict.confidence, verdict.store) == (known.severity, known.confidence, known.store):
+    if (verdict.severity, verdict.confidence, verdict.store) == (
+        known.severity,
+        known.confidence,
+        known.store,
+    ):
         return known
     earlier = tuple(step for step in known.evidence if step not in verdict.evidence)
     return replace(

@@ -50,6 +50,10 @@ def reduce_application_lock(application: Application, look: LockLook) -> list[Tr
         2.6.2+, 2.7.1+, 2.8+ and only with persistent stores.
     """
     before = application.lock
+    both = LockState.HELD in (before, look.lock) and look.lock is before
+    if both and application.lock_inode and look.inode not in (0, application.lock_inode):
+        application.lock_replaced_us.append(look.at_us)
+        application.lock_inode = look.inode
     if look.lock is LockState.UNKNOWN or look.lock is before:
         return []
     application.lock, application.lock_inode = look.lock, look.inode

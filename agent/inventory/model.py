@@ -91,6 +91,7 @@ class Database:
     opened_puts: int = 0
     flushed: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=FLUSHES_KEPT))
     dropped_puts: int = 0
+    newest_flush: int = 0
     files: int = 0
     size_bytes: int = 0
     entries_low: int | None = None
@@ -150,6 +151,13 @@ class Session:
         created: The store was made by this session's opening.
         wiped: The owner wiped the store and made it anew while it kept the task's lock (up to 2.5).
         final_identities: Identities when it was released.
+        died: The process was gone when the release was seen: a kill, or the last act of an orderly exit.
+        closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release.
+        closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
+            order can be told.
+        stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
+        stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
+        status_floor: 4.3+: highest sequence known when it was opened; a close writes above it.
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session tells.
     """
@@ -167,7 +175,28 @@ class Session:
     reopens: int = 0
     wiped: bool = False
     final_identities: frozenset[str] = frozenset()
+    died: bool = False
+    closed: bool = False
+    closed_with_offset: bool = True
+    stored_offset_at_open: int | None = None
+    stored_offset: int | None = None
+    status_floor: int = 0
     outlived: bool | None = None
+
+
+@dataclass(slots=True)
+class Remains:
+    """What is left of a database that lost its CURRENT or IDENTITY.
+
+    Args of the dataclass:
+        path: Its directory.
+        since_us: When it was first seen so.
+        files: SST and WAL files that are left.
+    """
+
+    path: str
+    since_us: int
+    files: int
 
 
 @dataclass(slots=True)
@@ -179,6 +208,7 @@ class Store:
     databases: dict[str, Database] = field(default_factory=dict)
     past: deque[PastDatabase] = field(default_factory=lambda: deque(maxlen=4))
     sessions: deque[Session] = field(default_factory=lambda: deque(maxlen=SESSIONS_KEPT))
+    remains: dict[str, Remains] = field(default_factory=dict)
     retired_puts: int = 0
     incarnation: int = 0
 
@@ -238,19 +268,36 @@ class Walk:
 
 @dataclass(slots=True)
 class PastTask:
-    """A task directory that ended."""
+    """A task directory that ended.
+
+    Args of the dataclass:
+        incarnation: Number of its life.
+        begun_us: First removal that was seen.
+        ended_us: When the directory itself was gone.
+        shape: How it was deleted.
+        offsets: Its last checkpoint.
+        released_us: When it had last been released; None = never seen held.
+        held: It was held until the end.
+        siblings_held: Another task of the application was held then.
+    """
 
     incarnation: int
+    begun_us: int
     ended_us: int
     shape: Shape
     offsets: dict[str, int]
     released_us: int | None
     held: bool
+    siblings_held: bool
 
 
 @dataclass(slots=True)
 class Task:
-    """One task directory across its incarnations."""
+    """One task directory across its incarnations.
+
+    `lock_probed_us` is when its `.lock` was last let go by somebody who tried it, `closed_us` when a `LOCK` of one
+    of its stores was last announced as closed: also an open too short to be looked at.
+    """
 
     application: str
     id: str
@@ -263,6 +310,8 @@ class Task:
     names: frozenset[str] = frozenset()
     lock: LockState | None = None
     lock_since_us: int = 0
+    lock_probed_us: int = 0
+    closed_us: int = 0
     held: bool | None = None
     held_since_us: int = 0
     released_us: int | None = None
@@ -336,6 +385,7 @@ class Application:
     lock_inode: int = 0
     lock_since_us: int = 0
     lock_ever_held: bool = False
+    lock_replaced_us: deque[int] = field(default_factory=lambda: deque(maxlen=4))
     lives: deque[ProcessLife] = field(default_factory=lambda: deque(maxlen=PROCESSES_KEPT))
     processes: tuple[ProcessFact, ...] = ()
     task_lock_ever_held: bool = False
@@ -372,9 +422,18 @@ class BlindInterval:
 
 @dataclass(slots=True)
 class Inventory:
-    """All that is known of one state directory."""
+    """All that is known of one state directory.
+
+    Args of the dataclass:
+        applications: By id.
+        blind: Blind intervals, oldest first.
+        started_us: When the agent started.
+        root_seen: The state directory was there once.
+        volume: Kind of the file system it lies on (`tmpfs`, `overlay`, ...); empty = not known.
+    """
 
     applications: dict[str, Application] = field(default_factory=dict)
     blind: deque[BlindInterval] = field(default_factory=lambda: deque(maxlen=256))
     started_us: int = 0
     root_seen: bool = False
+    volume: str = ""

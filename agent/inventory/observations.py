@@ -90,14 +90,14 @@ class StoreOffsets:
         status_sequence: Its sequence number; 0 = compacted, order unknown.
         offsets: (topic-partition, offset, sequence) of every entry.
         position_sequence: Sequence of the `position` entry; None = no such entry.
-        file_number: Highest number of an SST of the family that holds status or offsets.
+        offset_file: Highest number of an SST that holds an offset entry.
     """
 
     status: int | None = None
     status_sequence: int = 0
     offsets: tuple[tuple[str, int, int], ...] = ()
     position_sequence: int | None = None
-    file_number: int = 0
+    offset_file: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ class DatabaseLook(Seen):
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
         options_written_us: mtime of that file.
+        announced: Somebody closed the store's LOCK: it was held until then.
+        leftovers: SST and WAL files in a directory without CURRENT or IDENTITY.
         missing_files: SST files that a stable manifest names and that are not there.
         offsets: The `offsets` family; None = the store has none or it was not read.
     """
@@ -143,6 +145,8 @@ class DatabaseLook(Seen):
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
     options_written_us: int = 0
+    announced: bool = False
+    leftovers: int = 0
     missing_files: tuple[int, ...] = ()
     offsets: StoreOffsets | None = None
 
@@ -154,10 +158,12 @@ class LockLook(Seen):
     Args of the dataclass:
         lock: The state; None = the file is not there.
         inode: Inode of the lock file; 0 = not there.
+        announced: Somebody closed the file, having opened it for writing: a lock was tried or let go.
     """
 
     lock: LockState | None = None
     inode: int = 0
+    announced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from agent.inventory.observations import (
     Removal,
     TaskLook,
 )
-from agent.inventory.store_changes import close_sessions, open_sessions, reduce_database
+from agent.inventory.sessions import close_sessions, open_sessions
+from agent.inventory.store_changes import reduce_database
 from agent.inventory.task_changes import (
     end_quiet_walk,
     reduce_checkpoint,
@@ -87,7 +88,7 @@ def _reduce_in_task(application: Application, look: Observation) -> list[Transit
         changes += reduce_task_lock(application, task, look)
     end_quiet_walk(task, look.at_us)
     open_sessions(application, task, look)
-    close_sessions(task, look)
+    close_sessions(application, task, look)
     changes += _settle_holder(application, task, look)
     if changes:
         task.changed_us = look.at_us

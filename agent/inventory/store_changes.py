@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.contract.events import Change
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     Application,
     Database,
     PastDatabase,
+    Remains,
     Session,
     Shape,
     Store,
@@ -15,6 +18,7 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import DatabaseLook, Flush, Observation
+from agent.inventory.sessions import opened_puts
 from agent.inventory.transitions import Transition
 from agent.layout.paths import Role
 
@@ -22,13 +26,6 @@ OFFSETS_FAMILY = "offsets"
 OWNER_DELETES_WITHIN_US = 2_000_000
 """An owner's wipe begins milliseconds after it closed the store (recorded: 5 to 60 ms); a cleaner waits for
 `state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
-
-
-OUTLIVES_BY_US = 5_000_000
-"""A process that ends lets go of everything within the time of a lock poll; five seconds are clearly later."""
-
-SEEN_BEFORE_BORN_US = 1_000_000
-"""A task directory is announced before its stores are made; a second covers clock and look order."""
 
 
 def reduce_database(application: Application, task: Task, look: DatabaseLook) -> list[Transition]:
@@ -39,14 +36,13 @@ def reduce_database(application: Application, task: Task, look: DatabaseLook) ->
     """
     place = look.place
     assert place.store is not None
+    if look.announced:
+        task.closed_us = look.at_us
     key = place.segment or ""
     store = task.stores.get(place.store)
     database = store.databases.get(key) if store else None
     if look.unseen is not None or look.identity is None:
-        if look.unseen in (None, Unseen.VANISHED) and store and database and database.identity:
-            gone = look.unseen is Unseen.VANISHED or look.identity is None
-            return _end(application, task, store, database, look.at_us, look) if gone else []
-        return []
+        return _without_identity(application, task, store, database, look)
     if store is None:
         segmented = place.role is Role.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
@@ -59,6 +55,25 @@ def reduce_database(application: Application, task: Task, look: DatabaseLook) ->
         changes.append(_begin(application, task, store, database, look))
     changes += _take(application, task, store, database, look)
     return changes
+
+
+def _without_identity(
+    application: Application, task: Task, store: Store | None, database: Database | None, look: DatabaseLook
+) -> list[Transition]:
+    if look.unseen not in (None, Unseen.VANISHED) or store is None:
+        return []
+    key = look.place.segment or ""
+    if look.leftovers and key not in store.remains:
+        store.remains[key] = Remains(look.place.path, look.at_us, look.leftovers)
+    elif not look.leftovers:
+        store.remains.pop(key, None)
+    if database is None or database.identity is None:
+        return []
+    if look.lock is LockState.HELD and look.unseen is None:
+        # A wipe closes the store first: what goes under a held lock was swept away by somebody else.
+        task.swept.append((look.at_us, f"{database.path}/IDENTITY"))
+        return []
+    return _end(application, task, store, database, look.at_us, look)
 
 
 def _is_new(database: Database, look: DatabaseLook) -> bool:
@@ -170,9 +185,9 @@ def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
     walk: Walk | None = task.walk
     if walk is not None and store.name in walk.stores:
         return walk.shape
-    if session is not None and session.released_us is not None:
-        if at_us - session.released_us <= OWNER_DELETES_WITHIN_US:
-            return Shape.OWNER_WALK
+    released_us = max(session.released_us or 0 if session is not None else 0, task.closed_us)
+    if released_us and at_us - released_us <= OWNER_DELETES_WITHIN_US:
+        return Shape.OWNER_WALK
     return Shape.VANISHED_UNSEEN
 
 
@@ -182,15 +197,19 @@ def _take(
     changes: list[Transition] = []
     reopened = [x for x in look.reopened_us if x not in database.reopened_us]
     if database.seen_us and reopened:
-        changes.append(_store_change(Change.STORE_OPENED, application, task, store, database, look, reopened[-1]))
+        changes.append(
+            _store_change(Change.STORE_OPENED, application, task, store, database, look, reopened[-1])
+        )
         if store.session is not None:
             inside = [x for x in reopened if x > store.session.opened_us]
             store.session.reopens += len(inside)
+    _take_remains(store, database, look)
     before = database.puts
     _take_flushes(database, look)
     if database.seen_us and database.puts > before:
         flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, look, None)
-        changes.append(Transition(**_with_facts(flushed, {"puts": database.puts, "puts_before": before})))
+        facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
+        changes.append(replace(flushed, facts=facts))
     database.inode, database.files, database.size_bytes = look.inode, look.files, look.size_bytes
     if look.manifest is not None:
         database.manifest, database.opened_puts = look.manifest, look.opened_puts
@@ -204,16 +223,23 @@ def _take(
     _take_layout(application, database, look)
     database.seen_us = look.at_us
     if store.session is not None:
-        store.session.restored_puts = max(store.session.restored_puts, _opened_puts(store))
+        store.session.restored_puts = max(store.session.restored_puts, opened_puts(store))
     return changes
 
 
-def _opened_puts(store: Store) -> int:
-    return store.retired_puts + sum(x.opened_puts for x in store.databases.values())
+def _take_remains(store: Store, database: Database, look: DatabaseLook) -> None:
+    key = database.segment or ""
+    if not look.leftovers:
+        store.remains.pop(key, None)
+    elif key not in store.remains:
+        store.remains[key] = Remains(database.path, look.at_us, look.leftovers)
 
 
 def _take_flushes(database: Database, look: DatabaseLook) -> None:
     floor = database.seen_us or look.identity_born_us
+    database.newest_flush = max(
+        [x.number for x in look.flushes if not x.compacted], default=database.newest_flush
+    )
     for flush in look.flushes:
         if flush.sequence > database.puts:
             _append_flush(database, flush, floor)
@@ -252,110 +278,13 @@ def _store_change(
     look: DatabaseLook,
     occurred_us: int | None,
 ) -> Transition:
-    facts: dict[str, object] = {"identity": database.identity, "puts": database.puts, "bytes": look.size_bytes}
+    facts: dict[str, object] = {
+        "identity": database.identity,
+        "puts": database.puts,
+        "bytes": look.size_bytes,
+    }
     if occurred_us is not None:
         facts["occurred_at_us"] = occurred_us
     return Transition(
         change, look.at_us, look.source, application.id, task.id, store.name, database.segment, facts
     )
-
-
-def _with_facts(base: Transition, extra: dict[str, object]) -> dict[str, object]:
-    return {
-        "change": base.change,
-        "at_us": base.at_us,
-        "source": base.source,
-        "application": base.application,
-        "task": base.task,
-        "store": base.store,
-        "segment": base.segment,
-        "facts": {**base.facts, **extra},
-    }
-
-
-def open_sessions(application: Application, task: Task, look: Observation) -> None:
-    """Begin a session for every store that is held and has none."""
-    for store in task.stores.values():
-        if store.session is None and store.lock is LockState.HELD:
-            if store.sessions:
-                before = store.sessions[-1]
-                before.outlived = _is_outlived(application, task, before.released_us or 0)
-            store.sessions.append(_new_session(task, store, look.at_us))
-
-
-def _is_outlived(application: Application, task: Task, released_us: int) -> bool:
-    """Tell whether the process went on after it released a task: it held others, or its own lock."""
-    after_us = released_us + OUTLIVES_BY_US
-    for life in application.lives:
-        if life.started_us < released_us and (life.ended_us is None or life.ended_us > after_us):
-            return True
-    for other in application.tasks.values():
-        if other is task or other.held_since_us >= released_us or other.held is None:
-            continue
-        if other.held or (other.released_us or 0) > after_us:
-            return True
-    return False
-
-
-def _new_session(task: Task, store: Store, at_us: int) -> Session:
-    before = store.sessions[-1] if store.sessions else None
-    released_us = before.released_us if before and before.released_us else 0
-    born_us = min((x.born_us for x in store.databases.values()), default=at_us)
-    reopens = sorted(x for db in store.databases.values() for x in db.reopened_us if x > released_us)
-    # Without an earlier session, only a store born under the agent's eyes is known to begin with this one.
-    floor_us = released_us if before else task.first_seen_us - SEEN_BEFORE_BORN_US
-    created = born_us > floor_us
-    if created:
-        opened_us = born_us
-    elif reopens:
-        opened_us = reopens[0] if before else reopens[-1]
-    else:
-        opened_us = at_us
-    offset = offset_in_force(task, store.name, min(opened_us, at_us), released_us)
-    puts_at_open = 0 if created else (before.puts_at_release if before else _opened_puts(store))
-    inside = len([x for x in reopens if x > opened_us])
-    segments = len(store.databases)
-    return Session(
-        opened_us=min(opened_us, at_us),
-        identities=store.identities,
-        puts_at_open=puts_at_open,
-        offset_at_open=offset,
-        created=created,
-        reopens=inside if segments <= 1 else 0,
-    )
-
-
-def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:
-    """Tell which checkpoint entry an opening of a store trusts.
-
-    Args:
-        task: Its task.
-        store_name: The store.
-        opened_us: When it was opened.
-        released_us: When it was released before that; 0 = never.
-
-    Returns:
-        The offset; None if there is no entry. Up to 2.5 the file is read, and under exactly-once deleted,
-        before the lock is taken: a file that went after the last release was read by the new owner.
-    """
-    fact = task.checkpoint_at(opened_us)
-    if fact is None or fact.in_walk:
-        return None
-    if fact.deleted and (fact.ended_us or 0) < released_us:
-        return None
-    return fact.offsets.get(store_name)
-
-
-def close_sessions(task: Task, look: Observation) -> None:
-    """End the session of every store whose databases and task lock are all free.
-
-    Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
-    """
-    if task.lock is LockState.HELD:
-        return
-    for store in task.stores.values():
-        session = store.session
-        if session is not None and store.lock not in (LockState.HELD, LockState.UNKNOWN):
-            session.released_us = look.at_us
-            session.puts_at_release = store.puts
-            session.final_identities = store.identities

@@ -68,8 +68,19 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
         ]
     changes += _end_checkpoint(application, task, look, in_walk=True)
     task.past.append(
-        PastTask(task.incarnation, look.at_us, shape, offsets, task.released_us, bool(task.held))
+        PastTask(
+            incarnation=task.incarnation,
+            begun_us=task.walk.started_us if task.walk else look.at_us,
+            ended_us=look.at_us,
+            shape=shape,
+            offsets=offsets,
+            released_us=max(task.released_us or 0, task.closed_us) or None,
+            held=bool(task.held),
+            siblings_held=any(x.held for x in application.tasks.values() if x is not task),
+        )
     )
+    for store in task.stores.values():
+        store.remains.clear()
     if shape is Shape.OWNER_WALK:
         task.wiped_us.append(look.at_us)
     task.names, task.lock = frozenset(), None
@@ -87,6 +98,8 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
 
 def reduce_task_lock(application: Application, task: Task, look: LockLook) -> list[Transition]:
     """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
+    if look.announced:
+        task.lock_probed_us = look.at_us
     return _take_lock(application, task, look.lock, look.at_us)
 
 
@@ -148,7 +161,7 @@ def _walk_shape(task: Task, at_us: int) -> Shape:
     sessions = [store.sessions[-1] for store in task.stores.values() if store.sessions]
     if not sessions:
         return Shape.UNKNOWN
-    released = max(at_us if x.released_us is None else x.released_us for x in sessions)
+    released = max(task.closed_us, *(at_us if x.released_us is None else x.released_us for x in sessions))
     return Shape.OWNER_WALK if at_us - released <= OWNER_DELETES_WITHIN_US else Shape.CLEANER_WALK
 
 
@@ -237,9 +250,7 @@ def _end_checkpoint(
     ]
 
 
-def _split(
-    task: Task, entries: tuple[OffsetEntry, ...]
-) -> tuple[dict[str, int], tuple[OffsetEntry, ...]]:
+def _split(task: Task, entries: tuple[OffsetEntry, ...]) -> tuple[dict[str, int], tuple[OffsetEntry, ...]]:
     own: dict[str, int] = {}
     foreign: list[OffsetEntry] = []
     for entry in entries:

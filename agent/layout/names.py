@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 
-LOCK_FILE = ".lock"  # StateDirectory.LOCK_FILE_NAME: application directory (2.6.2+), task (to 2.8), global (to 2.8)
+LOCK_FILE = (
+    ".lock"  # StateDirectory.LOCK_FILE_NAME: application directory (2.6.2+), task (to 2.8), global (to 2.8)
+)
 PROCESS_FILE = "kafka-streams-process-metadata"  # StateDirectory.PROCESS_FILE_NAME, 2.6.2+, 2.7.1+, 2.8+
 CHECKPOINT_FILE = ".checkpoint"  # StateManagerUtil.CHECKPOINT_FILE_NAME
 CHECKPOINT_PREFIX = ".checkpoint_"  # LegacyCheckpointingStateStore, 4.3+: one per custom store
@@ -16,6 +18,7 @@ TEMP_SUFFIX = ".tmp"  # OffsetCheckpoint writes <name>.tmp, syncs, renames
 POSITION_SUFFIX = ".position"  # RocksDBStore, 3.2 to 4.2
 ROCKSDB_DIRECTORY = "rocksdb"  # RocksDBStore.DB_FILE_DIR
 GLOBAL_DIRECTORY = "global"  # StateDirectory.globalStateDir
+LOST_AND_FOUND = "lost+found"  # the file system's own, at the root of a volume
 STORE_LOCK_FILE = "LOCK"
 IDENTITY_FILE = "IDENTITY"
 CURRENT_FILE = "CURRENT"

@@ -128,6 +128,8 @@ def classify(path: str) -> StatePath:
     parts = path.split("/")
     application = parts[0]
     rest = parts[1:]
+    if application == names.LOST_AND_FOUND:
+        return StatePath(path, Role.OTHER)
     if not rest:
         return StatePath(path, Role.APPLICATION, application)
     if names.TOPOLOGY_DIRECTORY.fullmatch(rest[0]):

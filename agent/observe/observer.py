@@ -85,10 +85,10 @@ class Observer:
             lock, _ = self._lock(f"{place.path}/{names.LOCK_FILE}")
         return TaskLook(place, at_us, source, None, stat.inode, stat.mtime_us, children, lock)
 
-    def lock(self, place: StatePath, at_us: int, source: Source) -> LockLook:
-        """Ask who holds a lock file."""
+    def lock(self, place: StatePath, at_us: int, source: Source, *, announced: bool = False) -> LockLook:
+        """Ask who holds a lock file; `announced` = a notification said that somebody closed it."""
         lock, inode = self._lock(place.path)
-        return LockLook(place, at_us, source, None, lock, inode)
+        return LockLook(place, at_us, source, None, lock, inode, announced)
 
     def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
         """Read a checkpoint file."""
@@ -112,13 +112,15 @@ class Observer:
             return CheckpointLook(place, at_us, source, mtime_us=stat.mtime_us, problem=str(error))
         return CheckpointLook(place, at_us, source, None, stat.mtime_us, entries)
 
-    def database(self, place: StatePath, at_us: int, source: Source) -> DatabaseLook:
+    def database(
+        self, place: StatePath, at_us: int, source: Source, *, announced: bool = False
+    ) -> DatabaseLook:
         """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
         path = place.path
         stat = self.disk.stat(path)
         if isinstance(stat, Unseen):
             self._known.pop(path, None)
-            return DatabaseLook(place, at_us, source, stat)
+            return DatabaseLook(place, at_us, source, stat, announced=announced)
         entries = self.disk.list(path)
         if isinstance(entries, Unseen):
             return DatabaseLook(place, at_us, source, entries)
@@ -139,6 +141,8 @@ class Observer:
             rocksdb_version=known.options.rocksdb_version if known.options else None,
             families=known.options.column_families if known.options else (),
             options_written_us=known.options_written_us,
+            announced=announced,
+            leftovers=_leftovers(entries, identity),
         )
         if isinstance(facts, Unseen):
             return replace(base, manifest_problem=facts.value)
@@ -199,6 +203,14 @@ class Observer:
             return None, str(error)
 
 
+def _leftovers(entries: tuple[Entry, ...], identity: str | None) -> int:
+    """Count what a torn deletion left: data files without the two files that make them a database."""
+    found = {entry.name for entry in entries}
+    if identity is not None and names.CURRENT_FILE in found:
+        return 0
+    return sum(1 for x in found if names.SST_FILE.fullmatch(x) or names.WAL_FILE.fullmatch(x))
+
+
 def _with_store(base: DatabaseLook, facts: StoreFacts, flushes: tuple[Flush, ...]) -> DatabaseLook:
     view = facts.manifest
     return replace(
@@ -218,13 +230,12 @@ def _with_store(base: DatabaseLook, facts: StoreFacts, flushes: tuple[Flush, ...
 
 def _offsets(facts: OffsetsFacts) -> StoreOffsets:
     """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
-    numbers = [x.file_number for x in (facts.status, *(y for _, y in facts.offsets)) if x is not None]
     return StoreOffsets(
         status=facts.status.value if facts.status else None,
         status_sequence=facts.status.sequence if facts.status else 0,
         offsets=tuple((name, x.value, x.sequence) for name, x in facts.offsets),
         position_sequence=facts.position_sequence,
-        file_number=max(numbers, default=0),
+        offset_file=max((x.file_number for _, x in facts.offsets), default=0),
     )
 
 

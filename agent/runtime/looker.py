@@ -31,7 +31,9 @@ SLOW_POLL_US = 5_000_000
 LOCKS_PER_POLL = 64
 
 _RELEASES = frozenset({Role.STORE_LOCK})
-_STORE_EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
+_STORE_EVENTS = frozenset(
+    {Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK}
+)
 
 
 class Looker:
@@ -103,11 +105,20 @@ class Looker:
             self._settle(place.path, now_us)
         elif role in _STORE_EVENTS and place.database is not None:
             if role in _RELEASES and kind is HintKind.WRITTEN:
-                self._settling.drop(place.database)
-                return self._database(classify(place.database), now_us, Source.INOTIFY)
+                return self._closed(place, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
                 self._settle(place.database, now_us)
         return []
+
+    def _closed(self, place: StatePath, now_us: int) -> list[Transition]:
+        """Somebody closed a store. Whether its process is gone as well tells a close from a kill."""
+        changes: list[Transition] = []
+        application = self.inventory.applications.get(place.application or "")
+        if application is not None and application.lock_ever_held:
+            changes += self._poll_application(application, now_us)
+        database = classify(place.database or "")
+        self._settling.drop(database.path)
+        return changes + self._database(database, now_us, Source.INOTIFY, announced=True)
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         if place.role is Role.STATE_DIRECTORY:
@@ -155,7 +166,9 @@ class Looker:
         task = self._task_of(place)
         if task is not None and kind is HintKind.WRITTEN:
             changes += self._stores(task, now_us, Source.INOTIFY)
-        return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
+        announced = kind is HintKind.WRITTEN
+        look = self.observer.lock(place, now_us, Source.INOTIFY, announced=announced)
+        return changes + self._reduce(look)
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
@@ -170,14 +183,16 @@ class Looker:
                         changes += self._database(classify(database.path), now_us, source)
         return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
 
-    def _database(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+    def _database(
+        self, place: StatePath, now_us: int, source: Source, *, announced: bool = False
+    ) -> list[Transition]:
         # Taking an existing `.lock` makes no notification, but the open of a store that follows it does.
         task = self._task_of(place)
         changes: list[Transition] = []
         if task is not None and task.lock is not None:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
-        return changes + self._reduce(self.observer.database(place, now_us, source))
+        return changes + self._reduce(self.observer.database(place, now_us, source, announced=announced))
 
     def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
@@ -238,9 +253,7 @@ class Looker:
                 changes += self._rescan(child, now_us, source)
         return changes + self._vanished(place, found, now_us, source)
 
-    def _vanished(
-        self, place: StatePath, found: set[str], now_us: int, source: Source
-    ) -> list[Transition]:
+    def _vanished(self, place: StatePath, found: set[str], now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
         for application in list(self.inventory.applications.values()):
             if place.role is Role.STATE_DIRECTORY:

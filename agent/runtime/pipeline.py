@@ -155,6 +155,9 @@ class Pipeline:
             task = application.tasks.get(change.task or "")
             if task is not None:
                 touched[task.path] = (application, task)
+            elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
+                # whether a process lives decides what a released task or a half-done deletion means
+                touched.update((task.path, (application, task)) for task in application.tasks.values())
         for path, (application, task) in touched.items():
             for number, distance in enumerate(RECHECKS_US):
                 self._rechecks.drop(f"{path}#{number}")
@@ -180,9 +183,7 @@ class Pipeline:
             Record(Kind.CONFIGURATION, now_us, configuration_body(application, settings, profile.range))
         )
 
-    def _judge(
-        self, scope: Scope, now_us: int, application: Application | None, task: Task | None
-    ) -> None:
+    def _judge(self, scope: Scope, now_us: int, application: Application | None, task: Task | None) -> None:
         case = self._case(now_us, application, task)
         place_of = (application.id if application else "", task.id if task else None)
         for detector in self.detectors:

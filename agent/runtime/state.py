@@ -58,7 +58,9 @@ def take_snapshot(
         observations={"looked": pipeline.looker.looks},
         last_delay_s=delay_s,
         spool=_spool_row(spool),
-        ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures) if ship else ShipMetrics(),
+        ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
+        if ship
+        else ShipMetrics(),
         heartbeat_at_us=now_us,
     )
 

@@ -237,5 +237,3 @@ def make_origin(settings: AgentSettings) -> Origin:
 
 def _log_fault(detector: str, error: Exception) -> None:
     LOG.error("detector failed", exc_info=error, extra={"detector": detector})
-
-

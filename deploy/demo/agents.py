@@ -18,6 +18,7 @@ from typing import Any
 
 LogLine = Mapping[str, Any]
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 READY_WAIT_S = 30.0
 STOP_WAIT_S = 15.0
 POLL_S = 0.05
@@ -74,6 +75,7 @@ class Agent:
                 [*launcher, "run", str(state_dir), *options, *sets],
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                cwd=REPOSITORY,
                 env=os.environ | {"POD_UID": f"uid-of-{pod}"},
                 start_new_session=True,  # Ctrl-C is for the demo, which stops its agents in order
             )

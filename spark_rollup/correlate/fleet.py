@@ -61,7 +61,7 @@ def same_store(prefix: str) -> Column:
 
 
 def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
-    """Add the last known size of the suspect's own store incarnation.
+    """Add how far the suspect's own store incarnation came, and when it was first seen there.
 
     Args:
         suspects: row_key, `TASK`, pod, store, identity and the time column `since`.
@@ -74,12 +74,12 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
     looks = prefixed(sizes.where(F.col("offset").isNotNull() & F.col("puts").isNotNull()), "look_")
     incarnation = F.coalesce(F.col("look_identity") == F.col("identity"), F.col("look_at_us") >= F.col(since))
     same = same_task("look_") & (F.col("look_pod") == F.col("pod")) & incarnation & same_store("look_")
-    latest = F.max(F.struct("look_at_us", "look_offset", "look_puts"))
-    return attach(suspects, looks, same, {"latest": latest}).select(
+    furthest = F.max(F.struct("look_offset", "look_puts", (-F.col("look_at_us")).alias("minus_at_us")))
+    return attach(suspects, looks, same, {"furthest": furthest}).select(
         *suspects.columns,
-        F.col("latest.look_at_us").alias("own_at_us"),
-        F.col("latest.look_offset").alias("own_offset"),
-        F.col("latest.look_puts").alias("own_puts"),
+        (-F.col("furthest.minus_at_us")).alias("own_at_us"),
+        F.col("furthest.look_offset").alias("own_offset"),
+        F.col("furthest.look_puts").alias("own_puts"),
     )
 
 
@@ -158,4 +158,5 @@ def suspects_of(local: DataFrame, *detectors: str) -> DataFrame:
 
     Output columns: those of `last_local_findings`, row_key.
     """
-    return local.where(F.col("detector").isin(*detectors)).withColumn("row_key", F.concat_ws("/", "pod", "finding_id"))
+    key = F.concat_ws("/", "namespace", "pod", "finding_id")
+    return local.where(F.col("detector").isin(*detectors)).withColumn("row_key", key)

@@ -52,7 +52,7 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    local = _from_agents(facts)
+    local = _from_agents(facts.local)
     suspects = local.unionByName(_from_transitions(facts.marks, local), allowMissingColumns=True)
     story = _deletion_and_creation(suspects, facts.marks)
     story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
@@ -62,8 +62,16 @@ def find(facts: Facts) -> DataFrame:
     return _findings(story.where(F.col("finding_id").isNotNull() | _shown_by_fleet()))
 
 
-def _from_agents(facts: Facts) -> DataFrame:
-    return suspects_of(facts.local, META.id).withColumn("old_offset", F.lit(None).cast("bigint"))
+def _from_agents(local: DataFrame) -> DataFrame:
+    """Take the agents' findings; what they say of the same store by another name (`twins`) is explained with them."""
+    twins = prefixed(local.where(F.col("detector") == "unrestored-store"), "twin_")
+    same = (
+        same_task("twin_")
+        & (F.col("twin_pod") == F.col("pod"))
+        & (F.col("twin_identity") == F.col("identity"))
+    )
+    suspects = suspects_of(local, META.id).withColumn("old_offset", F.lit(None).cast("bigint"))
+    return attach(suspects, twins, same, {"twins": F.array_sort(F.collect_set("twin_finding_id"))})
 
 
 def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
@@ -97,7 +105,7 @@ def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
             F.coalesce("identity", "creation.identity").alias("identity"),
             F.col("observed_at_us").alias("opened_at_us"),
             F.col("deletion.offset").alias("old_offset"),
-            F.concat_ws("/", "pod", "application_id", "task_id", F.col("deletion.at_us").cast("string")).alias("row_key"),
+            F.concat_ws("/", *TASK, "pod", F.col("deletion.at_us").cast("string")).alias("row_key"),
         )
         .join(local.select(*TASK, "pod").distinct(), [*TASK, "pod"], "left_anti")
     )  # fmt: skip
@@ -188,7 +196,7 @@ def _findings(story: DataFrame) -> DataFrame:
         F.lit(", from a fresh store under an old offset; records before that offset are missing"),
         F.coalesce(F.concat(F.lit(": "), comparison), F.lit("")),
     )  # fmt: skip
-    keep = F.coalesce(numbered(" %s has the fuller copy: keep it running until then.", "replica_pod"), F.lit(""))
+    keep = F.coalesce(numbered(" %s has the fuller copy: keep its directory until then.", "replica_pod"), F.lit(""))
     action = F.concat(
         numbered(
             "Do not let %s serve %s. Stop the instance there, delete its directory of this task, start it again: it "
@@ -213,7 +221,9 @@ def _findings(story: DataFrame) -> DataFrame:
             "pods": F.array_distinct(
                 F.filter(F.concat(F.array("pod"), F.array("replica_pod"), "other_pods"), lambda pod: pod.isNotNull())
             ),
-            "confirms": F.when(from_agent, F.array("finding_id")),
+            "confirms": F.when(from_agent, F.concat(F.array("finding_id"), "twins")).otherwise(
+                F.array().cast("array<string>")
+            ),
         },
     )
 

@@ -3,7 +3,8 @@
 Signal: an agent's `unrestored-store` finding, which decides by mechanism on the new owner's disk.
 Fires when: that finding is there; the previous owner held far more at no higher an offset: confirmed.
 Clears when: the agent's finding is resolved.
-Stays quiet when: no agent reports it. Sizes alone never raise it: a copy restored from a compacted changelog is small.
+Stays quiet when: no agent reports it (sizes alone never raise it: a copy restored from a compacted changelog is small),
+    or the agent also calls the same store a `resurrected-checkpoint`: one damage, one finding.
 Blind spots: no earlier owner was watched: the local verdict stands alone, and says so.
 Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
 """
@@ -14,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
-from spark_rollup.columns import chain, clock, entry, numbered
+from spark_rollup.columns import TASK, chain, clock, entry, numbered
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.correlate.fleet import (
     OFFSET_SLACK,
@@ -42,8 +43,16 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    suspects = own_size(suspects_of(facts.local, "unrestored-store"), facts.sizes, "opened_at_us")
+    suspects = suspects_of(facts.local, "unrestored-store").join(_told_already(facts.local), [*TASK, "pod", "identity"], "left_anti")
+    suspects = own_size(suspects, facts.sizes, "opened_at_us")
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
+
+
+def _told_already(local: DataFrame) -> DataFrame:
+    """List stores of which the agent itself says that they carry an old offset: one damage, one finding."""
+    return local.where((F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()).select(
+        *TASK, "pod", "identity"
+    )
 
 
 def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:

@@ -81,7 +81,8 @@ def task_drawing(rows: Sequence[Row], unknown: Sequence[Row], pods: Sequence[str
         y = AXIS + index * ROW
         own = [row for row in rows if row["pod"] == pod]
         parts.append(f'<line class="grid" x1="0" x2="{WIDTH}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text class="pod" x="0" y="{y + ROW - 14}">{escape(_short(pod))}<title>{escape(pod)}</title></text>')
+        parts.append(f'<text class="pod" x="0" y="{y + 28}">{escape(_short(pod))}<title>{escape(pod)}</title></text>')
+        parts.append(f'<text x="0" y="{y + 44}">{escape(_last_size(own))}</text>')
         parts += [_fog(row, y, axis) for row in unknown if row["pod"] == pod and _overlaps(row, axis)]
         parts += _curves(own, y, axis, top)
         parts += [_bar(row, y, axis) for row in own if row["lane"] in _INTERVALS and _overlaps(row, axis)]
@@ -92,6 +93,15 @@ def task_drawing(rows: Sequence[Row], unknown: Sequence[Row], pods: Sequence[str
 
 def _short(pod: str) -> str:
     return pod if len(pod) <= 17 else f"{pod[:7]}\u2026{pod[-9:]}"
+
+
+def _last_size(rows: Sequence[Row]) -> str:
+    """Say in a few words what the copy held at the last look."""
+    looks = [row for row in rows if row["lane"] == "size" and row["puts"] is not None and row["offset"] is not None]
+    if not looks:
+        return ""
+    last = max(looks, key=lambda row: integer(row["from_us"]))
+    return f"{integer(last['puts']):,} puts at {integer(last['offset']):,}".replace(",", "\u202f")
 
 
 def _overlaps(row: Row, axis: Axis) -> bool:

@@ -85,21 +85,19 @@ def _step(rows: Sequence[Row]) -> str:
 
 
 def findings(data: PageData) -> str:
-    """Render findings, grouped by rule and application; open critical ones are unfolded."""
+    """Render findings, grouped by rule and application; the first critical one of each group is unfolded."""
     parts = ['<h2 id="findings">Findings</h2>']
     if not data.findings:
         return parts[0] + '<p class="lead">No rule found anything. What nobody watched is listed under Pods.</p>'
     parts.append('<p class="lead">Statements that need several pods. Each opens to its chain of evidence.</p>')
-    unfolded = 0
     for (status, rule, application), group in groupby(data.findings, key=_group):
         rows = list(group)
         state = "" if status == "open" else " &middot; resolved"
         app = f" &middot; {name(application)}" if application else ""
         parts.append(f'<p class="group"><code>{escape(rule)}</code>{app} &middot; {count(len(rows), "finding")}{state}</p>')
-        for row in rows:
-            open_now = status == "open" and row["severity"] == "critical" and unfolded < 3
-            unfolded += open_now
-            parts.append(_finding(row, unfold=open_now))
+        for index, row in enumerate(rows):
+            unfold = index == 0 and status == "open" and row["severity"] == "critical"
+            parts.append(_finding(row, unfold=unfold))
     return "".join(parts)
 
 
@@ -269,7 +267,7 @@ def footer(data: PageData) -> str:
 
 def _place(row: Row) -> str:
     task = f"{name(row['task_id'])}" if row["task_id"] else name(row["application_id"]) if row["application_id"] else ""
-    store = f" {name(row['store'])}" if row.get("store") else ""
+    store = f" / {name(row['store'])}" if row.get("store") else ""
     pod = name(row["pod"]) if row["pod"] else ""
     return f"{task}{store}{' on ' if task and pod else ''}{pod}" or "fleet"
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from agent.contract.codec import (
     ContractError,
@@ -17,7 +19,7 @@ from agent.contract.codec import (
     rfc3339,
 )
 from agent.contract.events import Kind, Origin, Record
-from agent.contract.fields import FieldType, fields_of
+from agent.contract.fields import Field, FieldType, fields_of
 
 ORIGIN = Origin("uid-1", "boot-1", "pod-0", "shop", "node-a", "0.1.0")
 AT_US = 1_795_227_118_449_068
@@ -37,7 +39,7 @@ STAMPED = {
 TEXT = st.text(st.characters(codec=None), max_size=20)
 
 
-def values_of(row):
+def values_of(row: Field) -> SearchStrategy:
     if row.values:
         return st.sampled_from(row.values)
     return {
@@ -50,7 +52,7 @@ def values_of(row):
     }[row.type]
 
 
-def objects_of(rows):
+def objects_of(rows: Iterable[Field]) -> SearchStrategy:
     return st.fixed_dictionaries(
         {row.name: values_of(row) for row in rows if row.required},
         optional={row.name: st.one_of(st.none(), values_of(row)) for row in rows if not row.required},
@@ -132,7 +134,7 @@ def test_encode_refuses(kind, body, message):
         encode(Record(kind, AT_US, body), ORIGIN, 1)
 
 
-def changed(**data):
+def changed(**data: object) -> str:
     envelope = json.loads(encode(Record(Kind.LIFECYCLE, AT_US, {"phase": "started"}), ORIGIN, 1))
     envelope["data"].update(data)
     return json.dumps(envelope)

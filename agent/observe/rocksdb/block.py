@@ -11,6 +11,9 @@ TRAILER_BYTES = 5  # compression type 1, checksum 4
 _HASH_INDEX_BIT = 1 << 31  # data_block_footer.cc: a hash index lies behind the restart points
 _UNIFORM_BIT = 1 << 29  # only a hint for searching
 _MAX_RESTARTS = (1 << 28) - 1
+_MAX_KEY_BYTES = 1024
+"""A key of the `offsets` family is a topic name of at most 249 characters and a partition; names of properties
+are shorter. Without a bound, prefix compression would let a small hostile block unfold without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
         shared, unshared, value_size = cursor.varint(), cursor.varint(), cursor.varint()
         if shared > len(key):
             raise DamagedError("entry shares more than its predecessor has")
+        if shared + unshared > _MAX_KEY_BYTES:
+            raise DamagedError(f"key of {shared + unshared} bytes")
         key = key[:shared] + cursor.take(unshared)
         yield key, cursor.take(value_size)
     if not cursor.is_at_end:

@@ -8,7 +8,7 @@ from agent.observe.rocksdb.offsets import OffsetsRecord
 from agent.observe.rocksdb.properties import Properties
 
 CACHED_FILES = 8192
-"""Default bound; an entry takes about 0.5 KB."""
+"""Default bound; an entry takes about 1 KB."""
 
 
 @dataclass(frozen=True, slots=True)

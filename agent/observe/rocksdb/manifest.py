@@ -19,6 +19,7 @@ MAX_MANIFEST_BYTES = 8 << 20
 OFFSETS_FAMILY = "offsets"
 """Column family in which Kafka Streams 4.3+ keeps offsets and status (AbstractColumnFamilyAccessor)."""
 
+_MAX_NAMED_FILES = 100_000
 _TRIES = 5
 
 
@@ -113,15 +114,20 @@ def read_manifest(disk: Disk, database: str) -> ManifestView | Unseen:
     for _ in range(_TRIES):
         if isinstance(named, Unseen):
             return named
+        previous = outcome
         content = read_whole(disk, f"{database}/MANIFEST-{named:06d}", MAX_MANIFEST_BYTES)
         outcome = content if isinstance(content, Unseen) else parse_manifest(content, named)
         before, named = named, _current(disk, database)
         if named != before:
             outcome = Unseen.RACED
-        elif outcome is not Unseen.VANISHED and not (isinstance(outcome, ManifestView) and outcome.torn):
+        elif not _may_be_unfinished(outcome) or outcome == previous:
             return outcome
-        # A missing or torn manifest is believed only when the last try finds it so: a writer may be at work.
     return outcome
+
+
+def _may_be_unfinished(outcome: ManifestView | Unseen) -> bool:
+    """A missing or torn manifest is believed only at a second look: a writer may be at work."""
+    return outcome is Unseen.VANISHED or (isinstance(outcome, ManifestView) and outcome.torn)
 
 
 def parse_manifest(content: bytes, number: int) -> ManifestView:
@@ -131,11 +137,10 @@ def parse_manifest(content: bytes, number: int) -> ManifestView:
     torn = log.torn
     for record in log.records:
         try:
-            edit = parse_edit(record)
+            replay.take(parse_edit(record))
         except DamagedError:
             torn = True
             break
-        replay.take(edit)
     return replay.view(number, torn=torn or replay.is_group_open)
 
 
@@ -165,6 +170,8 @@ class _Replay:
         return bool(self._group)
 
     def take(self, edit: VersionEdit) -> None:
+        if len(self._named) + len(self._group) > _MAX_NAMED_FILES:
+            raise DamagedError("manifest names too many files")
         if edit.group_left is None:
             self._apply((edit,))
             return

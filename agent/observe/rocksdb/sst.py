@@ -21,6 +21,8 @@ MAX_ENTRIES = 10_000
 """Give up on a block, or on the data of one file, with more entries."""
 MAX_BLOCKS = 1_000
 """Give up on a file of the `offsets` family with more data blocks."""
+MAX_OFFSETS_BYTES = 4 << 20
+"""Give up on a larger file of the `offsets` family; its memtable has 1 MiB, its files 1 to 2 KB."""
 
 _MAGIC = 0x88E241B785F4CFF7  # kBlockBasedTableMagicNumber
 _LEGACY_MAGIC = 0xDB4775248B80FB57  # kLegacyBlockBasedTableMagicNumber, format version 0
@@ -59,12 +61,14 @@ class Table:
 
     Args of the dataclass:
         path: Where it is.
+        size_bytes: Its size.
         footer: Its footer.
         index: Its (top-level) index block.
         properties: Its properties.
     """
 
     path: str
+    size_bytes: int
     footer: Footer
     index: Handle
     properties: Properties
@@ -94,7 +98,7 @@ def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
         if b"rocksdb.index" not in places:
             raise DamagedError("file does not say where its index is")
         index = read_handle(Cursor(places[b"rocksdb.index"]))
-    return Table(path, footer, index, parse_properties(entries(properties, MAX_ENTRIES)))
+    return Table(path, size_bytes, footer, index, parse_properties(entries(properties, MAX_ENTRIES)))
 
 
 def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
@@ -105,6 +109,8 @@ def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
     Raises:
         DamagedError, UnsupportedError, UnseenError: as `open_table`.
     """
+    if table.size_bytes > MAX_OFFSETS_BYTES:
+        raise UnsupportedError(f"`offsets` file of {table.size_bytes} bytes")
     left = MAX_ENTRIES
     for handle in _data_blocks(disk, table):
         for item in entries(_read_block(disk, table.path, table.footer, handle), left):
@@ -123,12 +129,15 @@ def _data_blocks(disk: Disk, table: Table) -> list[Handle]:
 
 
 def _index(disk: Disk, table: Table, handle: Handle, limit: int) -> list[Handle]:
-    return index_handles(
+    handles = index_handles(
         _read_block(disk, table.path, table.footer, handle),
         delta_encoded=table.properties.index_delta_encoded,
         first_keys=table.properties.index_type == _FIRST_KEYS,
         limit=limit,
     )
+    if sum(one.size for one in handles) > table.size_bytes:
+        raise DamagedError("blocks of an index are larger than their file")
+    return handles
 
 
 def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:

@@ -14,6 +14,7 @@ from agent.observe.rocksdb.coding import Cursor, DamagedError
 _IGNORABLE = 1 << 13  # kTagSafeIgnoreMask
 _CUSTOM_NOT_IGNORABLE = 1 << 6  # kCustomTagNonSafeIgnoreMask
 _PATH_ID = 65  # NewFileCustomTag::kPathId: only tells on which path the file lies
+_MAX_FILES = 50_000  # a store has tens; keeps a hostile manifest from filling the memory
 _MAX_SEQUENCE = (1 << 56) - 1  # kMaxSequenceNumber: stands for "none"
 
 
@@ -85,6 +86,8 @@ def _with_family(one: LiveFile, family_id: int) -> LiveFile:
 
 
 def _new_file(cursor: Cursor, edit: VersionEdit, *, has_path: bool, has_sequences: bool) -> None:
+    if len(edit.added) >= _MAX_FILES:
+        raise DamagedError("too many files in one version edit")
     level, number = cursor.varint(), cursor.varint()
     if has_path:
         cursor.varint()

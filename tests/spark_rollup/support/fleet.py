@@ -124,7 +124,7 @@ class Pod:
             beat += 30
         if self.announces_end:
             told.append(Record(Kind.LIFECYCLE, at_us(self.ends_s), {"phase": "stopping", "reason": "end of story"}))
-        origin = Origin(self.uid or f"uid-{self.name}", self.boot, self.name, self.fleet.name, "node-1", "1.0.0")
+        origin = Origin(self.uid, self.boot, self.name, self.fleet.name, "node-1", "1.0.0")
         told.sort(key=lambda record: record.observed_at_us)
         return [
             encode(record, origin, number) for number, record in enumerate(told, 1) if number not in self.lost
@@ -142,6 +142,7 @@ class Fleet:
 
     def pod(self, name: str, **options: object) -> Pod:
         """Add a pod with its agent."""
+        options.setdefault("uid", f"{self.name}-{name}")  # events of two fleets must not share an id
         pod = Pod(self, name, **options)  # type: ignore[arg-type]
         self.pods.append(pod)
         return pod
@@ -154,7 +155,7 @@ class Fleet:
         """Write one sealed segment per pod, named as agents name them; returns the directory."""
         for pod in self.pods:
             lines = pod.lines()
-            folder = directory / f"{self.name}-{pod.uid or 'uid-' + pod.name}"
+            folder = directory / pod.uid
             folder.mkdir(parents=True, exist_ok=True)
             last = len(lines) + len(pod.lost)
             text = "".join(f"{line}\n" for line in lines)

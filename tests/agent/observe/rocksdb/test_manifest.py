@@ -245,11 +245,11 @@ class Scripted(FilesDisk):
         return super().read_at(path, offset, length)
 
 
-def db(number=5, content=GOOD):
+def db(number: int = 5, content: bytes = GOOD) -> dict[str, bytes]:
     return {"s/CURRENT": b"MANIFEST-%06d\n" % number, f"s/MANIFEST-{number:06d}": content}
 
 
-def swap(to=7):
+def swap(to: int = 7) -> dict[str, bytes | None]:
     """The store is opened again: a new manifest, CURRENT names it, the old one goes."""
     return {**db(to, LATER), "s/MANIFEST-000005": None}
 
@@ -304,6 +304,14 @@ def test_vanishes_meanwhile():
     gone = {"s/CURRENT": None, "s/MANIFEST-000005": None}
     for when in (2, 3):
         assert read_manifest(Scripted(db(), {when: gone}), "s") is Unseen.VANISHED
+
+
+def test_number_of_files_is_bounded(monkeypatch):
+    """A manifest that names more files than any store has is not replayed to its end."""
+    monkeypatch.setattr(module, "_MAX_NAMED_FILES", 3)
+    view = edits(counters(5), *(added(n, n) + counters(n + 1, n) for n in range(6, 20)))
+    assert view.torn
+    assert len(view.new_files) == 4
 
 
 def test_too_large(monkeypatch):

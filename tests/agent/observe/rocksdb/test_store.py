@@ -61,7 +61,8 @@ def in_memory(disk, name) -> FilesDisk:
 def test_recorded(recorded, name, entries, live, truth):
     """Files of every RocksDB that Kafka Streams shipped are read, every checksum compared."""
     facts = read(recorded, name)
-    assert facts.problems == facts.missing_files == ()
+    assert not facts.problems
+    assert not facts.missing_files
     assert all(one.is_verified for one in facts.files)
     assert sorted(one.properties.entries for one in facts.files if one.properties) == sorted(entries)
     assert (facts.entries, facts.deletions, facts.live) == (sum(entries), 0, EntryInterval(*live))
@@ -159,11 +160,20 @@ def test_no_key_or_value_of_data_is_read(encodings):
             assert offset >= disk.files[path].rindex(b"k0") + 2, "keys of data and index lie before"
 
 
+def test_large_offsets_file(encodings, monkeypatch):
+    """An `offsets` file beyond the bound is not read."""
+    monkeypatch.setattr(sst, "MAX_OFFSETS_BYTES", 100)
+    facts = read(encodings, "xxh3")
+    assert offsets_of(facts).status is None
+    assert all("unsupported: `offsets` file of" in problem for problem in offsets_of(facts).problems)
+
+
 def test_without_counters(encodings):
     """Without counters data files are not even opened."""
     disk = in_memory(encodings, "xxh3")
     facts = read(disk, "s", with_counters=False)
-    assert facts.entries is facts.deletions is facts.raw_key_bytes is facts.live is None
+    assert facts.entries is None
+    assert facts.live is None
     assert len(offsets_of(facts).offsets) == 40
     data = {f"s/{sst_name(one.file.number)}" for one in facts.files if one.file.family_id == 0}
     assert not data & {path for path, _, _ in disk.reads}
@@ -223,7 +233,8 @@ def test_compaction_meanwhile(encodings):
         "s/000099.sst": b"later",
     }
     facts = read(Compacting(before, finish), "s")
-    assert facts.missing_files == facts.problems == ()
+    assert not facts.missing_files
+    assert not facts.problems
     assert facts.entries == 250
 
 

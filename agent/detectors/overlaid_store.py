@@ -1,0 +1,93 @@
+"""Detector `overlaid-store`: the changelog is replayed from its start over old files.
+
+Fires when a store with data is opened without an offset in force: everything is replayed on top (out of range, the
+2.5 to 2.6 change of the offset's meaning, a crash before the first checkpoint, a 4.3 close while restoring). The
+values come out right; keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning
+only if the store lay unused for longer than tombstones live, else info.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.telling import where
+from agent.detectors.upstream import OVERLAY
+from agent.inventory.model import Session, Store, Task
+from agent.layout.checkpoint import UNKNOWN_OFFSET
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+
+META = DetectorMeta(
+    id="overlaid-store",
+    title="Changelog replayed over old files",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.EVENT,
+    scope=Scope.TASK,
+    needs=("delete_retention_ms",),
+    upstream=(OVERLAY,),
+    next_action=(
+        "Usually nothing. If keys that were deleted are back (their tombstones are gone from the changelog): stop,"
+        " keep a copy, remove this task directory only, start again and let it restore from empty."
+    ),
+)
+
+SETTLED_US = 10_000_000
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        state-semantics N22, D3, D4; recorded in `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`,
+        `benign-close-while-restoring-4.3.1`.
+    """
+    task = case.task
+    assert task is not None
+    if case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO:
+        return
+    for store in task.stores.values():
+        for before, after in pairwise(store.sessions):
+            if _is_overlaid(case, store, before, after):
+                yield _tell(case, task, store, before, after)
+
+
+def _is_overlaid(case: Case, store: Store, before: Session, after: Session) -> bool:
+    if after.created or after.wiped or before.puts_at_release == 0:
+        return False
+    if not store.identities & after.identities & before.final_identities:
+        return False
+    if after.offset_at_open not in (None, UNKNOWN_OFFSET):
+        return False
+    since_us = after.opened_us if after.released_us is None else after.released_us
+    return case.now_us - since_us >= SETTLED_US
+
+
+def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:
+    retention_ms = case.settings.number("delete_retention_ms")
+    idle_us = after.opened_us - (before.released_us or after.opened_us)
+    expired = retention_ms is not None and idle_us > retention_ms * 1_000
+    return Verdict(
+        subject=str(after.opened_us),
+        opened_at_us=after.opened_us,
+        summary=(
+            f"Task {task.id}: store {store.name} was opened with {before.puts_at_release} puts on disk and no offset"
+            " in force: its changelog is replayed from the start over them."
+        ),
+        evidence=(
+            Evidence(
+                before.released_us or 0, f"released with {before.puts_at_release} puts", where(task, store)
+            ),
+            Evidence(
+                after.opened_us, f"opened {seconds(idle_us)} later, no offset in force", where(task, store)
+            ),
+        ),
+        severity=Severity.WARNING if expired else Severity.INFO,
+        confidence=Confidence.SUSPECTED if expired else Confidence.CONFIRMED,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(OVERLAY),
+    )

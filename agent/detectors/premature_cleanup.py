@@ -1,0 +1,96 @@
+"""Detector `premature-cleanup`: a task directory was deleted sooner after its release than the delay allows.
+
+Fires when the cleaner's first removal comes earlier after the release than `state.cleanup.delay.ms` while the
+process goes on with other tasks. The task then restores from the beginning where it comes back.
+Stays quiet for a wipe under exactly-once (it follows the close at once) and for `cleanUp()` of a stopped instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.upstream import KAFKA_20805
+from agent.inventory.model import Application, PastTask, Shape
+
+META = DetectorMeta(
+    id="premature-cleanup",
+    title="Task directory deleted before the cleanup delay had passed",
+    level=Level.DAMAGE,
+    severity=Severity.WARNING,
+    kind=Kind.EVENT,
+    scope=Scope.TASK,
+    needs=("state_cleanup_delay_ms", "processing_guarantee", "kafka_streams_version"),
+    upstream=(KAFKA_20805,),
+    next_action=(
+        "No data is lost: the task restores in full from its changelog. Watch that restoration (it may find offsets"
+        " out of range), raise state.cleanup.delay.ms well above the time between rebalances, and upgrade."
+    ),
+)
+
+WIPES_WITHIN_US = 1_500_000
+"""Under exactly-once a wipe follows the close within milliseconds (recorded: up to 60 ms)."""
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the
+        directory's creation); recorded as `kafka-20805-4.3.1`, twin `control-20805-4.2.1`.
+    """
+    task = case.task
+    delay_ms = case.settings.number("state_cleanup_delay_ms")
+    assert task is not None
+    assert case.application is not None
+    if delay_ms is None or case.settings.exactly_once is None:
+        return
+    for past in task.past:
+        if _is_early(case, past, delay_ms * 1_000) and _lived(case.application, past):
+            yield _tell(case, past, delay_ms)
+
+
+def _is_early(case: Case, past: PastTask, delay_us: int) -> bool:
+    if past.released_us is None or past.held or past.shape is Shape.VANISHED_UNSEEN:
+        return False
+    age_us = past.begun_us - past.released_us
+    if case.settings.exactly_once and age_us <= WIPES_WITHIN_US:
+        return False
+    return 0 <= age_us < delay_us - POLL_SLACK_US
+
+
+POLL_SLACK_US = 500_000
+"""A release is seen up to a lock poll late, so a deletion can look a little earlier than it was."""
+
+
+def _lived(application: Application, past: PastTask) -> bool:
+    held = any(
+        life.started_us < past.begun_us and (life.ended_us is None or life.ended_us > past.ended_us)
+        for life in application.lives
+    )
+    return held and past.siblings_held
+
+
+def _tell(case: Case, past: PastTask, delay_ms: int) -> Verdict:
+    task = case.task
+    assert task is not None
+    released_us = past.released_us or 0
+    return Verdict(
+        subject=f"incarnation {past.incarnation}",
+        opened_at_us=past.begun_us,
+        summary=(
+            f"Task {task.id} was deleted {seconds(past.begun_us - released_us)} after its release; the cleanup delay"
+            f" is {delay_ms / 1000:g} s. It restores from the beginning where it comes back."
+        ),
+        evidence=(
+            Evidence(released_us, "released: its stores are free", task.path),
+            Evidence(
+                past.begun_us, "first file removed, by a process that goes on with other tasks", task.path
+            ),
+            Evidence(past.ended_us, "directory gone", task.path),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.CONFIRMED,
+        affected=case.affected(KAFKA_20805),
+    )

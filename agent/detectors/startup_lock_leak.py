@@ -1,0 +1,86 @@
+"""Detector `startup-lock-leak`: an orderly exit left stores of the start-up pass unclosed.
+
+Fires on 4.3.0 when a process ended in order (its other stores were closed) but a store that its start-up pass had
+opened was let go without a close (KAFKA-20663). Not reproduced on the released jars so far; kept because the
+source allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.detectors.telling import where
+from agent.detectors.upstream import KAFKA_20663
+from agent.inventory.model import Application, ProcessLife, Session
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+
+META = DetectorMeta(
+    id="startup-lock-leak",
+    title="Store of the start-up pass not closed by an orderly exit",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.EVENT,
+    scope=Scope.TASK,
+    needs=("kafka_streams_version",),
+    upstream=(KAFKA_20663,),
+    next_action="Expect a long replay or a wipe of this task at the next start; upgrade to 4.3.1.",
+)
+
+SAME_END_US = 1_000_000
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (semantics 2.13 b).
+    """
+    task, application = case.task, case.application
+    assert task is not None
+    assert application is not None
+    if case.says(Fact.STARTUP_LOCK_KEPT) is Truth.NO:
+        return
+    for store in task.stores.values():
+        for session in store.sessions:
+            life = _ended_with(application, session)
+            if life is None or session.closed or session.puts_at_release <= session.puts_at_open:
+                continue
+            if _others_closed(application, task.id, life):
+                yield Verdict(
+                    subject=str(life.ended_us),
+                    opened_at_us=session.released_us or 0,
+                    summary=f"Task {task.id}: store {store.name} was not closed although its process ended in order.",
+                    evidence=(
+                        Evidence(session.opened_us, "opened, and flushed since", where(task, store)),
+                        Evidence(session.released_us or 0, "let go without a close", where(task, store)),
+                    ),
+                    severity=Severity.WARNING,
+                    confidence=Confidence.SUSPECTED,
+                    store=store.name,
+                    identity=store.identity,
+                    affected=case.affected(KAFKA_20663),
+                )
+
+
+def _ended_with(application: Application, session: Session) -> ProcessLife | None:
+    for life in application.lives:
+        ended_us = life.ended_us
+        if ended_us and session.released_us and abs(ended_us - session.released_us) <= SAME_END_US:
+            return life
+    return None
+
+
+def _others_closed(application: Application, task_id: str, life: ProcessLife) -> bool:
+    others = [
+        session
+        for task in application.tasks.values()
+        for store in task.stores.values()
+        for session in store.sessions
+        if task.id != task_id
+        and session.released_us is not None
+        and abs((life.ended_us or 0) - session.released_us) <= SAME_END_US
+    ]
+    return bool(others) and all(x.closed for x in others)

@@ -1,0 +1,46 @@
+"""Detector `temp-cleaner`: single files vanish under a store that is held.
+
+Fires when a file that RocksDB needs goes away while its `LOCK` is held: no owner does that. Usually `state.dir` lies
+in a temporary directory that the operating system sweeps by age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+
+META = DetectorMeta(
+    id="temp-cleaner",
+    title="Files swept away under a running store",
+    level=Level.DAMAGE,
+    severity=Severity.WARNING,
+    kind=Kind.EVENT,
+    scope=Scope.TASK,
+    next_action=(
+        "Move state.dir out of the swept directory (default: /tmp/kafka-streams up to 2.7, the JVM's temporary"
+        " directory since 2.8) or exempt it from the sweep. The store works until its next open and fails then:"
+        " plan an orderly restart with this task directory removed."
+    ),
+)
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        state-semantics N19.
+    """
+    task = case.task
+    assert task is not None
+    for at_us, path in task.swept:
+        yield Verdict(
+            subject=f"{path}@{at_us}",
+            opened_at_us=at_us,
+            summary=f"Task {task.id}: {path.rpartition('/')[2]} went away under a store that is held.",
+            evidence=(Evidence(at_us, "gone while LOCK is held; its owner goes on", path),),
+            severity=Severity.WARNING,
+            confidence=Confidence.SUSPECTED,
+            affected=Affected.NO,
+        )

@@ -1,0 +1,86 @@
+"""Detector `torn-store`: files are missing from a store that nobody deletes any more.
+
+Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
+make them a database, and no deletion goes on: a deletion was killed half way, or the volume lost files.
+Stays quiet during a running deletion and for a compaction that races with the look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.detectors.telling import where
+from agent.detectors.upstream import TORN_DELETION
+from agent.inventory.model import Remains, Store, Task
+
+META = DetectorMeta(
+    id="torn-store",
+    title="Files are missing from a store",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.CONDITION,
+    scope=Scope.TASK,
+    upstream=(TORN_DELETION,),
+    next_action=(
+        "Before the next start: keep a copy, then remove this task directory only, `.checkpoint` included. Up to 4.2"
+        " a start would make an empty store and trust the old checkpoint; on 4.3 the start may fail once."
+    ),
+)
+
+QUIET_US = 5_000_000
+"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        Utils.delete walks in directory order (all releases); state-semantics D8; recorded as `torn-clean-*`.
+    """
+    task = case.task
+    assert task is not None
+    if not task.exists or not _is_over(case, task.walk.last_us if task.walk else 0):
+        return
+    for store in task.stores.values():
+        for remains in store.remains.values():
+            if _is_over(case, remains.since_us):
+                yield _left(case, task, store, remains)
+        for database in store.databases.values():
+            if database.missing_files:
+                names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
+                yield _tell(
+                    case,
+                    task,
+                    store,
+                    database.seen_us,
+                    f"its manifest names {len(database.missing_files)} files that are not there ({names})",
+                )
+
+
+def _is_over(case: Case, last_us: int) -> bool:
+    """Tell whether no deletion can be going on: nothing happened for a while, or nobody lives to go on with it."""
+    application = case.application
+    assert application is not None
+    dead = application.lock_ever_held and application.life is None
+    return dead or case.now_us - last_us >= QUIET_US
+
+
+def _left(case: Case, task: Task, store: Store, remains: Remains) -> Verdict:
+    what = f"{remains.files} data files are left without the files that make them a database"
+    return _tell(case, task, store, remains.since_us, what)
+
+
+def _tell(case: Case, task: Task, store: Store, at_us: int, what: str) -> Verdict:
+    return Verdict(
+        subject=f"incarnation {task.incarnation}",
+        opened_at_us=at_us,
+        summary=f"Task {task.id}: store {store.name} is torn: {what}.",
+        evidence=(Evidence(at_us, what, where(task, store)),),
+        severity=Severity.WARNING,
+        confidence=Confidence.CONFIRMED,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(TORN_DELETION),
+    )

@@ -1,0 +1,66 @@
+"""Detector `unclean-store`: a store says that it is open, and nobody holds it.
+
+From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
+next assignment wipes the task and restores it, under at-least-once it is ignored. Info: Kafka Streams does right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.detectors.telling import where
+from agent.detectors.upstream import KIP_1035
+from agent.inventory.disk import LockState
+
+META = DetectorMeta(
+    id="unclean-store",
+    title="Store left open by an unclean end",
+    level=Level.EXPOSURE,
+    severity=Severity.INFO,
+    kind=Kind.CONDITION,
+    scope=Scope.TASK,
+    needs=("processing_guarantee",),
+    upstream=(KIP_1035,),
+    next_action="Nothing to do: under exactly-once expect a wipe and a full restoration at the next assignment.",
+)
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        AbstractColumnFamilyAccessor.open and close (4.3.0+).
+    """
+    task = case.task
+    assert task is not None
+    then = {
+        True: "the next assignment wipes the task and restores it",
+        False: "the next assignment goes on with it",
+        None: "under exactly-once the next assignment wipes it",
+    }[case.settings.exactly_once]
+    for store in task.stores.values():
+        for database in store.databases.values():
+            facts = database.offsets
+            if facts is None or facts.status != 1 or database.lock is not LockState.FREE:
+                continue
+            yield Verdict(
+                subject=f"{database.identity}@{facts.status_sequence}",
+                opened_at_us=database.lock_since_us or database.seen_us,
+                summary=f"Task {task.id}: store {store.name} was left open by an unclean end; {then}.",
+                evidence=(
+                    Evidence(
+                        database.seen_us,
+                        f"status open (sequence {facts.status_sequence})",
+                        where(task, store),
+                    ),
+                    Evidence(database.lock_since_us or database.seen_us, "LOCK is free", where(task, store)),
+                ),
+                severity=Severity.INFO,
+                confidence=Confidence.CONFIRMED,
+                store=store.name,
+                identity=database.identity,
+                affected=case.affected(KIP_1035),
+            )
+            break

@@ -1,0 +1,88 @@
+"""Detector `unowned-task`: nobody holds a task directory although the process lives and standbys are configured.
+
+Fires up to 2.2.1 with standby replicas when a directory that was held is free for longer than a hand-off while the
+process shows that it lives. A suspicion: a task that really moved looks the same; the rollup confirms or explains.
+Clears when somebody takes the task or the directory is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.upstream import KAFKA_8187
+from agent.inventory.model import Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+
+META = DetectorMeta(
+    id="unowned-task",
+    title="Task directory that nobody holds while the process lives",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.CONDITION,
+    scope=Scope.TASK,
+    needs=("num_standby_replicas", "kafka_streams_version", "state_cleanup_delay_ms"),
+    upstream=(KAFKA_8187,),
+    next_action=(
+        "Ask the rollup whether another pod took the task. If none did, restart this instance in an orderly way"
+        " before the cleaner takes the directory: the standby is then initialised again."
+    ),
+)
+
+HANDED_OFF_BY_US = 5_000_000
+"""Recorded hand-offs between threads take 20 ms; a rebalance between pods a few seconds."""
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        StreamThread/TaskManager up to 2.2.1: RUNNING without initialised standbys; recorded as
+        `kafka-8187-stage1-2.2.1`.
+    """
+    task = case.task
+    assert task is not None
+    standbys = case.settings.number("num_standby_replicas")
+    if case.says(Fact.UNINITIALIZED_STANDBY_RUNS) is Truth.NO or not standbys:
+        return
+    released_us = task.released_us
+    if not task.exists or task.held is not False or released_us is None or not task.stores:
+        return
+    alive_us = _alive_since(case, task, released_us)
+    if case.now_us - released_us <= HANDED_OFF_BY_US or alive_us is None:
+        return
+    yield Verdict(
+        subject=f"incarnation {task.incarnation}@{released_us}",
+        opened_at_us=released_us,
+        summary=(
+            f"Task {task.id}: nobody has held it since it was released, although the process lives; if it was not"
+            f" moved to another pod, its standby is lost here{_forecast(case, task)}."
+        ),
+        evidence=(
+            Evidence(released_us, "released: its lock and stores are free", task.path),
+            Evidence(alive_us, "the process lives: it works on other tasks or tries this lock", task.path),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        affected=case.affected(KAFKA_8187),
+    )
+
+
+def _alive_since(case: Case, task: Task, released_us: int) -> int | None:
+    """When the process was seen alive after the release: a held sibling, or the cleaner's own lock probes."""
+    assert case.application is not None
+    later_us = released_us + HANDED_OFF_BY_US
+    signs = [x.lock_probed_us for x in case.application.tasks.values() if x.lock_probed_us > later_us]
+    if any(x.held for x in case.application.tasks.values() if x is not task):
+        signs.append(case.now_us)
+    return min(signs, default=None)
+
+
+def _forecast(case: Case, task: Task) -> str:
+    delay_ms = case.settings.number("state_cleanup_delay_ms")
+    if delay_ms is None:
+        return ""
+    left_us = task.mtime_us + delay_ms * 1_000 - case.now_us
+    return f"; the cleaner may take it from {seconds(max(left_us, 0))} on"

@@ -1,0 +1,50 @@
+"""Detector `wipe-storm`: the same task is wiped again and again.
+
+Fires when a task directory was wiped by its owner three times within an hour. One burst over many tasks is one
+fencing and told nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+
+META = DetectorMeta(
+    id="wipe-storm",
+    title="Task wiped again and again",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.CONDITION,
+    scope=Scope.TASK,
+    next_action=(
+        "Look in the application's log for the reason of each wipe (TaskCorrupted, fenced producer, commit timeout)."
+        " Every wipe is a full restoration: raise transaction and poll timeouts, or mend what crashes."
+    ),
+)
+
+WIPES = 3
+WITHIN_US = 3_600_000_000
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        state-semantics N13, N14.
+    """
+    task = case.task
+    assert task is not None
+    recent = [x for x in task.wiped_us if case.now_us - x <= WITHIN_US]
+    if len(recent) < WIPES:
+        return
+    yield Verdict(
+        subject=f"since {recent[0]}",
+        opened_at_us=recent[WIPES - 1],
+        summary=f"Task {task.id} was wiped {len(recent)} times within an hour.",
+        evidence=tuple(Evidence(x, "wiped by its owner", task.path) for x in recent),
+        severity=Severity.WARNING,
+        confidence=Confidence.CONFIRMED,
+        affected=Affected.NO,
+    )

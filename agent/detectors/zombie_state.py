@@ -1,0 +1,87 @@
+"""Detector `zombie-state`: state that lay unused for longer than tombstones live was used again.
+
+Fires when a store was free, from a seen release to a seen open, for longer than `delete.retention.ms` and its old
+offset was trusted: keys that were deleted meanwhile are still in it, and their tombstones are gone. A hazard: a
+store whose keys are never deleted looks the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.puts import is_real
+from agent.detectors.telling import where
+from agent.detectors.upstream import KAFKA_19943
+from agent.inventory.model import Session, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+
+META = DetectorMeta(
+    id="zombie-state",
+    title="State reused after its tombstones expired",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.DAMAGE,
+    scope=Scope.TASK,
+    needs=("delete_retention_ms",),
+    upstream=(KAFKA_19943,),
+    next_action=(
+        "If keys of this store are ever deleted: stop, keep a copy, remove this task directory only, start again and"
+        " let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
+    ),
+)
+
+
+def judge(case: Case) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        KAFKA-19943, KIP-1259; semantics 2.14.
+    """
+    task = case.task
+    retention_ms = case.settings.number("delete_retention_ms")
+    assert task is not None
+    if retention_ms is None:
+        return
+    for store in task.stores.values():
+        for before, after in pairwise(store.sessions):
+            if _is_zombie(case, store, before, after, retention_ms * 1_000):
+                yield _tell(case, task, store, before, after, retention_ms)
+                return
+
+
+def _is_zombie(case: Case, store: Store, before: Session, after: Session, retention_us: int) -> bool:
+    if before.released_us is None or after.created or after.wiped:
+        return False
+    if not store.identities & after.identities & before.final_identities:
+        return False
+    trusted = is_real(after.offset_at_open) or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+    return trusted and after.opened_us - before.released_us > retention_us
+
+
+def _tell(
+    case: Case, task: Task, store: Store, before: Session, after: Session, retention_ms: int
+) -> Verdict:
+    released_us = before.released_us or 0
+    return Verdict(
+        subject=f"{store.identity}@{after.opened_us}",
+        opened_at_us=after.opened_us,
+        summary=(
+            f"Task {task.id}: store {store.name} lay unused for {seconds(after.opened_us - released_us)}, longer than"
+            f" tombstones live ({retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
+        ),
+        evidence=(
+            Evidence(released_us, "released", where(task, store)),
+            Evidence(
+                after.opened_us, f"opened again at its old offset {after.offset_at_open}", where(task, store)
+            ),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(KAFKA_19943),
+    )

@@ -1,0 +1,153 @@
+"""Arguments, exit codes and complaints of the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent import __version__
+from agent.cli import catalogue, main
+from tests.agent.cli.commands import PLAIN
+
+UNSURE = ["--set", "processing_guarantee=exactly_once", "--set", "kafka_streams_version=2.1.1"]
+"""With these the planted damage is a suspicion: an owner of that release may have wiped the store."""
+
+
+def test_the_version_is_the_package_version(statewarden: Callable) -> None:
+    """`--version` prints name and version and exits with 0."""
+    said = statewarden("--version")
+    assert (said.code, said.out) == (0, f"statewarden {__version__}\n")
+
+
+def test_help_tells_exit_codes_and_every_command(statewarden: Callable) -> None:
+    """`--help` is enough to begin with."""
+    said = statewarden("--help")
+    assert said.code == 0
+    assert "exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use" in said.out
+    for command in ("run", "scan", "replay", "detectors", "explain", "check-config"):
+        assert f"\n    {command}" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("audit",), "invalid choice: 'audit'"),
+        (("scan",), "the following arguments are required: STATE_DIR"),
+        (("replay",), "the following arguments are required: TRACE"),
+        (("scan", "x", "--fail-on", "fatal"), "invalid choice: 'fatal'"),
+        (("scan", "x", "--loud"), "unrecognized arguments: --loud"),
+    ],
+)
+def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, ...], words: str) -> None:
+    """What the parser refuses is told on stderr, with 2."""
+    said = statewarden(*arguments)
+    assert said.code == 2
+    assert said.out == ""
+    assert words in said.err
+
+
+@pytest.mark.parametrize("command", [("scan", "nowhere"), ("replay", "nowhere"), ("check-config",)])
+def test_an_unknown_setting_is_named_with_the_known_ones(statewarden: Callable, command: tuple[str, ...]) -> None:
+    """A misspelt key is never ignored, whatever the command."""
+    said = statewarden(*command, "--set", "procesing_guarantee=at_least_once")
+    assert said.code == 2
+    assert "unknown setting 'procesing_guarantee'; known: processing_guarantee, " in said.complaint
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        ("processing_guarantee=exactly_twice", "must be one of at_least_once, exactly_once, "),
+        ("num_standby_replicas=-1", "must be a whole number, 0 or more"),
+        ("commit_interval_ms=1s", "must be a whole number of milliseconds"),
+        ("app:kafka_streams_version=new", "kafka_streams_version=new: "),
+        ("num_standby_replicas", "expected KEY=VALUE or APPLICATION:KEY=VALUE"),
+    ],
+)
+def test_a_bad_value_is_named_with_the_reason(statewarden: Callable, pair: str, words: str) -> None:
+    """A value that Kafka would refuse is refused here, with what it must be."""
+    said = statewarden("check-config", "--set", pair)
+    assert said.code == 2
+    assert said.complaint.startswith("statewarden: --set")
+    assert words in said.complaint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([], 1),
+        (["--fail-on", "critical"], 1),
+        (["--fail-on", "info"], 1),
+        (UNSURE, 0),
+        ([*UNSURE, "--fail-on", "warning"], 1),
+    ],
+)
+def test_the_exit_code_follows_fail_on(
+    statewarden: Callable, damaged: Path, arguments: list[str], code: int
+) -> None:
+    """1 as soon as an open finding is as loud as asked for, else 0; later settings win."""
+    said = statewarden("scan", damaged, *PLAIN, *arguments)
+    assert said.code == code
+    assert said.err == ""
+
+
+def test_nothing_found_is_exit_code_0(statewarden: Callable, damaged: Path) -> None:
+    """A directory without the damage is 0 even for `--fail-on info`."""
+    (damaged / "app" / "0_0" / ".checkpoint").unlink()
+    said = statewarden("scan", damaged, *PLAIN, "--fail-on", "info")
+    assert (said.code, said.out.splitlines()[-1]) == (0, "0 critical, 0 warning, 0 info")
+
+
+def test_run_needs_a_state_directory(statewarden: Callable) -> None:
+    """The sidecar does not guess what to watch."""
+    said = statewarden("run", "--listen", "")
+    assert said.code == 2
+    assert said.complaint == (
+        "statewarden: no state directory given: statewarden run STATE_DIR, or state_dir in [agent] of --config\n"
+    )
+
+
+def test_an_interrupt_is_130(statewarden: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends without a traceback, with the shell's code for it."""
+
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalogue, "list_detectors", interrupt)
+    assert main(["detectors"]) == 130
+
+
+def test_a_reader_that_has_enough_is_no_error(repository: Path) -> None:
+    """`statewarden detectors | head -0` ends quietly."""
+    script = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-m', 'agent', 'detectors'], stdout=subprocess.PIPE,"
+        " stderr=subprocess.PIPE)\n"
+        "child.stdout.close()\n"
+        "sys.stderr.buffer.write(child.stderr.read())\n"
+        "sys.exit(child.wait())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=repository, capture_output=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
+    """`python -m agent` in a process of its own exits with the command's code and complains on stderr only."""
+    trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
+    fine = subprocess.run(
+        [sys.executable, "-m", "agent", "replay", trace, "--json", *PLAIN],
+        cwd=repository,
+        capture_output=True,
+        timeout=30,
+    )
+    assert (fine.returncode, fine.stdout, fine.stderr) == (0, b"", b"")
+    wrong = subprocess.run(
+        [sys.executable, "-m", "agent", "explain", "nothing"], cwd=repository, capture_output=True, timeout=30
+    )
+    assert (wrong.returncode, wrong.stdout) == (2, b"")
+    assert wrong.stderr.count(b"\n") == 1
