@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.detectors.telling import where
-from agent.detectors.upstream import TORN_DELETION
+from agent.detectors.upstream import TORN_FILES
 from agent.inventory.model import Remains, Store, Task
 
 META = DetectorMeta(
@@ -22,7 +22,7 @@ META = DetectorMeta(
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
     scope=Scope.TASK,
-    upstream=(TORN_DELETION,),
+    upstream=(TORN_FILES,),
     next_action=(
         "Before the next start: keep a copy, then remove this task directory only, `.checkpoint` included. Up to 4.2"
         " a start would make an empty store and trust the old checkpoint; on 4.3 the start may fail once."
@@ -82,5 +82,5 @@ def _tell(case: Case, task: Task, store: Store, at_us: int, what: str) -> Verdic
         confidence=Confidence.CONFIRMED,
         store=store.name,
         identity=store.identity,
-        affected=case.affected(TORN_DELETION),
+        affected=case.affected(TORN_FILES),
     )

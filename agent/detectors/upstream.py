@@ -41,6 +41,7 @@ KIP_1035 = Upstream("KIP-1035", (_since("4.3.0"),), "by design since 4.3.0")
 TORN_DELETION = Upstream(
     "torn deletion (no upstream issue)", (_until("4.2.x"),), "not fixed; 4.3 restores in full"
 )
+TORN_FILES = Upstream("torn deletion (no upstream issue)", (ReleaseRange(),), "not fixed")
 INTERRUPTED_WIPE = Upstream(
     "interrupted wipe (no upstream issue)", (_between("3.8.0", "4.3.1"),), "not fixed"
 )

@@ -27,6 +27,9 @@ WALK_ENDS_AFTER_US = 60_000_000
 _ESSENTIAL = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK, Role.STORE, Role.SEGMENT, Role.STORES})
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
+_REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL, Role.INFO_LOG})
+"""What a running store removes in normal operation."""
+
 
 def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Transition]:
     """Take a look at a task directory.
@@ -126,11 +129,18 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
     store = task.stores.get(look.place.store) if look.place.store else None
     if role is Role.CHECKPOINT:
         return _end_checkpoint(application, task, look, in_walk=task.walk is not None)
-    if role in _ESSENTIAL and not _is_expiry(task, look):
+    essential = role in _ESSENTIAL or (role in _REPLACEABLE and _is_idle(store, look.at_us))
+    if essential and not _is_expiry(task, look):
         _note_walk(task, store, look)
-    elif role is Role.SST and task.walk is not None and store is not None:
-        task.walk.last_us = look.at_us
     return []
+
+
+def _is_idle(store: Store | None, at_us: int) -> bool:
+    """A store that nobody holds loses no file by itself: not even those that a running one drops."""
+    if store is None or not store.sessions:
+        return False
+    released_us = store.sessions[-1].released_us
+    return released_us is not None and at_us > released_us
 
 
 def _is_expiry(task: Task, look: Removal) -> bool:

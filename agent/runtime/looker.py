@@ -78,6 +78,9 @@ class Looker:
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
             self._settle(place.database, now_us)
+        elif place.database is not None and self._seems_idle(place):
+            # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
+            changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         changes += self._reduce(removal)
         if place.role is Role.APPLICATION:
             changes += self._directory(place, now_us, Source.INOTIFY)
@@ -86,6 +89,11 @@ class Looker:
         elif place.role is Role.TASK_LOCK:
             changes += self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
         return changes
+
+    def _seems_idle(self, place: StatePath) -> bool:
+        task = self._task_of(place)
+        store = task.stores.get(place.store or "") if task is not None else None
+        return task is not None and task.walk is None and store is not None and store.session is None
 
     def _changed(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
         role = place.role

@@ -42,6 +42,7 @@ class SimDatabase:
     is_open: bool = False
     _next_file: int = 0
     _sequence: int = 0
+    _data_sequence: int = 0
     _manifest: int = 0
     _manifest_logged: int = 0
     _options: int = 0
@@ -50,7 +51,6 @@ class SimDatabase:
     _waiting: int = 0
     _deletions: int = 0
     _entries: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
-    _last_open_us: int = 0
 
     # -- opening and closing ----------------------------------------------------------------------------
 
@@ -122,6 +122,7 @@ class SimDatabase:
         self._waiting += count
         self._deletions += deletions
         self._sequence += count
+        self._data_sequence = self._sequence
 
     def put_offset(self, topic_partition: str, offset: int) -> None:
         """4.3+: put a changelog offset into the `offsets` family."""
@@ -147,11 +148,8 @@ class SimDatabase:
         parts: list[bytes] = []
         if self._waiting:
             family = TIMESTAMPED_FAMILY_ID if self.timestamped else 0
-            highest = max((sequence for sequence, _ in self._entries.values()), default=0)
-            data_sequence = self._sequence if self._sequence > highest else self._data_sequence()
-            one = self._write_sst(
-                sst(entries=self._waiting, deletions=self._deletions), family, data_sequence, self._waiting
-            )
+            content = sst(entries=self._waiting, deletions=self._deletions)
+            one = self._write_sst(content, family, self._data_sequence, self._waiting)
             parts.append(self._added(one))
         if self._entries:
             items = [(key, sequence, value) for key, (sequence, value) in self._entries.items()]
@@ -173,15 +171,6 @@ class SimDatabase:
             for index, part in enumerate(parts)
         ]
         self._append(grouped)
-
-    def _data_sequence(self) -> int:
-        """Data were written before the entries that wait beside them: one lower than the lowest of these."""
-        later = [sequence for sequence, _ in self._entries.values() if sequence > self._waiting]
-        below = min((x for x in later if x > self._flushed() + self._waiting), default=self._sequence + 1)
-        return below - 1
-
-    def _flushed(self) -> int:
-        return max((one.sequence for one in self.files if one.family != OFFSETS_FAMILY_ID), default=0)
 
     def compact(self) -> None:
         """Merge all data files into one; order is forgotten: its sequence numbers are zero."""

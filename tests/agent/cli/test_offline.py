@@ -147,7 +147,6 @@ def test_a_garbage_checkpoint_ends_no_scan(statewarden: Callable, tmp_path: Path
     assert damage == ["0_2"]
 
 
-@pytest.mark.xfail(reason="no detector says so yet: `malformed-checkpoint` of the design")
 def test_a_garbage_checkpoint_is_told(statewarden: Callable, tmp_path: Path) -> None:
     """The unreadable checkpoint itself is a finding."""
     plant(tmp_path / "state", checkpoint=b"garbage")

@@ -1,0 +1,222 @@
+"""`detectors`, `explain` and `check-config`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from agent.cli import catalogue
+from agent.config import AgentSettings
+from agent.contract.codec import encode
+from agent.contract.events import Kind, Origin, Record
+from agent.detectors.registry import DETECTORS
+from agent.inventory.settings import KEYS
+
+IDS = [detector.meta.id for detector in DETECTORS]
+FINDING_ID = "0123456789abcdef"
+BODY = {
+    "finding_id": FINDING_ID,
+    "detector": "unrestored-store",
+    "level": "damage",
+    "severity": "warning",
+    "confidence": "suspected",
+    "status": "open",
+    "application_id": "orders\x1b[31m",
+    "task_id": "0_3",
+    "opened_at_us": 1_700_000_000_000_000,
+    "upstream": ["KAFKA-7672"],
+    "affected": "yes",
+    "missing_facts": [],
+    "summary": "Task 0_3: state is missing.",
+    "evidence": [{"at": "2023-11-14T22:13:20.000000Z", "what": "store opened", "where": "orders/0_3"}],
+    "next_action": "Stop this instance.",
+}
+
+
+def event(sequence: int = 1, **changes: object) -> str:
+    """Write one event line with the finding."""
+    record = Record(Kind.FINDING, 1_700_000_000_000_000 + sequence, {**BODY, **changes})
+    return encode(record, Origin("uid", "boot", "pod-a"), sequence)
+
+
+def of_major_2(line: str) -> str:
+    """Rewrite a line as one of a later contract."""
+    row = json.loads(line)
+    row["data"]["schema_version"] = "2.0"
+    return json.dumps(row)
+
+
+# -- detectors ----------------------------------------------------------------------------------------
+
+
+def test_the_list_names_every_detector_in_order(statewarden: Callable) -> None:
+    """One line per detector with severity, level and title, in the order of the registry."""
+    said = statewarden("detectors")
+    assert (said.code, said.err) == (0, "")
+    lines = said.out.splitlines()
+    assert [line.split()[0] for line in lines] == IDS
+    for line, detector in zip(lines, DETECTORS, strict=True):
+        assert line.split()[1:3] == [detector.meta.severity.value, detector.meta.level.value]
+        assert line.endswith(detector.meta.title)
+
+
+def test_the_list_as_json(statewarden: Callable) -> None:
+    """Each JSON line says which releases an issue affects, where it is fixed and which settings decide."""
+    rows = {row["id"]: row for row in statewarden("detectors", "--json").rows}
+    assert list(rows) == IDS
+    upstream = {x["key"]: x for x in rows["unrestored-store"]["upstream"]}
+    assert upstream["KAFKA-7672"] == {"key": "KAFKA-7672", "affected": ["2.0.1 to 2.1.1"], "fixed": "2.2.0"}
+    assert rows["unrestored-store"]["needs"] == ["kafka_streams_version", "processing_guarantee"]
+    assert all(row["next_action"] for row in rows.values())
+
+
+# -- explain ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_explain_prints_the_page(statewarden: Callable, repository: Path, name: str) -> None:
+    """A detector's id gives its whole page: the runbook."""
+    said = statewarden("explain", name)
+    assert (said.code, said.err) == (0, "")
+    assert said.out == (repository / "docs" / "detectors" / f"{name}.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_page_is_a_runbook(repository: Path, name: str) -> None:
+    """Each page has its six parts in order, says something in each, and names a command."""
+    page = (repository / "docs" / "detectors" / f"{name}.md").read_text("utf-8")
+    parts = page.partition("written by hand -->")[2].split("\n## ")[1:]
+    titles = [part.partition("\n")[0] for part in parts]
+    assert titles == ["Meaning", "Impact", "Diagnosis", "Mitigation", "False positives", "Blind spots"]
+    assert all(part.partition("\n")[2].strip() for part in parts)
+    assert "`" in parts[2]
+    assert "\n1. " in parts[3]
+
+
+@pytest.mark.parametrize("name", [x.meta.id for x in DETECTORS if x.meta.level.value == "damage"])
+def test_a_damage_page_says_how_far_it_repairs(repository: Path, name: str) -> None:
+    """Where state is wrong, the page protects the other copies, keeps one, and says what stays wrong."""
+    page = (repository / "docs" / "detectors" / f"{name}.md").read_text("utf-8")
+    by_hand = " ".join(page.partition("written by hand -->")[2].split())
+    for words in ("Do not delete the other pods' copies first", "cp -a ", "### How far this repairs", "changelog"):
+        assert words in by_hand
+    assert by_hand.index("cp -a ") < by_hand.index("rm -r ")
+    assert "Stop" in by_hand
+
+
+def test_explain_without_the_pages(
+    statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the pages are not installed, the metadata speaks."""
+    monkeypatch.setattr(catalogue, "PAGES", tmp_path)
+    said = statewarden("explain", "unrestored-store")
+    assert said.code == 0
+    assert "- KAFKA-7672: affects 2.0.1 to 2.1.1; fixed: 2.2.0\n" in said.out
+    assert "Next: Stop this instance" in said.out
+
+
+def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
+    """An unknown id says how to list the known ones, and how to ask for a finding."""
+    said = statewarden("explain", "no-such-thing")
+    assert said.code == 2
+    assert said.complaint == (
+        "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
+        " For a finding id add --events DIR\n"
+    )
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: bool) -> None:
+    """A finding's id gives its newest story, escaped, and its detector's page."""
+    lines = "\n".join((event(1), event(2, severity="critical", confidence="confirmed"), ""))
+    if packed:
+        (tmp_path / "uid").mkdir()
+        (tmp_path / "uid" / "boot-1-2.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    else:
+        (tmp_path / "all.jsonl").write_text(lines)
+    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+    assert (said.code, said.err) == (0, "")
+    assert "severity        critical\n" in said.out
+    assert "  2023-11-14T22:13:20.000000Z  store opened  (orders/0_3)\n" in said.out
+    assert "application_id  orders\\x1b[31m\n" in said.out
+    assert "\x1b" not in said.out
+    assert "next: Stop this instance.\n" in said.out
+    assert "# unrestored-store\n" in said.out
+
+
+def test_explain_reads_over_what_it_does_not_know(statewarden: Callable, tmp_path: Path) -> None:
+    """Garbage lines and lines of a later contract are left out; what this one knows is told."""
+    later = of_major_2(event(9, severity="info"))
+    (tmp_path / "all.jsonl").write_text("\n".join((f"garbage {FINDING_ID}", event(1), later, "")))
+    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+    assert said.code == 0
+    assert "severity        warning\n" in said.out
+
+
+def test_explain_of_a_finding_that_only_a_later_contract_tells(statewarden: Callable, tmp_path: Path) -> None:
+    """A finding whose only line is of another major is not found, with 2; nothing is made up."""
+    (tmp_path / "all.jsonl").write_text(of_major_2(event(1)) + "\n")
+    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+    assert said.code == 2
+    assert f"{FINDING_ID}: no such finding in the events below {tmp_path}" in said.complaint
+
+
+@pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])
+def test_explain_with_unreadable_events(statewarden: Callable, tmp_path: Path, content: bytes | None) -> None:
+    """No directory and a damaged segment are named."""
+    events = tmp_path / "events"
+    if content is not None:
+        events.mkdir()
+        (events / "x.jsonl.gz").write_bytes(content)
+    said = statewarden("explain", FINDING_ID, "--events", events)
+    assert said.code == 2
+    assert str(events) in said.complaint
+
+
+# -- check-config -------------------------------------------------------------------------------------
+
+
+def test_check_config_shows_every_value_with_its_origin(
+    statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Default, file, environment and flag are told apart; what is unknown is listed."""
+    file = tmp_path / "statewarden.toml"
+    file.write_text(
+        '[agent]\nspool = "/spool"\nrescan_seconds = 30\n[application]\nnum_standby_replicas = 1\n'
+        '[application."orders.v1"]\ncommit_interval_ms = 100\n'
+    )
+    monkeypatch.setenv("POD_NAME", "orders-0")
+    monkeypatch.setenv("STATEWARDEN_RESCAN_SECONDS", "45")
+    said = statewarden("check-config", "--config", file, "--set", "orders.v1:processing_guarantee=exactly_once_v2")
+    assert (said.code, said.err) == (0, "")
+    rows = [tuple(line.split()) for line in said.out.splitlines()]
+    for row in (
+        ("agent.pod", "orders-0", "environment"),
+        ("agent.rescan_seconds", "45.0", "environment"),
+        ("agent.spool", "/spool", "file"),
+        ("agent.listen", ":9464", "default"),
+        ("*:num_standby_replicas", "1", "file"),
+        ("orders.v1:commit_interval_ms", "100", "file"),
+        ("orders.v1:processing_guarantee", "exactly_once_v2", "flag"),
+    ):
+        assert row in rows
+    assert {row[0] for row in rows if row[0].startswith("agent.")} == {
+        f"agent.{field.name}" for field in fields(AgentSettings)
+    }
+    unknown = said.out.splitlines()[-1].removeprefix("not given for all applications: ").split(", ")
+    assert unknown == [key.name for key in KEYS if key.name != "num_standby_replicas"]
+
+
+def test_check_config_tells_every_problem_at_once(statewarden: Callable, tmp_path: Path) -> None:
+    """Somebody who mends a file mends it once."""
+    file = tmp_path / "statewarden.toml"
+    file.write_text('[agent]\nspol = "/x"\n[application]\nnum_standby_replicas = "many"\n[applications]\n')
+    said = statewarden("check-config", "--config", file, "--set", "x=1")
+    assert said.code == 2
+    for words in ("'spol'", "num_standby_replicas=many", "[applications]", "--set: unknown setting 'x'"):
+        assert words in said.complaint

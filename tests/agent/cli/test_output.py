@@ -1,0 +1,165 @@
+"""Findings on a terminal, in a pipe and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.cli.output import exit_code, finding_line, print_findings, printable
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.detectors.base import Evidence
+from agent.findings.ledger import Finding
+
+FINDING = Finding(
+    id="0123456789abcdef",
+    detector="unrestored-store",
+    level=Level.DAMAGE,
+    severity=Severity.WARNING,
+    confidence=Confidence.SUSPECTED,
+    status=Status.OPEN,
+    application_id="orders",
+    task_id="0_3",
+    store="totals",
+    identity="6f5a",
+    opened_at_us=1_700_000_000_250_000,
+    resolved_at_us=None,
+    upstream=("KAFKA-7672",),
+    affected=Affected.POSSIBLY,
+    missing_facts=("kafka_streams_version",),
+    summary="Task 0_3: state is missing.",
+    evidence=(Evidence(1_700_000_000_000_000, "store opened", "orders/0_3/rocksdb/totals"),),
+    next_action="Stop this instance.",
+)
+LOUD = replace(FINDING, id="1" * 16, severity=Severity.CRITICAL, opened_at_us=FINDING.opened_at_us + 1)
+QUIET = replace(FINDING, id="2" * 16, severity=Severity.INFO, task_id=None, store=None, upstream=())
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def printed(*findings: Finding, stream: io.StringIO | None = None, as_json: bool = False) -> str:
+    out = stream or io.StringIO()
+    print_findings(findings, "pod-a", as_json=as_json, out=out)
+    return out.getvalue()
+
+
+def test_a_json_line_says_everything() -> None:
+    """Every field of a finding is on its line, times as RFC 3339."""
+    assert json.loads(finding_line(FINDING, "pod-a")) == {
+        "id": "0123456789abcdef",
+        "detector": "unrestored-store",
+        "level": "damage",
+        "severity": "warning",
+        "confidence": "suspected",
+        "status": "open",
+        "application_id": "orders",
+        "task_id": "0_3",
+        "store": "totals",
+        "pod": "pod-a",
+        "opened_at": "2023-11-14T22:13:20.250000Z",
+        "resolved_at": None,
+        "upstream": ["KAFKA-7672"],
+        "affected": "possibly",
+        "missing_facts": ["kafka_streams_version"],
+        "summary": "Task 0_3: state is missing.",
+        "evidence": [
+            {"at": "2023-11-14T22:13:20.000000Z", "what": "store opened", "where": "orders/0_3/rocksdb/totals"}
+        ],
+        "next_action": "Stop this instance.",
+    }
+
+
+def test_a_resolved_finding_says_when() -> None:
+    """`resolved_at` is set with the status, and the agent itself has no application."""
+    row = json.loads(
+        finding_line(
+            replace(FINDING, status=Status.RESOLVED, resolved_at_us=FINDING.opened_at_us, application_id=""), "p"
+        )
+    )
+    assert (row["status"], row["resolved_at"], row["application_id"]) == (
+        "resolved",
+        "2023-11-14T22:13:20.250000Z",
+        None,
+    )
+
+
+def test_json_lines_keep_the_order_of_opening() -> None:
+    """Programs get findings as they opened, one per line."""
+    lines = printed(FINDING, LOUD, QUIET, as_json=True).splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [FINDING.id, LOUD.id, QUIET.id]
+
+
+def test_people_get_the_loudest_first_and_a_count() -> None:
+    """A tired reader sees the worst finding at the top and the sum at the bottom."""
+    text = printed(QUIET, FINDING, LOUD)
+    assert text.index("CRITICAL") < text.index("WARNING") < text.index("INFO")
+    assert text.endswith("1 critical, 1 warning, 1 info\n")
+
+
+def test_a_paragraph_has_place_proof_and_next_step() -> None:
+    """Place, issue, evidence, what would decide more and the next step are all there."""
+    text = printed(FINDING)
+    for words in (
+        "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)  [KAFKA-7672; affected: possibly]",
+        "22:13:20.000  store opened  (orders/0_3/rocksdb/totals)",
+        "would decide more: kafka_streams_version",
+        "next: Stop this instance.",
+        "id 0123456789abcdef; statewarden explain unrestored-store",
+    ):
+        assert words in text
+    assert "[" not in printed(QUIET)
+
+
+def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe and NO_COLOR get plain text; without them a terminal gets colour that is switched off again."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b" not in printed(LOUD)
+    coloured = printed(LOUD, stream=Terminal())
+    assert coloured.count("\x1b[1;31m") == coloured.count("\x1b[0m") == 1
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert printed(LOUD, stream=Terminal()) == printed(LOUD)
+
+
+@pytest.mark.parametrize(
+    ("findings", "limit", "code"),
+    [
+        ((), "info", 0),
+        ((QUIET,), "info", 1),
+        ((QUIET,), "warning", 0),
+        ((FINDING,), "warning", 1),
+        ((FINDING,), "critical", 0),
+        ((LOUD,), "critical", 1),
+        ((QUIET, LOUD), "critical", 1),
+        ((replace(LOUD, status=Status.RESOLVED),), "critical", 0),
+    ],
+)
+def test_the_exit_code_counts_open_findings(findings: tuple[Finding, ...], limit: str, code: int) -> None:
+    """Open findings at least as loud as the limit make it 1; resolved ones do not."""
+    assert exit_code(findings, limit) == code
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=0, max_codepoint=0x2FFF) | st.characters(categories=["Cs"])))
+def test_printable_is_printable_and_writable(text: str) -> None:
+    """Whatever a name holds, lone surrogates included, what is printed is harmless and encodes."""
+    shown = printable(text)
+    assert shown.isprintable()
+    assert shown.encode()
+    assert text == shown or not text.isprintable()
+
+
+def test_hostile_words_stay_in_their_line() -> None:
+    """A name with a line feed and escapes neither makes a line of its own nor reaches the terminal."""
+    evil = "x\n\x1b]0;title\x07\udcff"
+    text = printed(replace(FINDING, application_id=evil, store=evil, summary=evil, next_action=evil))
+    assert "\x1b" not in text
+    assert text.count("\n") == printed(FINDING).count("\n")
+    assert "x\\n\\x1b]0;title\\x07\\udcff" in text
