@@ -92,11 +92,11 @@ def load_config(
     for text in sets:
         _take_set(text, common, own, problems)
     agent, origins = _agent(document.get("agent", {}), flags or {}, environment or {}, str(file), problems)
-    for name in document:
-        if name not in ("application", "agent"):
-            problems.append(
-                f'{file}: unknown table [{name}]; expected [agent], [application] or [application."ID"]'
-            )
+    problems += [
+        f'{file}: unknown table [{name}]; expected [agent], [application] or [application."ID"]'
+        for name in document
+        if name not in ("application", "agent")
+    ]
     if problems:
         raise ConfigError("; ".join(problems))
     return Config(agent, origins, SettingsBook(common, own))

@@ -51,7 +51,9 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
     findings = reduce(DataFrame.unionByName, (rule.find(facts).localCheckpoint() for rule in RULES))
     return report.Tables(
         findings=findings,
-        timelines=timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes).localCheckpoint(),
+        timelines=timeline.timelines(
+            events, facts.held, facts.lives, facts.gaps, facts.sizes
+        ).localCheckpoint(),
         coverage=coverage.coverage(events, facts.gaps, as_of_us),
         pods=coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
         quarantine=loaded.quarantine,

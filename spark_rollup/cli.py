@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _ingest(parsed) if parsed.command == "ingest" else _audit(parsed)
     except RollupError as error:
-        print(f"statewarden-rollup: {error}", file=sys.stderr)  # noqa: T201
+        print(f"statewarden-rollup: {error}", file=sys.stderr)
         return WRONG_USE
 
 
@@ -45,12 +45,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"statewarden-rollup {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     ingest = commands.add_parser("ingest", help="add agents' segments to a bronze directory (Parquet by day)")
-    ingest.add_argument("--input", type=Path, required=True, metavar="DIR", help="directory with *.jsonl(.gz) segments")
-    ingest.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to")
+    ingest.add_argument(
+        "--input", type=Path, required=True, metavar="DIR", help="directory with *.jsonl(.gz) segments"
+    )
+    ingest.add_argument(
+        "--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to"
+    )
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
-    audit.add_argument("--input", type=Path, required=True, metavar="DIR", help="segments, or a bronze directory")
+    audit.add_argument(
+        "--input", type=Path, required=True, metavar="DIR", help="segments, or a bronze directory"
+    )
     audit.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
-    audit.add_argument("--as-of", metavar="ISO8601", help="look no further than this (default: the newest event)")
+    audit.add_argument(
+        "--as-of", metavar="ISO8601", help="look no further than this (default: the newest event)"
+    )
     audit.add_argument(
         "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
         help="override what the agents reported, for application ID or for all; may be repeated",
@@ -65,10 +73,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _ingest(parsed: argparse.Namespace) -> int:
     check_directories(parsed.input, parsed.bronze)
-    from spark_rollup import ingest, session  # noqa: PLC0415  (pyspark costs a second; wrong use should not)
+    from spark_rollup import ingest, session
 
     counts = ingest.run(session.build_session(_size_bytes(parsed.input)), parsed.input, parsed.bronze)
-    print(f"{counts.events} new events, {counts.quarantined} new quarantined lines in {parsed.bronze}")  # noqa: T201
+    print(f"{counts.events} new events, {counts.quarantined} new quarantined lines in {parsed.bronze}")
     return 0
 
 
@@ -80,12 +88,12 @@ def _audit(parsed: argparse.Namespace) -> int:
         overrides=parse_overrides(parsed.settings),
     )
     check_directories(options.input, options.output)
-    from spark_rollup import audit, session  # noqa: PLC0415  (see _ingest)
+    from spark_rollup import audit, session
 
     outcome = audit.run(session.build_session(_size_bytes(options.input)), options)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
     for line in lines:
-        print(line)  # noqa: T201
+        print(line)
     worst = outcome.worst_open()
     return FOUND if worst is not None and worst.rank >= Severity(parsed.fail_on).rank else 0
 

@@ -66,7 +66,9 @@ def parse_as_of(text: str) -> int:
     try:
         when = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--as-of {text!r} is not an ISO 8601 time, for example 2026-11-20T14:00:00Z") from error
+        raise UsageError(
+            f"--as-of {text!r} is not an ISO 8601 time, for example 2026-11-20T14:00:00Z"
+        ) from error
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)

@@ -31,7 +31,9 @@ def coverage(events: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
     silent = gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == as_of_us)).select(*_POD).distinct()
     ends = silent.withColumn("silent", F.lit(True))
     table = (
-        heard.join(_unknown_time(gaps), list(_POD), "left").join(lost, list(_POD), "left").join(ends, list(_POD), "left")
+        heard.join(_unknown_time(gaps), list(_POD), "left")
+        .join(lost, list(_POD), "left")
+        .join(ends, list(_POD), "left")
     )
     end_us = F.when(F.coalesce("silent", F.lit(False)), F.lit(as_of_us)).otherwise(F.col("last_us"))
     span = (end_us - F.col("first_us")) / F.lit(float(MICROS))
@@ -55,7 +57,8 @@ def _unknown_time(gaps: DataFrame) -> DataFrame:
     order = W.partitionBy(*_POD).orderBy("from_us", "to_us")
     reached = F.max("to_us").over(order.rowsBetween(W.unboundedPreceding, -1))
     fresh = whole.withColumn("reached", reached).withColumn(
-        "new_us", F.greatest(F.col("to_us") - F.greatest("from_us", F.coalesce("reached", "from_us")), F.lit(0))
+        "new_us",
+        F.greatest(F.col("to_us") - F.greatest("from_us", F.coalesce("reached", "from_us")), F.lit(0)),
     )
     return fresh.groupBy(*_POD).agg(F.sum("new_us").alias("unknown_us"))
 
@@ -77,7 +80,11 @@ def pods(events: DataFrame, held: DataFrame, last: DataFrame, gaps: DataFrame, a
         .agg(F.count_distinct("application_id", "task_id").alias("tasks_held"))
     )
     silent = gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == as_of_us)).select(*_POD).distinct()
-    state = F.when(F.col("stopped"), F.lit("stopped")).when(F.col("silent"), F.lit("silent")).otherwise(F.lit("watching"))
+    state = (
+        F.when(F.col("stopped"), F.lit("stopped"))
+        .when(F.col("silent"), F.lit("silent"))
+        .otherwise(F.lit("watching"))
+    )
     return (
         newest.join(last, list(_POD), "inner")
         .join(holding, list(_POD), "left")

@@ -28,7 +28,12 @@ def find_gaps(events: DataFrame, as_of_us: int) -> DataFrame:
     Grain: one row per interval.
     Nulls: application_id and task_id are null where everything on the pod is concerned.
     """
-    parts = (sequence_holes(events), pauses(events), blind_intervals(events, as_of_us), silent_agents(events, as_of_us))
+    parts = (
+        sequence_holes(events),
+        pauses(events),
+        blind_intervals(events, as_of_us),
+        silent_agents(events, as_of_us),
+    )
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -54,7 +59,10 @@ def sequence_holes(events: DataFrame) -> DataFrame:
         )
     )  # fmt: skip
     drops = events.where(F.col("kind") == Kind.DROP.value).select(
-        "pod_uid", "boot_id", F.col("first_sequence").alias("drop_first"), F.col("last_sequence").alias("drop_last")
+        "pod_uid",
+        "boot_id",
+        F.col("first_sequence").alias("drop_first"),
+        F.col("last_sequence").alias("drop_last"),
     )
     # `least` and `greatest` skip nulls: without a drop they would announce the whole hole
     overlap = F.when(
@@ -68,7 +76,9 @@ def sequence_holes(events: DataFrame) -> DataFrame:
         .withColumn("lost", F.greatest(F.col("last") - F.col("first") + 1 - F.col("announced"), F.lit(0)))
     )
     cause = F.when(F.col("first") == 1, F.lit(EARLIER)).otherwise(F.lit(LOST))
-    lost = announced.where(F.col("lost") > 0).select("*", cause.alias("cause"), F.col("lost").alias("missing"))
+    lost = announced.where(F.col("lost") > 0).select(
+        "*", cause.alias("cause"), F.col("lost").alias("missing")
+    )
     dropped = announced.where(F.col("lost") == 0).select(
         "*", F.lit(DROPPED).alias("cause"), F.col("announced").alias("missing")
     )

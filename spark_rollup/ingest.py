@@ -30,15 +30,21 @@ def run(spark: SparkSession, source: Path, bronze: Path) -> Ingested:
     """
     loaded = load(spark, source)
     day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
-    events = _new(spark, one_row_per_id(loaded.events), bronze / "events", ["id"]).withColumn("day", day).persist()
+    events = (
+        _new(spark, one_row_per_id(loaded.events), bronze / "events", ["id"]).withColumn("day", day).persist()
+    )
     rejected = _new(spark, loaded.quarantine, bronze / "quarantine", list(QUARANTINE.names)).persist()
     counts = Ingested(events.count(), rejected.count())
     if counts.events or not (bronze / "events").exists():
         events.repartition("day").sortWithinPartitions(
             "namespace", "application_id", "task_id", "pod", "observed_at_us", "sequence"
-        ).write.mode("append").option("compression", "zstd").partitionBy("day").parquet(str(bronze / "events"))
+        ).write.mode("append").option("compression", "zstd").partitionBy("day").parquet(
+            str(bronze / "events")
+        )
     if counts.quarantined or not (bronze / "quarantine").exists():
-        rejected.coalesce(1).write.mode("append").option("compression", "zstd").parquet(str(bronze / "quarantine"))
+        rejected.coalesce(1).write.mode("append").option("compression", "zstd").parquet(
+            str(bronze / "quarantine")
+        )
     (bronze / "_bronze.json").write_text(json.dumps({"contract_major": SCHEMA_MAJOR}) + "\n")
     events.unpersist()
     rejected.unpersist()

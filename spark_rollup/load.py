@@ -41,8 +41,11 @@ def load(spark: SparkSession, source: Path) -> Loaded:
             spark.read.parquet(str(source / "quarantine")),
         )
     lines = read_lines(spark, source)
-    files = spark.read.format("binaryFile").options(**_FILES).load(str(source)).select(
-        _plain_path(F.col("path")).alias("file")
+    files = (
+        spark.read.format("binaryFile")
+        .options(**_FILES)
+        .load(str(source))
+        .select(_plain_path(F.col("path")).alias("file"))
     )
     judged = judge(lines)
     return Loaded(usable(judged), unusable(judged).unionByName(cut_off(files, judged)))
@@ -102,14 +105,19 @@ def _verdict() -> Column:
                 ),
             ),
         )
-        .when(F.col(CORRUPT).isNotNull(), because("wrong-type", F.lit("a field has another type than the contract")))
+        .when(
+            F.col(CORRUPT).isNotNull(),
+            because("wrong-type", F.lit("a field has another type than the contract")),
+        )
         .when(
             F.col("data.kind").isNull() | ~F.col("data.kind").isin(kinds),
             because("unknown-kind", F.format_string("kind %s", F.coalesce("data.kind", F.lit("none")))),
         )
         .when(
             _first_missing().isNotNull(),
-            because("missing-field", F.concat(F.lit("required field "), _first_missing(), F.lit(" is missing"))),
+            because(
+                "missing-field", F.concat(F.lit("required field "), _first_missing(), F.lit(" is missing"))
+            ),
         )
         .when(F.col("id").isNull(), because("missing-field", F.lit("required field id is missing")))
         .otherwise(because(None, F.lit(None)))
@@ -133,7 +141,9 @@ def usable(judged: DataFrame) -> DataFrame:
 
     Output columns: `EVENT_ROW`, line.
     """
-    return judged.where(F.col("reason").isNull()).select("id", "data.*", "line").select(*EVENT_ROW.names, "line")
+    return (
+        judged.where(F.col("reason").isNull()).select("id", "data.*", "line").select(*EVENT_ROW.names, "line")
+    )
 
 
 def unusable(judged: DataFrame) -> DataFrame:
@@ -163,7 +173,9 @@ def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:
             "file",
             F.lit("cut-off-file").alias("reason"),
             F.format_string(
-                "the name announces records up to %d, the file gave up to %d", "last", F.coalesce("got", F.lit(0))
+                "the name announces records up to %d, the file gave up to %d",
+                "last",
+                F.coalesce("got", F.lit(0)),
             ).alias("detail"),
             F.lit(None).cast("string").alias("line"),
         )

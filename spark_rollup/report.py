@@ -55,7 +55,9 @@ class Outcome:
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity among open findings; None when nothing is open."""
-        levels = [Severity(str(row["severity"])) for row in self.findings if row["status"] == Status.OPEN.value]
+        levels = [
+            Severity(str(row["severity"])) for row in self.findings if row["status"] == Status.OPEN.value
+        ]
         return max(levels, key=lambda level: level.rank, default=None)
 
 
@@ -82,7 +84,9 @@ def write(tables: Tables, output: Path) -> Outcome:
         sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(output / name))
     lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in findings]
     (output / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-    reasons = {str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()}
+    reasons = {
+        str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
+    }
     shown = _page_data(tables, findings, reasons)
     (output / "report.html").write_text(page.render(shown), encoding="utf-8")
     marker = {
@@ -109,7 +113,9 @@ def _page_data(
     tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int]
 ) -> page.PageData:
     keys = list(
-        dict.fromkeys((row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"])
+        dict.fromkeys(
+            (row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"]
+        )
     )[:MAX_TASKS_DRAWN]
     return page.PageData(
         as_of_us=tables.as_of_us,

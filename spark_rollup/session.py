@@ -37,7 +37,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 """
 
 
-def build_session(input_bytes: int = 0, *, master: str | None = None, partitions: int | None = None) -> SparkSession:
+def build_session(
+    input_bytes: int = 0, *, master: str | None = None, partitions: int | None = None
+) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
     Args:
@@ -63,11 +65,14 @@ def build_session(input_bytes: int = 0, *, master: str | None = None, partitions
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.files.ignoreCorruptFiles": "true",  # the rest of a cut-off segment shows as a sequence gap
         "spark.driver.memory": "1g" if small else "4g",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}" + (_QUICK_JVM if small else ""),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"
+        + (_QUICK_JVM if small else ""),
         **(_QUICK_SQL if small else {}),
     }
     builder = SparkSession.builder.appName("statewarden-rollup").config(map=settings)
-    if master or "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it, and knows the master itself
+    if (
+        master or "PYSPARK_GATEWAY_PORT" not in os.environ
+    ):  # spark-submit sets it, and knows the master itself
         builder = builder.master(master or "local[*]")
     return builder.getOrCreate()
 
@@ -77,4 +82,6 @@ def _choose_java(scratch: Path) -> None:
     if found.home is None:
         os.environ.pop("JAVA_HOME", None)
     else:
-        os.environ["JAVA_HOME"] = str(java.write_shim(found.home, scratch) if found.needs_shim else found.home)
+        os.environ["JAVA_HOME"] = str(
+            java.write_shim(found.home, scratch) if found.needs_shim else found.home
+        )

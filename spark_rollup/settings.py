@@ -33,15 +33,19 @@ def effective_settings(events: DataFrame, overrides: Sequence[Override]) -> Data
     for key in INTEGER_KEYS:
         table = table.withColumn(key, F.col(key).try_cast("bigint"))
     exact = release_parts(F.col("kafka_streams_version"))
-    table = table.withColumn("release_low", F.coalesce(exact, release_parts(F.col("release_low")))).withColumn(
-        "release_high", F.coalesce(exact, release_parts(F.col("release_high")))
-    )
+    table = table.withColumn(
+        "release_low", F.coalesce(exact, release_parts(F.col("release_low")))
+    ).withColumn("release_high", F.coalesce(exact, release_parts(F.col("release_high"))))
     # an unknown release gets the longer of the two defaults: later is safer than wrong
     before_3 = F.col("release_high") < release(3, 0)
     before_2_6 = F.col("release_high") < release(2, 6)
     session = F.when(before_3, F.lit(OLD_SESSION_TIMEOUT_MS)).otherwise(F.lit(DEFAULT_SESSION_TIMEOUT_MS))
-    probing = F.when(before_2_6, F.lit(0)).otherwise(F.coalesce("probing_rebalance_interval_ms", F.lit(DEFAULT_PROBING_MS)))
-    return table.withColumn("session_ms", F.coalesce("session_timeout_ms", session)).withColumn("probing_ms", probing)
+    probing = F.when(before_2_6, F.lit(0)).otherwise(
+        F.coalesce("probing_rebalance_interval_ms", F.lit(DEFAULT_PROBING_MS))
+    )
+    return table.withColumn("session_ms", F.coalesce("session_timeout_ms", session)).withColumn(
+        "probing_ms", probing
+    )
 
 
 def _reported(events: DataFrame) -> DataFrame:
@@ -54,7 +58,9 @@ def _reported(events: DataFrame) -> DataFrame:
         .withColumn("rank", F.row_number().over(newest))
         .where(F.col("rank") == 1)
     )
-    values = rows.groupBy(*_APP).agg(*(F.max(F.when(F.col("key") == key, F.col("value"))).alias(key) for key in KEYS))
+    values = rows.groupBy(*_APP).agg(
+        *(F.max(F.when(F.col("key") == key, F.col("value"))).alias(key) for key in KEYS)
+    )
     # across pods (a rolling upgrade) the range is the union of what each allows
     latest = W.partitionBy(*_APP, "pod").orderBy(F.desc("observed_at_us"), F.desc("sequence"))
     ranges = (

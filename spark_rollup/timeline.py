@@ -99,18 +99,26 @@ def sizes(events: DataFrame) -> DataFrame:
     looks = (
         events.where(F.col("kind") == Kind.SUMMARY.value)
         .select("id", *TASK, "pod", "observed_at_us", "offsets", F.explode("stores").alias("part"))
-        .groupBy("id", *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us"))
+        .groupBy(
+            "id", *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us")
+        )
         .agg(
             F.when(F.count("*") == 1, F.max("part.identity")).alias("identity"),
             F.max(F.coalesce("part.offset", _only_offset())).alias("offset"),
             F.sum("part.puts").alias("puts"),
             F.sum("part.bytes").alias("bytes"),
-            F.when(F.count("part.entries_low") == F.count("*"), F.sum("part.entries_low")).alias("entries_low"),
+            F.when(F.count("part.entries_low") == F.count("*"), F.sum("part.entries_low")).alias(
+                "entries_low"
+            ),
         )
         .drop("id")
     )
     changes = marks(events)
-    named = changes.select(*TASK, "store").unionByName(looks.select(*TASK, "store")).where(F.col("store").isNotNull())
+    named = (
+        changes.select(*TASK, "store")
+        .unionByName(looks.select(*TASK, "store"))
+        .where(F.col("store").isNotNull())
+    )
     single = named.groupBy(*TASK).agg(F.min("store").alias("store"), F.max("store").alias("other"))
     written = (
         changes.where((F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull())
@@ -148,7 +156,11 @@ def lives(events: DataFrame, held: DataFrame) -> DataFrame:
         process.withColumn("next_us", F.lead("observed_at_us").over(order))
         .where(F.col("change") == Change.PROCESS_STARTED.value)
         .join(heard, ["namespace", "pod"], "inner")
-        .select(*app_pod, F.col("observed_at_us").alias("from_us"), F.coalesce("next_us", "last_us").alias("to_us"))
+        .select(
+            *app_pod,
+            F.col("observed_at_us").alias("from_us"),
+            F.coalesce("next_us", "last_us").alias("to_us"),
+        )
     )
     cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
     signs = held.select(*app_pod, "from_us", "to_us").unionByName(
@@ -168,7 +180,9 @@ _MARK_LANES = {
 }
 
 
-def timelines(events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFrame, measured: DataFrame) -> DataFrame:
+def timelines(
+    events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFrame, measured: DataFrame
+) -> DataFrame:
     """Put everything on one table: lanes of intervals and marks.
 
     Lanes: holder, cleaner, process, incarnation, unknown (intervals); checkpoint, created, deleted,
@@ -191,7 +205,9 @@ def timelines(events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFra
         ),
         _lane(life, F.lit("process")),
         _lane(gaps.withColumn("detail", F.col("cause")), F.lit("unknown")),
-        _lane(marked.withColumn("from_us", F.col("at_us")).withColumn("detail", F.col("note")), F.col("lane")),
+        _lane(
+            marked.withColumn("from_us", F.col("at_us")).withColumn("detail", F.col("note")), F.col("lane")
+        ),
         _lane(_incarnations(events), F.lit("incarnation")),
         _lane(
             measured.withColumn("from_us", F.col("at_us")).withColumn(
@@ -206,7 +222,9 @@ def timelines(events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFra
 def _incarnations(events: DataFrame) -> DataFrame:
     """Find the life of each store identity on a pod: from its creation or first sight to the next one or its end."""
     made = marks(events).where(
-        F.col("change").isin(Change.STORE_CREATED.value, Change.STORE_DELETED.value, Change.STORE_OPENED.value)
+        F.col("change").isin(
+            Change.STORE_CREATED.value, Change.STORE_DELETED.value, Change.STORE_OPENED.value
+        )
     )
     order = W.partitionBy(*TASK, "pod", "store", "segment").orderBy("at_us", "sequence")
     steps = (

@@ -57,7 +57,10 @@ def _same_store(store: Store, before: CheckpointFact) -> bool:
 
 def _tell(case: Case, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Verdict:
     old, new = before.offsets[store.name], after.offsets[store.name]
-    reopened = any(before.written_us < x.opened_us <= after.written_us for x in store.sessions)
+    # LOG.old.* tells of a reopen that was too short for a lock poll to see
+    opens = [x.opened_us for x in store.sessions]
+    opens += [at_us for x in store.databases.values() for at_us in x.reopened_us]
+    reopened = any(before.written_us < at_us <= after.written_us for at_us in opens)
     return Verdict(
         subject=str(after.written_us),
         opened_at_us=after.written_us,

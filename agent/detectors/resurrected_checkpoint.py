@@ -40,6 +40,7 @@ META = DetectorMeta(
 SAME_PASS_US = 60_000_000
 """Re-creation this soon after the deletion is the hand-over of KAFKA-8187: the new owner waited for the lock."""
 LOST_RATIO = 0.8
+SAME_RATIO = 0.5
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -116,7 +117,10 @@ def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -
         return None
     advance = mark.offset - old
     prior = before.puts if before.entries_low is None else before.entries_low
-    if mark.puts > advance + max(2, advance // 100) or mark.puts >= LOST_RATIO * prior:
+    # The new owner puts every record since the old offset once: about as many puts as offsets, never more.
+    if not SAME_RATIO * advance <= mark.puts <= advance + max(2, advance // 100):
+        return None
+    if mark.puts >= LOST_RATIO * prior:
         return None
     handed_over = session.opened_us - before.ended_us <= SAME_PASS_US
     affected = case.affected(KAFKA_8187)

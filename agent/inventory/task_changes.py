@@ -27,8 +27,8 @@ WALK_ENDS_AFTER_US = 60_000_000
 _ESSENTIAL = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK, Role.STORE, Role.SEGMENT, Role.STORES})
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
-_REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL, Role.INFO_LOG})
-"""What a running store removes in normal operation."""
+_REPLACEABLE = frozenset({Role.SST, Role.MANIFEST})
+"""What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 
 def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Transition]:

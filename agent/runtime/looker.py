@@ -78,7 +78,7 @@ class Looker:
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
             self._settle(place.database, now_us)
-        elif place.database is not None and self._seems_idle(place):
+        elif place.role in (Role.SST, Role.MANIFEST) and place.database and self._seems_idle(place):
             # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         changes += self._reduce(removal)

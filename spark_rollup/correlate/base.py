@@ -116,9 +116,13 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
     given |= columns
     key = ("detector", "namespace", "application_id", "task_id", "store", "pod", "identity")
     parts = [F.coalesce(given[name].cast("string"), F.lit("")) for name in key]
-    given["id"] = F.substring(F.sha2(F.concat_ws("\x1f", *parts, columns["opened_at_us"].cast("string")), 256), 1, 32)
+    given["id"] = F.substring(
+        F.sha2(F.concat_ws("\x1f", *parts, columns["opened_at_us"].cast("string")), 256), 1, 32
+    )
     given["opened_at"] = rfc3339(columns["opened_at_us"])
-    return rows.select(*(given[field.name].cast(field.dataType).alias(field.name) for field in FINDING.fields))
+    return rows.select(
+        *(given[field.name].cast(field.dataType).alias(field.name) for field in FINDING.fields)
+    )
 
 
 def lowered(confidence: Column, doubtful: Column) -> Column:

@@ -98,12 +98,18 @@ def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
     """
     looks = prefixed(sizes.where(F.col("offset").isNotNull() & F.col("puts").isNotNull()), "replica_")
     comparable = F.col("replica_offset") <= F.col("own_offset") * (1 + OFFSET_SLACK) + NOISE_PUTS
-    same = same_task("replica_") & (F.col("replica_pod") != F.col("pod")) & comparable & same_store("replica_")
+    same = (
+        same_task("replica_") & (F.col("replica_pod") != F.col("pod")) & comparable & same_store("replica_")
+    )
     names = ("replica_pod", "replica_at_us", "replica_offset", "replica_puts", "replica_entries_low")
     distance = F.abs(F.col("replica_offset") - F.col("own_offset"))
-    nearest = F.min_by(F.struct(*names), F.struct(distance, -F.col("replica_puts"), "replica_at_us", "replica_pod"))
+    nearest = F.min_by(
+        F.struct(*names), F.struct(distance, -F.col("replica_puts"), "replica_at_us", "replica_pod")
+    )
     return attach(suspects, looks, same, {"nearest": nearest}).select(
-        *suspects.columns, "nearest.*", far_less(F.col("own_puts"), F.col("nearest.replica_puts")).alias("far_less")
+        *suspects.columns,
+        "nearest.*",
+        far_less(F.col("own_puts"), F.col("nearest.replica_puts")).alias("far_less"),
     )
 
 
@@ -142,7 +148,12 @@ def with_gap_flag(suspects: DataFrame, gaps: DataFrame, from_us: str, to_us: str
         & concerns_task()
         & touches(F.col(from_us), F.col(to_us))
     )
-    return attach(suspects, prefixed(gaps, "gap_"), same, {flag: F.coalesce(F.max(F.col("gap_pod").isNotNull()), F.lit(False))})
+    return attach(
+        suspects,
+        prefixed(gaps, "gap_"),
+        same,
+        {flag: F.coalesce(F.max(F.col("gap_pod").isNotNull()), F.lit(False))},
+    )
 
 
 def concerns_task() -> Column:

@@ -32,7 +32,12 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-8187",),
     docs="rules/missing-standby.md",
-    needs=("num_standby_replicas", "kafka_streams_version", "session_timeout_ms", "probing_rebalance_interval_ms"),
+    needs=(
+        "num_standby_replicas",
+        "kafka_streams_version",
+        "session_timeout_ms",
+        "probing_rebalance_interval_ms",
+    ),
 )
 
 _APP = ("namespace", "application_id")
@@ -62,7 +67,9 @@ def find(facts: Facts) -> DataFrame:
     shortages = _shortages(parts, facts.as_of_us).localCheckpoint()  # small, and read twice
     judged = _with_siblings(_with_unowned(_settled(shortages, parts), parts, facts), shortages, parts)
     watched = _with_doubt(judged.where(_worth_saying()), facts)
-    return _findings(_with_confirmed(watched, facts), facts.as_of_us).unionByName(_undecidable(applications, facts))
+    return _findings(_with_confirmed(watched, facts), facts.as_of_us).unionByName(
+        _undecidable(applications, facts)
+    )
 
 
 def _shortages(parts: _Parts, as_of_us: int) -> DataFrame:
@@ -75,7 +82,9 @@ def _shortages(parts: _Parts, as_of_us: int) -> DataFrame:
     promised = F.lit(1) + F.least("num_standby_replicas", F.col("pods") - 1)
     expecting = parts.applications.where(F.col("num_standby_replicas") >= 1).withColumn("promised", promised)
     steps = parts.owners.select(*TASK, F.col("from_us").alias("at_us"), F.lit(1).alias("step")).unionByName(
-        parts.owners.where(~F.col("lasting")).select(*TASK, F.col("to_us").alias("at_us"), F.lit(-1).alias("step"))
+        parts.owners.where(~F.col("lasting")).select(
+            *TASK, F.col("to_us").alias("at_us"), F.lit(-1).alias("step")
+        )
     )
     order = W.partitionBy(*TASK).orderBy("at_us")
     counted = (
@@ -86,13 +95,17 @@ def _shortages(parts: _Parts, as_of_us: int) -> DataFrame:
         .join(expecting, list(_APP), "inner")
         .withColumn("low", F.col("holders") < F.col("promised"))
     )
-    started = F.when(F.col("low") & ~F.coalesce(F.lag("low").over(order), F.lit(False)), F.lit(1)).otherwise(F.lit(0))
+    started = F.when(F.col("low") & ~F.coalesce(F.lag("low").over(order), F.lit(False)), F.lit(1)).otherwise(
+        F.lit(0)
+    )
     islands = counted.withColumn("started", started).withColumn(
         "island", F.sum("started").over(order.rowsBetween(W.unboundedPreceding, W.currentRow))
     )
     return (
         islands.where(F.col("low"))
-        .groupBy(*TASK, "island", "pods", "num_standby_replicas", "patience_us", "release_low", "release_high")
+        .groupBy(
+            *TASK, "island", "pods", "num_standby_replicas", "patience_us", "release_low", "release_high"
+        )
         .agg(F.min("at_us").alias("from_us"), F.max("to_us").alias("to_us"), F.max("holders").alias("most"))
         .drop("island")
     )
@@ -117,14 +130,20 @@ def _settled(shortages: DataFrame, parts: _Parts) -> DataFrame:
         .withColumn("settled_us", F.col("since_us") + F.col("patience_us"))
         .withColumn("alive", alive.cast("bigint"))
         .withColumn("expected", F.lit(1) + F.least("num_standby_replicas", F.col("alive") - 1))
-        .where((F.col("settled_us") < F.col("to_us")) & (F.col("most") < F.col("expected")) & (F.col("expected") >= 2))
+        .where(
+            (F.col("settled_us") < F.col("to_us"))
+            & (F.col("most") < F.col("expected"))
+            & (F.col("expected") >= 2)
+        )
         .drop("lives")
     )
 
 
 def _with_unowned(shortages: DataFrame, parts: _Parts, facts: Facts) -> DataFrame:
     """Add the pod whose directory nobody holds though its process lives (`unowned_*`; null = none)."""
-    gone = facts.marks.where(F.col("change") == Change.TASK_DELETED.value).select(*TASK, "pod", "at_us", "shape")
+    gone = facts.marks.where(F.col("change") == Change.TASK_DELETED.value).select(
+        *TASK, "pod", "at_us", "shape"
+    )
     left = parts.owners.where(~F.col("lasting")).withColumn(
         "row_key", F.concat_ws("/", *TASK, "pod", F.col("from_us").cast("string"))
     )
@@ -133,14 +152,22 @@ def _with_unowned(shortages: DataFrame, parts: _Parts, facts: Facts) -> DataFram
     left = attach(left, prefixed(gone, "gone_"), after, {"deletion": deletion})
     busy = prefixed(parts.owners.select(*_APP, "pod", "from_us", "to_us"), "busy_")
     spans = F.collect_set(F.struct("busy_from_us", "busy_to_us"))
-    left = attach(left, busy, _same_application("busy_") & (F.col("busy_pod") == F.col("pod")), {"busy": spans})
-    released = F.col("left_to_us").between(F.col("since_us") - F.col("patience_us"), F.col("since_us") + MICROS)
+    left = attach(
+        left, busy, _same_application("busy_") & (F.col("busy_pod") == F.col("pod")), {"busy": spans}
+    )
+    released = F.col("left_to_us").between(
+        F.col("since_us") - F.col("patience_us"), F.col("since_us") + MICROS
+    )
     deleted_us = F.col("left_deletion.gone_at_us")
     stayed = deleted_us.isNull() | (deleted_us >= F.col("settled_us"))
-    cleaned = (F.col("left_deletion.gone_shape") == "cleaner-walk") & (deleted_us <= F.col("to_us") + _SETTLE_US)
+    cleaned = (F.col("left_deletion.gone_shape") == "cleaner-walk") & (
+        deleted_us <= F.col("to_us") + _SETTLE_US
+    )
     working = F.exists(
         "left_busy",
-        lambda span: (span["busy_from_us"] <= F.col("since_us")) & (span["busy_to_us"] >= F.col("settled_us")),
+        lambda span: (
+            (span["busy_from_us"] <= F.col("since_us")) & (span["busy_to_us"] >= F.col("settled_us"))
+        ),
     )
     same = same_task("left_") & released & stayed & (working | F.coalesce(cleaned, F.lit(False)))
     unowned = F.max(
@@ -202,7 +229,9 @@ def _with_doubt(shortages: DataFrame, facts: Facts) -> DataFrame:
         & concerns_task()
         & touches(F.col("since_us"), F.col("settled_us"))
     )
-    return attach(known, prefixed(facts.gaps, "gap_"), same, {"unwatched_pods": F.array_sort(F.collect_set("gap_pod"))})
+    return attach(
+        known, prefixed(facts.gaps, "gap_"), same, {"unwatched_pods": F.array_sort(F.collect_set("gap_pod"))}
+    )
 
 
 def _with_confirmed(shortages: DataFrame, facts: Facts) -> DataFrame:
@@ -257,7 +286,8 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
         )
     )  # fmt: skip
     where = F.when(
-        loud, F.concat(F.lit("; the directory on "), F.col("unowned_pod"), F.lit(" is there and nobody holds it"))
+        loud,
+        F.concat(F.lit("; the directory on "), F.col("unowned_pod"), F.lit(" is there and nobody holds it")),
     ).otherwise(F.lit(""))
     summary = F.concat(
         numbered(

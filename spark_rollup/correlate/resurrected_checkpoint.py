@@ -196,7 +196,9 @@ def _findings(story: DataFrame) -> DataFrame:
         F.lit(", from a fresh store under an old offset; records before that offset are missing"),
         F.coalesce(F.concat(F.lit(": "), comparison), F.lit("")),
     )  # fmt: skip
-    keep = F.coalesce(numbered(" %s has the fuller copy: keep its directory until then.", "replica_pod"), F.lit(""))
+    keep = F.coalesce(
+        numbered(" %s has the fuller copy: keep its directory until then.", "replica_pod"), F.lit("")
+    )
     action = F.concat(
         numbered(
             "Do not let %s serve %s. Stop the instance there, delete its directory of this task, start it again: it "
@@ -219,7 +221,10 @@ def _findings(story: DataFrame) -> DataFrame:
             "evidence": evidence,
             "next_action": action,
             "pods": F.array_distinct(
-                F.filter(F.concat(F.array("pod"), F.array("replica_pod"), "other_pods"), lambda pod: pod.isNotNull())
+                F.filter(
+                    F.concat(F.array("pod"), F.array("replica_pod"), "other_pods"),
+                    lambda pod: pod.isNotNull(),
+                )
             ),
             "confirms": F.when(from_agent, F.concat(F.array("finding_id"), "twins")).otherwise(
                 F.array().cast("array<string>")

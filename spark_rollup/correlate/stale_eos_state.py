@@ -53,7 +53,9 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
     )
     told = entry(
         F.greatest("seen_first_us", "opened_at_us"),
-        numbered("%s has the same store (identity %s): the volume moved or was copied", "seen_pod", "identity"),
+        numbered(
+            "%s has the same store (identity %s): the volume moved or was copied", "seen_pod", "identity"
+        ),
         F.col("seen_pod"),
     )
     same = (
@@ -71,9 +73,9 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
 
 def _findings(story: DataFrame) -> DataFrame:
     tainted = F.array_distinct(F.concat("moved_pods", "other_pods"))
-    spread = F.when(F.size(tainted) > 0, F.concat(F.lit("; tainted since: "), F.array_join(tainted, ", "))).otherwise(
-        F.lit("; no other pod has it so far")
-    )
+    spread = F.when(
+        F.size(tainted) > 0, F.concat(F.lit("; tainted since: "), F.array_join(tainted, ", "))
+    ).otherwise(F.lit("; no other pod has it so far"))
     later = F.transform(
         "elsewhere",
         lambda item: F.struct(

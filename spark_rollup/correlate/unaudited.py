@@ -93,7 +93,9 @@ def _findings(groups: DataFrame) -> DataFrame:
         ),
         F.coalesce(numbered(", %d events missing", "missing"), F.lit("")),
     )  # fmt: skip
-    fallback = F.lit("Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen.")
+    fallback = F.lit(
+        "Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen."
+    )
     return finding(
         groups,
         META,
@@ -109,7 +111,9 @@ def _findings(groups: DataFrame) -> DataFrame:
 
 
 def _lookup(texts: dict[str, str]) -> Column:
-    return F.try_element_at(F.create_map(*(F.lit(text) for pair in texts.items() for text in pair)), F.col("cause"))
+    return F.try_element_at(
+        F.create_map(*(F.lit(text) for pair in texts.items() for text in pair)), F.col("cause")
+    )
 
 
 RULE = Rule(META, find)

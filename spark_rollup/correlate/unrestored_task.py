@@ -43,16 +43,18 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    suspects = suspects_of(facts.local, "unrestored-store").join(_told_already(facts.local), [*TASK, "pod", "identity"], "left_anti")
+    suspects = suspects_of(facts.local, "unrestored-store").join(
+        _told_already(facts.local), [*TASK, "pod", "identity"], "left_anti"
+    )
     suspects = own_size(suspects, facts.sizes, "opened_at_us")
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
 
 
 def _told_already(local: DataFrame) -> DataFrame:
     """List stores of which the agent itself says that they carry an old offset: one damage, one finding."""
-    return local.where((F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()).select(
-        *TASK, "pod", "identity"
-    )
+    return local.where(
+        (F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()
+    ).select(*TASK, "pod", "identity")
 
 
 def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
@@ -98,14 +100,26 @@ def _findings(story: DataFrame) -> DataFrame:
         F.array(
             entry(
                 F.col("owner_from_us"),
-                numbered("%s held the task from %s to %s", "owner_pod", clock("owner_from_us"), clock("owner_to_us")),
+                numbered(
+                    "%s held the task from %s to %s",
+                    "owner_pod",
+                    clock("owner_from_us"),
+                    clock("owner_to_us"),
+                ),
                 F.col("owner_pod"),
             ),
-            entry(F.col("held_us"), numbered("%s's copy had %d puts", "owner_pod", "held_puts"), F.col("owner_pod")),
+            entry(
+                F.col("held_us"),
+                numbered("%s's copy had %d puts", "owner_pod", "held_puts"),
+                F.col("owner_pod"),
+            ),
             entry(F.coalesce("own_at_us", "opened_at_us"), comparison, place),
             entry(
                 F.col("opened_at_us"),
-                F.when(F.col("owner_pod").isNull(), F.lit("no earlier owner was watched: the agent's verdict stands alone")),
+                F.when(
+                    F.col("owner_pod").isNull(),
+                    F.lit("no earlier owner was watched: the agent's verdict stands alone"),
+                ),
                 F.lit("rollup"),
             ),
         ),

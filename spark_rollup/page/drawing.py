@@ -68,7 +68,9 @@ def axis_of(rows: Iterable[Row], flags: Iterable[Flag]) -> Axis | None:
     return Axis(low - air, high + air)
 
 
-def task_drawing(rows: Sequence[Row], unknown: Sequence[Row], pods: Sequence[str], flags: Sequence[Flag], axis: Axis) -> str:
+def task_drawing(
+    rows: Sequence[Row], unknown: Sequence[Row], pods: Sequence[str], flags: Sequence[Flag], axis: Axis
+) -> str:
     """Draw one task: a row per pod with who held it, what was on disk and what was not seen."""
     height = AXIS + ROW * len(pods) + 4
     top = max((max(integer(row["offset"]), integer(row["puts"])) for row in rows), default=0)
@@ -81,7 +83,9 @@ def task_drawing(rows: Sequence[Row], unknown: Sequence[Row], pods: Sequence[str
         y = AXIS + index * ROW
         own = [row for row in rows if row["pod"] == pod]
         parts.append(f'<line class="grid" x1="0" x2="{WIDTH}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text class="pod" x="0" y="{y + 28}">{escape(_short(pod))}<title>{escape(pod)}</title></text>')
+        parts.append(
+            f'<text class="pod" x="0" y="{y + 28}">{escape(_short(pod))}<title>{escape(pod)}</title></text>'
+        )
         parts.append(f'<text x="0" y="{y + 44}">{escape(_last_size(own))}</text>')
         parts += [_fog(row, y, axis) for row in unknown if row["pod"] == pod and _overlaps(row, axis)]
         parts += _curves(own, y, axis, top)
@@ -97,7 +101,9 @@ def _short(pod: str) -> str:
 
 def _last_size(rows: Sequence[Row]) -> str:
     """Say in a few words what the copy held at the last look."""
-    looks = [row for row in rows if row["lane"] == "size" and row["puts"] is not None and row["offset"] is not None]
+    looks = [
+        row for row in rows if row["lane"] == "size" and row["puts"] is not None and row["offset"] is not None
+    ]
     if not looks:
         return ""
     last = max(looks, key=lambda row: integer(row["from_us"]))
@@ -105,12 +111,17 @@ def _last_size(rows: Sequence[Row]) -> str:
 
 
 def _overlaps(row: Row, axis: Axis) -> bool:
-    return integer(row["from_us"]) <= axis.to_us and (row["to_us"] is None or integer(row["to_us"]) >= axis.from_us)
+    return integer(row["from_us"]) <= axis.to_us and (
+        row["to_us"] is None or integer(row["to_us"]) >= axis.from_us
+    )
 
 
 def _ticks(axis: Axis, height: int) -> list[str]:
     seconds = (axis.to_us - axis.from_us) / 1_000_000
-    step_us = next((step for step in _STEPS_S if seconds / step <= 9), _STEPS_S[-1] * (1 + int(seconds // 777_600))) * 1_000_000
+    step_us = (
+        next((step for step in _STEPS_S if seconds / step <= 9), _STEPS_S[-1] * (1 + int(seconds // 777_600)))
+        * 1_000_000
+    )
     at_us = -(-axis.from_us // step_us) * step_us
     parts = [f'<text x="0" y="14">{day(axis.from_us)}, UTC</text>']
     while at_us <= axis.to_us:
@@ -159,7 +170,9 @@ def _curves(rows: Sequence[Row], y: int, axis: Axis, top: int) -> list[str]:
         else:
             offset = integer(row["offset"]) if row["offset"] is not None else offset
             puts = integer(row["puts"]) if row["puts"] is not None else puts
-        points.append((axis.x(integer(row["from_us"])), base - max(offset, 0) / top * CURVE, base - puts / top * CURVE))
+        points.append(
+            (axis.x(integer(row["from_us"])), base - max(offset, 0) / top * CURVE, base - puts / top * CURVE)
+        )
     if not points:
         return []
     end = axis.x(axis.to_us)

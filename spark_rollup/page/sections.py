@@ -33,7 +33,9 @@ def headline(data: PageData) -> str:
 def header(data: PageData) -> str:
     """Render title, scope, and counts."""
     applications = sorted({str(app) for row in data.pods for app in _list(row["applications"])})
-    first = min((parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us)
+    first = min(
+        (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us
+    )
     shown = ", ".join(map(name, applications[:5])) + (" and others" if len(applications) > 5 else "")
     facts = (
         f"{count(len(data.pods), 'pod')} &middot; {count(len(applications), 'application')}"
@@ -57,7 +59,9 @@ def tiles(data: PageData) -> str:
     cells = [(level if alive[level] else "none", str(alive[level]), f"{level}, open") for level in SEVERITIES]
     cells.append(("none" if not resolved else "", str(resolved), "resolved"))
     cells.append(("good" if watched > 0.99 else "warning", _percent(watched), "of pod time watched"))
-    body = "".join(f'<div class="tile {kind}"><b>{value}</b><span>{label}</span></div>' for kind, value, label in cells)
+    body = "".join(
+        f'<div class="tile {kind}"><b>{value}</b><span>{label}</span></div>' for kind, value, label in cells
+    )
     return f'<div class="tiles">{body}</div>'
 
 
@@ -88,13 +92,19 @@ def findings(data: PageData) -> str:
     """Render findings, grouped by rule and application; the first critical one of each group is unfolded."""
     parts = ['<h2 id="findings">Findings</h2>']
     if not data.findings:
-        return parts[0] + '<p class="lead">No rule found anything. What nobody watched is listed under Pods.</p>'
-    parts.append('<p class="lead">Statements that need several pods. Each opens to its chain of evidence.</p>')
+        return (
+            parts[0] + '<p class="lead">No rule found anything. What nobody watched is listed under Pods.</p>'
+        )
+    parts.append(
+        '<p class="lead">Statements that need several pods. Each opens to its chain of evidence.</p>'
+    )
     for (status, rule, application), group in groupby(data.findings, key=_group):
         rows = list(group)
         state = "" if status == "open" else " &middot; resolved"
         app = f" &middot; {name(application)}" if application else ""
-        parts.append(f'<p class="group"><code>{escape(rule)}</code>{app} &middot; {count(len(rows), "finding")}{state}</p>')
+        parts.append(
+            f'<p class="group"><code>{escape(rule)}</code>{app} &middot; {count(len(rows), "finding")}{state}</p>'
+        )
         for index, row in enumerate(rows):
             unfold = index == 0 and status == "open" and row["severity"] == "critical"
             parts.append(_finding(row, unfold=unfold))
@@ -140,7 +150,11 @@ def _chain(evidence: Iterable[object]) -> str:
         assert isinstance(step, Mapping)
         at_us = parse_us(step["at"])
         first = at_us if first is None else first
-        since = f" +{span((at_us - first) / 1e6)}" if at_us is not None and first is not None and at_us > first else ""
+        since = (
+            f" +{span((at_us - first) / 1e6)}"
+            if at_us is not None and first is not None and at_us > first
+            else ""
+        )
         shown = clock(at_us, millis=True) if at_us is not None else escape(step["at"])
         where = f"<small>{escape(step['where'])}</small>" if step["where"] else ""
         items.append(
@@ -165,7 +179,9 @@ def timelines(data: PageData) -> str:
         keys = list(group)
         rows = {key: [row for row in data.timelines if _key(row) == key] for key in keys}
         flags = {key: _flags(data.findings, key) for key in keys}
-        axis = axis_of((row for key in keys for row in rows[key]), (flag for key in keys for flag in flags[key]))
+        axis = axis_of(
+            (row for key in keys for row in rows[key]), (flag for key in keys for flag in flags[key])
+        )
         if axis is None:
             continue
         parts.append(f"<h3>{name(application[1])}</h3>")
@@ -173,7 +189,9 @@ def timelines(data: PageData) -> str:
     return "".join(parts)
 
 
-def _figure(key: tuple[str, str, str], rows: Sequence[Row], unknown: Sequence[Row], flags: Sequence[Flag], axis: Axis) -> str:
+def _figure(
+    key: tuple[str, str, str], rows: Sequence[Row], unknown: Sequence[Row], flags: Sequence[Flag], axis: Axis
+) -> str:
     pods = sorted({str(row["pod"]) for row in rows} | {flag.pod for flag in flags})
     fog = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
     return (
@@ -202,7 +220,9 @@ def _flags(rows: Sequence[Row], key: tuple[str, str, str]) -> list[Flag]:
 def pods(data: PageData) -> str:
     """Render one line per pod: state, what it holds, how well it was watched, what was found."""
     watch = {(row["namespace"], row["pod"]): row for row in data.coverage}
-    first = min((parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us)
+    first = min(
+        (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us
+    )
     lines = []
     for row in data.pods:
         seen = watch.get((row["namespace"], row["pod"]), {})
@@ -214,7 +234,11 @@ def pods(data: PageData) -> str:
             str(item["severity"]) for item in data.findings
             if item["status"] == "open" and item["namespace"] == row["namespace"] and item["pod"] == row["pod"]
         )  # fmt: skip
-        chips = " ".join(f'<span class="chip {level}">{found[level]} {level}</span>' for level in SEVERITIES if found[level])
+        chips = " ".join(
+            f'<span class="chip {level}">{found[level]} {level}</span>'
+            for level in SEVERITIES
+            if found[level]
+        )
         state = str(row["agent_state"])
         lines.append(
             f"<tr><td>{name(row['pod'])}</td><td>{name(row['namespace'])}</td><td>{name(row['node'])}</td>"
@@ -242,7 +266,10 @@ def agents(data: PageData) -> str:
         f'<tr><td><span class="chip {escape(row["severity"])}">{escape(row["severity"])}</span></td>'
         f"<td><code>{escape(row['detector'])}</code></td><td>{_place(row)}</td><td>{escape(row['summary'])}</td>"
         f"<td>{escape(row['status'])}</td><td>{'above' if str(row['finding_id']) in explained else 'local only'}</td></tr>"
-        for row in sorted(data.local, key=lambda row: (str(row["finding_id"]) in explained, SEVERITIES.index(str(row["severity"]))))
+        for row in sorted(
+            data.local,
+            key=lambda row: (str(row["finding_id"]) in explained, SEVERITIES.index(str(row["severity"]))),
+        )
     )
     return (
         f'{parts[0]}<p class="lead">Findings of single pods, as last reported. '
@@ -266,7 +293,13 @@ def footer(data: PageData) -> str:
 
 
 def _place(row: Row) -> str:
-    task = f"{name(row['task_id'])}" if row["task_id"] else name(row["application_id"]) if row["application_id"] else ""
+    task = (
+        f"{name(row['task_id'])}"
+        if row["task_id"]
+        else name(row["application_id"])
+        if row["application_id"]
+        else ""
+    )
     store = f" / {name(row['store'])}" if row.get("store") else ""
     pod = name(row["pod"]) if row["pod"] else ""
     return f"{task}{store}{' on ' if task and pod else ''}{pod}" or "fleet"

@@ -13,7 +13,9 @@ def escape(value: object) -> str:
     Control, formatting (such as right-to-left overrides) and unpaired surrogate characters become visible escapes.
     """
     text = "" if value is None else str(value)
-    shown = "".join(_visible(char) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in text)
+    shown = "".join(
+        _visible(char) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in text
+    )
     return html.escape(shown, quote=True)
 
 

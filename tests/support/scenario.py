@@ -109,6 +109,12 @@ class Scenario:
         """Findings of warning or above."""
         return [x for x in self.findings() if x.severity.rank >= 1]
 
+    def only(self, detector: str) -> Finding:
+        """The one finding of a detector."""
+        found = self.findings(detector)
+        assert len(found) == 1, f"{len(found)} findings of {detector}: {[x.summary for x in found]}"
+        return found[0]
+
     def task(self, task_id: str) -> SimTask:
         """The task with this id."""
         return self.tasks.setdefault(task_id, SimTask(task_id, f"{self.application}/{task_id}"))
@@ -351,6 +357,7 @@ class App:
         if count:
             self.puts(task_id, count, store=store)
         self.ends_restoring(task_id, store)
+        self.run.wait(0.15)
         for _ in range(self.habits.restore_end_checkpoints):
             self.checkpoints(task_id, to)
             self.run.wait(0.05)

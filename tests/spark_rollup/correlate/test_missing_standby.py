@@ -81,7 +81,9 @@ def the_other_pod_stopped(fleet: Fleet) -> None:
 @story
 def one_task_is_short_among_complete_ones(fleet: Fleet) -> None:
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
-    b.configures(1, "3.9.2", num_standby_replicas=1, session_timeout_ms=6000, probing_rebalance_interval_ms=10_000)
+    b.configures(
+        1, "3.9.2", num_standby_replicas=1, session_timeout_ms=6000, probing_rebalance_interval_ms=10_000
+    )
     for task in ("0_0", "0_1"):
         a.holds(task, 3)
         b.holds(task, 2)
@@ -130,7 +132,13 @@ def test_unwatched_time_is_unknown(audited):
 
 @pytest.mark.parametrize(
     "name",
-    [the_task_moved_to_a_third_pod, no_standbys, a_short_rebalance, the_other_pod_stopped, nobody_can_see_the_locks],
+    [
+        the_task_moved_to_a_third_pod,
+        no_standbys,
+        a_short_rebalance,
+        the_other_pod_stopped,
+        nobody_can_see_the_locks,
+    ],
 )
 def test_ordinary_life_is_quiet(audited, name):
     """Moves, short rebalances, stopped pods, absent standbys and invisible locks raise nothing."""

@@ -16,7 +16,9 @@ def keeps_a_full_copy(pod: Pod, puts: int = 2050, **more: object) -> Pod:
 
 
 def loses_its_copy_and_starts_over(pod: Pod, puts: int = 50, first_offset: int = 2000) -> Pod:
-    pod.holds("0_0", 3).creates_store("0_0", 3, "old").writes_checkpoint("0_0", 20, 2000, puts=2000).releases("0_0", 40)
+    pod.holds("0_0", 3).creates_store("0_0", 3, "old").writes_checkpoint("0_0", 20, 2000, puts=2000).releases(
+        "0_0", 40
+    )
     pod.deletes_task("0_0", 60, offset_before=2000)
     pod.holds("0_0", 80).creates_store("0_0", 80, "new").writes_checkpoint("0_0", 81, first_offset, puts=0)
     return pod.measures("0_0", 120, identity="new", puts=puts, offset=2050)

@@ -45,7 +45,9 @@ def only_one_pod(fleet: Fleet) -> None:
 
 @story
 def a_small_copy_without_suspicion(fleet: Fleet) -> None:
-    fleet.pod("pod-b").holds("0_1", 5).measures("0_1", 30, identity="b", puts=12_000, offset=12_004).releases("0_1", 40)
+    fleet.pod("pod-b").holds("0_1", 5).measures("0_1", 30, identity="b", puts=12_000, offset=12_004).releases(
+        "0_1", 40
+    )
     fleet.pod("pod-a").holds("0_1", 45).measures("0_1", 70, identity="a", puts=200, offset=12_204)
 
 

@@ -102,7 +102,9 @@ class Pod:
         self.records.append(Record(kind, at_us(at), {"application_id": self.fleet.application, **body}))
         return self
 
-    def is_blind(self, from_s: float, to_s: float | None, cause: str = "queue-overflow", **body: object) -> Pod:
+    def is_blind(
+        self, from_s: float, to_s: float | None, cause: str = "queue-overflow", **body: object
+    ) -> Pod:
         """Report a blind interval in the heartbeats from then on."""
         self.blind.append(
             {"from_us": at_us(from_s), "to_us": None if to_s is None else at_us(to_s), "cause": cause, **body}
@@ -123,7 +125,9 @@ class Pod:
             told.append(Record(Kind.HEARTBEAT, at_us(beat), {"blind": known, "tasks": 1}))
             beat += 30
         if self.announces_end:
-            told.append(Record(Kind.LIFECYCLE, at_us(self.ends_s), {"phase": "stopping", "reason": "end of story"}))
+            told.append(
+                Record(Kind.LIFECYCLE, at_us(self.ends_s), {"phase": "stopping", "reason": "end of story"})
+            )
         origin = Origin(self.uid, self.boot, self.name, self.fleet.name, "node-1", "1.0.0")
         told.sort(key=lambda record: record.observed_at_us)
         return [

@@ -1,0 +1,241 @@
+"""Detector `stale-eos-checkpoint`: flushes beyond a checkpoint that stays while the task runs (KAFKA-20685, 10362)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
+from tests.support.scenario_case import case, checkpoint, database, judge, mark, session, severities, store, task
+
+ID = "stale-eos-checkpoint"
+EOS = "exactly_once_v2"
+
+
+def restored(release: str = "4.1.2", guarantee: str = EOS, standbys: int | None = 0, **more) -> tuple[Scenario, App]:
+    """A task that has just been restored: its checkpoint is there, nothing was flushed beyond it."""
+    run = Scenario(release, guarantee, standbys, **more)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(3)
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.1"])
+def test_fires_on_a_flush_beyond_the_checkpoint(release):
+    """Data flushed while the checkpoint of the restoration stays is an exposure."""
+    run, app = restored(release)
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+    )
+    assert (finding.task_id, finding.affected, finding.upstream) == ("0_0", Affected.YES, ("KAFKA-20685",))
+    assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
+    assert "500 puts" in finding.summary
+
+
+def test_waits_for_the_flush_and_a_second():
+    """Neither puts in the memtable nor a flush that a close may be about to checkpoint is a finding."""
+    run, app = restored()
+    app.puts("0_0", 500)
+    run.wait(20)
+    assert run.findings(ID) == []
+    app.flushes("0_0")
+    run.wait(0.8)
+    assert run.findings(ID) == []
+    run.wait(1.5)
+    assert run.only(ID).status is Status.OPEN
+
+
+def test_says_so_for_a_suspended_task_of_2_6():
+    """2.6.0 and 2.6.1 keep the checkpoint of a suspension when the task is resumed."""
+    run = Scenario("2.6.1", "exactly_once", 0)
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 2000)
+    app.checkpoints("0_0", 1999)
+    run.wait(1)
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.severity, finding.upstream) == (Severity.WARNING, ("KAFKA-10362",))
+
+
+@pytest.mark.parametrize("release", ["2.5.1", "2.6.2", "3.4.1", "3.7.2", "4.3.1"])
+def test_quiet_on_other_releases(release):
+    """Releases that delete the checkpoint, or have none, are not accused."""
+    run = Scenario(release, "exactly_once", 0)
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 2000)
+    app.checkpoints("0_0", 1999)
+    run.wait(1)
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(20)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize(("guarantee", "hidden"), [("at_least_once", ()), (EOS, ("processing_guarantee",))])
+def test_quiet_without_exactly_once(guarantee, hidden):
+    """Under at-least-once, and while the guarantee is unknown, nothing is said."""
+    run, app = restored(guarantee=guarantee, hidden=hidden)
+    app.puts("0_0", 20_000)
+    app.flushes("0_0")
+    run.wait(20)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_a_clean_close():
+    """A clean close flushes and then writes the checkpoint within milliseconds."""
+    run, app = restored()
+    app.puts("0_0", 500)
+    app.closes("0_0", 2499)
+    run.wait(20)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_compaction():
+    """A compaction makes new files, but no new data."""
+    run, app = restored()
+    app.compacts("0_0")
+    run.wait(20)
+    assert run.findings(ID) == []
+
+
+def test_clears_when_the_checkpoint_is_written_again():
+    """A new checkpoint covers what was flushed."""
+    run, app = restored()
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(2)
+    assert run.only(ID).status is Status.OPEN
+    app.checkpoints("0_0", 2499)
+    run.wait(1)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_clears_when_the_task_is_wiped():
+    """A wipe removes what could have been trusted."""
+    run, app = restored()
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(2)
+    app.wipes("0_0")
+    run.wait(2)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_stays_after_the_crash():
+    """After an unclean end the exposure is still on disk."""
+    run, app = restored()
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(2)
+    app.crash()
+    run.wait(5)
+    assert run.only(ID).status is Status.OPEN
+
+
+@pytest.mark.parametrize(
+    ("standbys", "puts", "severity", "missing"),
+    [
+        (0, 500, Severity.WARNING, ()),
+        (1, 500, Severity.INFO, ()),
+        (1, 10_000, Severity.INFO, ()),
+        (1, 10_001, Severity.WARNING, ()),
+        (None, 500, Severity.INFO, ("num_standby_replicas",)),
+        (None, 10_001, Severity.WARNING, ("num_standby_replicas",)),
+    ],
+)
+def test_role_decides_how_loud(standbys, puts, severity, missing):
+    """With standbys configured only more than 10,000 puts prove an active task: a standby would have written."""
+    run, app = restored(standbys=standbys)
+    app.puts("0_0", puts)
+    app.flushes("0_0")
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.severity, finding.missing_facts) == (severity, missing)
+    confirmed = finding.confidence is Confidence.CONFIRMED
+    assert confirmed == (severity is Severity.WARNING)
+
+
+def test_unknown_release_is_only_suspected():
+    """From the RocksDB version alone the release is a range, and the finding says possibly."""
+    run, app = restored(hidden=("kafka_streams_version",))
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.affected, finding.confidence) == (Affected.POSSIBLY, Confidence.SUSPECTED)
+
+
+def test_segment_created_after_the_checkpoint():
+    """A windowed store flushes into a segment that is younger than the checkpoint (recorded on 4.0.2)."""
+    run, app = restored("4.0.2", stores={"w": WINDOWED})
+    app.puts("0_0", 300, segment=60_000)
+    app.flushes("0_0")
+    run.wait(2)
+    assert run.only(ID).severity is Severity.WARNING
+
+
+def test_one_finding_for_two_stores():
+    """Two stores of a task are one exposure; the loudest decides."""
+    run, app = restored(standbys=1, stores={"a": KEY_VALUE, "b": KEY_VALUE})
+    app.puts("0_0", 10, store="a")
+    app.puts("0_0", 12_000, store="b")
+    app.flushes("0_0")
+    run.wait(2)
+    finding = run.only(ID)
+    assert finding.severity is Severity.WARNING
+    assert "store b" in finding.summary
+
+
+def dossier(**settings):
+    """500 puts flushed at 20 s beyond a checkpoint of 10 s."""
+    files = database(puts=2500, flushed=[(2000, 9), (2500, 20)])
+    one = session(0, first=mark(10, 1999, 2000))
+    return case(task(store([files], [one]), checkpoints=[checkpoint(10, 1999)]), **settings)
+
+
+def test_second_is_counted_from_the_flush():
+    """The finding comes exactly one second after the flush, and is dated to it."""
+    assert judge(ID, dossier(now=20.999)) == []
+    assert judge(ID, dossier(now=21))[0].opened_at_us == dossier().task.stores["s"].databases[""].flushed[-1][1]
+
+
+def test_needs_a_checkpoint_on_disk():
+    """Without a checkpoint on disk there is nothing that a next start could trust."""
+    one = dossier()
+    one.task.checkpoints[-1].ended_us = one.now_us
+    assert judge(ID, one) == []
+
+
+def test_ignores_the_global_task():
+    """Global stores have no transactions."""
+    one = dossier()
+    one.task.id = "global"
+    assert judge(ID, one) == []
+
+
+def test_counts_up_to_the_release():
+    """After the release only what was flushed before it counts."""
+    one = dossier()
+    ended = one.task.stores["s"].sessions[-1]
+    ended.released_us, ended.puts_at_release = one.now_us, 2000
+    assert judge(ID, one) == []
+    ended.puts_at_release = 2500
+    assert severities(ID, one) == [Severity.WARNING]
+
+
+def test_conflicting_profile_is_not_sure():
+    """A release that is possibly affected gives no confirmed finding."""
+    assert judge(ID, dossier(release="4.1"))[0].confidence is Confidence.SUSPECTED
+    assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY

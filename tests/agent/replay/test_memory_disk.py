@@ -1,0 +1,281 @@
+"""The disk in memory against what Linux does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
+from agent.observe.kernel_disk import KernelDisk
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.trace import Operation
+
+
+def disk_of(*operations: Operation) -> MemoryDisk:
+    """Play operations onto a fresh disk."""
+    disk = MemoryDisk()
+    for operation in operations:
+        disk.apply(operation)
+    return disk
+
+
+def op(at_us: int, name: str, path: str = "", **more: object) -> Operation:
+    return Operation(at_us, name, path, **more)  # type: ignore[arg-type]
+
+
+def mtime(disk: MemoryDisk, path: str) -> int:
+    stat = disk.stat(path)
+    assert isinstance(stat, FileStat)
+    return stat.mtime_us
+
+
+FILE = (op(1, "create", "f"), op(1, "open_w", "f"))
+
+
+def test_an_empty_disk() -> None:
+    """The root is there and empty; nothing else is."""
+    disk = MemoryDisk()
+    assert disk.list("") == ()
+    assert isinstance(disk.stat(""), FileStat)
+    for answer in (disk.list("x"), disk.stat("x"), disk.read_at("x", 0, 1), disk.lock_state("x"), disk.stat("x/y")):
+        assert answer is Unseen.VANISHED
+    assert disk.processes() == ()
+
+
+def test_kinds() -> None:
+    """A file cannot be listed, a directory cannot be read, and nothing lies below a file."""
+    disk = disk_of(op(1, "mkdir", "d"), *FILE, op(2, "create", "f/below"))
+    assert disk.list("") == (Entry("d", EntryKind.DIRECTORY), Entry("f", EntryKind.FILE))
+    assert disk.list("f") is Unseen.UNREADABLE
+    assert disk.read_at("d", 0, 1) is Unseen.UNREADABLE
+
+
+def test_sequential_and_positioned_writes() -> None:
+    """A plain write moves the position, a positioned one does not, and a hole reads as zeros."""
+    disk = disk_of(
+        *FILE,
+        op(2, "write", "f", data=b"abc"),
+        op(3, "write", "f", data=b"XY", offset=1),
+        op(4, "write", "f", data=b"def"),
+        op(5, "write", "f", data=b"!", offset=8),
+    )
+    assert disk.read_at("f", 0, 100) == b"aXYdef\0\0!"
+    assert disk.read_at("f", 3, 2) == b"de"
+    assert disk.read_at("f", 50, 2) == b""
+    assert mtime(disk, "f") == 5
+
+
+def test_reopening() -> None:
+    """Opening again starts at the front, for appending at the end."""
+    disk = disk_of(
+        *FILE,
+        op(2, "write", "f", data=b"abcdef"),
+        op(3, "open_w", "f"),
+        op(3, "write", "f", data=b"XY"),
+        op(4, "open_w", "f", append=True),
+        op(4, "write", "f", data=b"++"),
+    )
+    assert disk.read_at("f", 0, 100) == b"XYcdef++"
+
+
+def test_truncation() -> None:
+    """A file is cut, or filled up with zeros; both count as a change."""
+    disk = disk_of(*FILE, op(2, "write", "f", data=b"abcdef"), op(7, "truncate", "f", size=2))
+    assert (disk.read_at("f", 0, 9), mtime(disk, "f")) == (b"ab", 7)
+    disk.apply(op(8, "truncate", "f", size=4))
+    assert (disk.read_at("f", 0, 9), mtime(disk, "f")) == (b"ab\0\0", 8)
+
+
+def test_a_write_after_a_truncation_keeps_its_position() -> None:
+    """Truncating to nothing leaves the descriptor where it was, as the kernel does."""
+    disk = disk_of(
+        *FILE,
+        op(2, "write", "f", data=b"abcd"),
+        op(3, "truncate", "f", size=0),
+        op(4, "write", "f", data=b"e"),
+    )
+    assert disk.read_at("f", 0, 9) == b"\0\0\0\0e"
+
+
+def test_rename_replaces_and_keeps_the_inode() -> None:
+    """What is renamed over another file takes its name and brings its own inode, times and lock."""
+    disk = disk_of(*FILE, op(2, "write", "f", data=b"new"), op(3, "create", "g"), op(4, "lock", "f"))
+    before = disk.stat("f")
+    disk.apply(op(9, "rename", "f", to="g"))
+    assert disk.stat("f") is Unseen.VANISHED
+    assert disk.stat("g") == before
+    assert disk.read_at("g", 0, 9) == b"new"
+    assert disk.lock_state("g") is LockState.HELD
+    assert disk.list("") == (Entry("g", EntryKind.FILE),)
+
+
+def test_a_directory_moves_with_all_below_it() -> None:
+    """Both parents change, the children stay."""
+    disk = disk_of(op(1, "mkdir", "a"), op(1, "mkdir", "b"), op(2, "mkdir", "a/x"), op(3, "create", "a/x/f"))
+    disk.apply(op(9, "rename", "a/x", to="b/y"))
+    assert disk.list("b/y") == (Entry("f", EntryKind.FILE),)
+    assert (mtime(disk, "a"), mtime(disk, "b"), mtime(disk, "b/y")) == (9, 9, 3)
+
+
+def test_renaming_what_is_not_there_changes_nothing() -> None:
+    """A rename without a source or a target directory is no operation."""
+    disk = disk_of(*FILE)
+    disk.apply(op(9, "rename", "none", to="g"))
+    disk.apply(op(9, "rename", "f", to="no/where"))
+    assert disk.list("") == (Entry("f", EntryKind.FILE),)
+    assert mtime(disk, "") == 1
+
+
+def test_the_time_of_a_directory() -> None:
+    """Only a direct child's coming and going moves it: not a write, a lock, a time or a grandchild."""
+    disk = disk_of(op(1, "mkdir", "d"), op(2, "create", "d/f"))
+    assert mtime(disk, "d") == 2
+    for later in (
+        op(3, "open_w", "d/f"),
+        op(4, "write", "d/f", data=b"x"),
+        op(5, "truncate", "d/f", size=0),
+        op(6, "utime", "d/f"),
+        op(7, "lock", "d/f"),
+        op(8, "unlock", "d/f"),
+        op(8, "close_w", "d/f"),
+    ):
+        disk.apply(later)
+    assert mtime(disk, "d") == 2
+    disk.apply(op(9, "mkdir", "d/e"))
+    disk.apply(op(10, "create", "d/e/g"))
+    assert mtime(disk, "d") == 9
+    disk.apply(op(11, "unlink", "d/f"))
+    assert mtime(disk, "d") == 11
+    disk.apply(op(12, "unlink", "d/f"))
+    assert mtime(disk, "d") == 11
+    assert mtime(disk, "") == 1
+
+
+def test_a_new_life_has_a_new_inode() -> None:
+    """A directory or file that is made again is another one; making what exists changes nothing."""
+    disk = disk_of(op(1, "mkdir", "d"), *FILE, op(2, "write", "f", data=b"x"))
+    inodes = [stat.inode for stat in (disk.stat("d"), disk.stat("f")) if isinstance(stat, FileStat)]
+    disk.apply(op(3, "create", "f"))
+    disk.apply(op(3, "mkdir", "d"))
+    assert [x.inode for x in (disk.stat("d"), disk.stat("f")) if isinstance(x, FileStat)] == inodes
+    assert disk.read_at("f", 0, 9) == b"x"
+    for gone in (op(4, "rmdir", "d"), op(4, "unlink", "f"), op(5, "mkdir", "d"), op(5, "create", "f")):
+        disk.apply(gone)
+    again = [x.inode for x in (disk.stat("d"), disk.stat("f")) if isinstance(x, FileStat)]
+    assert not set(again) & set(inodes)
+    assert disk.read_at("f", 0, 9) == b""
+
+
+def test_locks_belong_to_the_file_not_to_the_name() -> None:
+    """A file made anew under a locked one's name is free; unlocking the nameless one changes nothing."""
+    disk = disk_of(*FILE, op(2, "lock", "f"))
+    assert disk.lock_state("f") is LockState.HELD
+    disk.apply(op(3, "unlink", "f"))
+    assert disk.lock_state("f") is Unseen.VANISHED
+    disk.apply(op(4, "create", "f"))
+    assert disk.lock_state("f") is LockState.FREE
+    disk.apply(op(5, "lock", "f"))
+    disk.apply(op(6, "unlock", "f", nameless=True))
+    assert disk.lock_state("f") is LockState.HELD
+    disk.apply(op(7, "unlock", "f"))
+    assert disk.lock_state("f") is LockState.FREE
+
+
+@pytest.mark.parametrize("name", ["write", "truncate", "close_w", "unlock", "lock"])
+def test_nameless_operations_leave_no_trace(name: str) -> None:
+    """What happens to a file without a name is not on the disk, whoever has its old name now."""
+    disk = disk_of(*FILE, op(2, "write", "f", data=b"kept"))
+    before = disk.stat("f")
+    disk.apply(op(9, name, "f", data=b"lost", size=1, nameless=True))
+    assert disk.stat("f") == before
+    assert disk.read_at("f", 0, 9) == b"kept"
+    assert disk.lock_state("f") is LockState.FREE
+
+
+def test_processes_are_seen_only_on_request() -> None:
+    """Start and end of a process are truth for checking; a detector sees them only where a real agent would."""
+    start, end = Operation(5, "start", version="4.1.2"), Operation(9, "exit", killed=True)
+    disk = MemoryDisk()
+    disk.apply(start)
+    assert disk.processes() == ()
+    disk.apply(start, show_process=True)
+    assert disk.processes() == (ProcessFact(1, 5, "4.1.2"),)
+    disk.apply(end, show_process=True)
+    assert disk.processes() == ()
+
+
+NAMES = st.sampled_from(["a", "b", "a/c", "a/c/d", "b/e", "a/f"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["mkdir", "rmdir", "create", "unlink"]), NAMES, st.just("")),
+        st.tuples(st.just("rename"), NAMES, NAMES),
+        st.tuples(st.just("write"), NAMES, st.text("xyz", min_size=1, max_size=3)),
+        st.tuples(st.just("truncate"), NAMES, st.sampled_from(["0", "1", "5"])),
+    ),
+    max_size=25,
+)
+
+
+@given(STEPS)
+def test_it_answers_like_the_kernel(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+) -> None:
+    """Whatever is done, both disks list, stat and read the same; only what the kernel allowed is played."""
+    root = tmp_path_factory.mktemp("disk")
+    memory, kernel = MemoryDisk(), KernelDisk(root)
+    for number, (name, path, more) in enumerate(steps, start=1):
+        try:
+            done = _do(root, name, path, more, number)
+        except OSError:
+            continue
+        for operation in done:
+            memory.apply(operation)
+        _compare(memory, kernel, "")
+
+
+def _do(root: Path, name: str, path: str, more: str, at_us: int) -> list[Operation]:
+    """Do a step on the real disk; say what a recorder would have written."""
+    place = root / path
+    if name == "mkdir":
+        place.mkdir()
+    elif name == "rmdir":
+        place.rmdir()
+    elif name == "unlink":
+        place.unlink()
+    elif name == "rename":
+        os.rename(place, root / more)
+        return [op(at_us, "rename", path, to=more)] if path != more else []
+    elif name == "create":
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        return [op(at_us, "create", path), op(at_us, "open_w", path), op(at_us, "close_w", path)]
+    elif name == "write":
+        with place.open("r+b") as file:
+            file.write(more.encode())
+        return [op(at_us, "open_w", path), op(at_us, "write", path, data=more.encode())]
+    else:
+        os.truncate(place, int(more))
+        return [op(at_us, "truncate", path, size=int(more))]
+    return [op(at_us, name, path)]
+
+
+def _compare(memory: MemoryDisk, kernel: KernelDisk, path: str) -> None:
+    left, right = memory.stat(path), kernel.stat(path)
+    assert isinstance(left, FileStat)
+    assert isinstance(right, FileStat)
+    assert left.kind is right.kind
+    if left.kind is EntryKind.FILE:
+        assert left.size_bytes == right.size_bytes
+        assert memory.read_at(path, 0, 100) == kernel.read_at(path, 0, 100)
+        assert memory.read_at(path, 1, 2) == kernel.read_at(path, 1, 2)
+        assert memory.lock_state(path) is kernel.lock_state(path) is LockState.FREE
+        return
+    names, others = memory.list(path), kernel.list(path)
+    assert isinstance(names, tuple)
+    assert isinstance(others, tuple)
+    assert set(names) == set(others)
+    for entry in names:
+        _compare(memory, kernel, f"{path}/{entry.name}" if path else entry.name)

@@ -1,0 +1,185 @@
+"""Settings: precedence, problems, defaults."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from agent.config import AgentSettings, load_config
+from agent.errors import ConfigError
+from agent.inventory.settings import KEYS, Setting
+
+
+def test_the_defaults() -> None:
+    """These are the defaults; changing one is a decision, not an accident."""
+    config = load_config()
+    assert asdict(config.agent) == {
+        "state_dir": "",
+        "pod": "",
+        "namespace": "",
+        "pod_uid": "",
+        "node": "",
+        "listen": ":9464",
+        "spool": "",
+        "ship_to": "",
+        "rescan_seconds": 60.0,
+        "grace_seconds": 10.0,
+        "log_level": "INFO",
+    }
+    assert set(config.origins.values()) == {"default"}
+    assert config.origins.keys() == asdict(config.agent).keys()
+    assert config.applications.of("any").values == {}
+
+
+def test_the_keys_of_an_application() -> None:
+    """These settings may be given per application, each with the name that Kafka has for it."""
+    assert {key.name: key.kafka_name for key in KEYS} == {
+        "processing_guarantee": "processing.guarantee",
+        "kafka_streams_version": "kafka-streams jar",
+        "state_cleanup_delay_ms": "state.cleanup.delay.ms",
+        "num_standby_replicas": "num.standby.replicas",
+        "commit_interval_ms": "commit.interval.ms",
+        "delete_retention_ms": "delete.retention.ms",
+        "session_timeout_ms": "session.timeout.ms",
+        "max_warmup_replicas": "max.warmup.replicas",
+        "probing_rebalance_interval_ms": "probing.rebalance.interval.ms",
+        "upgrade_from": "upgrade.from",
+        "state_cleanup_dir_max_age_ms": "state.cleanup.dir.max.age.ms",
+    }
+
+
+def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None:
+    """Each source wins over those below it, and the origin says which one it was."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[agent]\nspool = "file"\nship_to = "file"\nlog_level = "ERROR"\n')
+    config = load_config(
+        file=file,
+        environment={"STATEWARDEN_SPOOL": "environment", "STATEWARDEN_SHIP_TO": "environment"},
+        flags={"spool": "flag", "ship_to": None},
+    )
+    seen = {name: (getattr(config.agent, name), config.origins[name]) for name in ("spool", "ship_to", "log_level")}
+    assert seen == {"spool": ("flag", "flag"), "ship_to": ("environment", "environment"), "log_level": ("ERROR", "file")}
+    assert config.origins["listen"] == "default"
+
+
+def test_an_empty_flag_is_a_value() -> None:
+    """`--listen ''` switches the port off; it does not mean that nothing was said."""
+    config = load_config(flags={"listen": ""})
+    assert (config.agent.listen, config.origins["listen"]) == ("", "flag")
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("pod", "POD_NAME"), ("namespace", "POD_NAMESPACE"), ("pod_uid", "POD_UID"), ("node", "NODE_NAME")],
+)
+def test_the_downward_api_names(name: str, variable: str) -> None:
+    """Kubernetes' usual names are read, an empty one is none, and the prefixed name wins over them."""
+    assert getattr(load_config(environment={variable: "from-kubernetes"}).agent, name) == "from-kubernetes"
+    assert load_config(environment={variable: ""}).origins[name] == "default"
+    both = {variable: "from-kubernetes", f"STATEWARDEN_{name.upper()}": "own"}
+    assert getattr(load_config(environment=both).agent, name) == "own"
+
+
+def test_own_settings_beat_common_ones(tmp_path: Path) -> None:
+    """An application's own value wins, from whichever source; its other keys stay common."""
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        '[application]\nprocessing_guarantee = "at_least_once"\ncommit_interval_ms = 100\n'
+        '[application."orders:v1"]\nprocessing_guarantee = "exactly_once"\n'
+    )
+    book = load_config(file=file, sets=["commit_interval_ms=200", "orders:v1:num_standby_replicas=2"]).applications
+    assert book.of("orders:v1").values == {
+        "processing_guarantee": Setting("exactly_once", "file"),
+        "commit_interval_ms": Setting("200", "flag"),
+        "num_standby_replicas": Setting("2", "flag"),
+    }
+    assert book.of("other").values == {
+        "processing_guarantee": Setting("at_least_once", "file"),
+        "commit_interval_ms": Setting("200", "flag"),
+    }
+
+
+def test_later_sets_win() -> None:
+    """Of two `--set` of one key the last one holds."""
+    book = load_config(sets=["num_standby_replicas=1", "num_standby_replicas=0"]).applications
+    assert book.of("x").number("num_standby_replicas") == 0
+
+
+def test_the_values_of_an_application() -> None:
+    """Text, numbers, release and guarantee are read as what they are; what is absent is unknown."""
+    sets = ["processing_guarantee=exactly_once_v2", "kafka_streams_version=4.1.2", "state_cleanup_dir_max_age_ms=-1"]
+    settings = load_config(sets=sets).applications.of("x")
+    assert (settings.exactly_once, str(settings.release)) == (True, "4.1.2")
+    assert settings.number("state_cleanup_dir_max_age_ms") == -1
+    nothing = load_config().applications.of("x")
+    assert (nothing.exactly_once, nothing.release, nothing.number("num_standby_replicas")) == (None, None, None)
+    assert load_config(sets=["processing_guarantee=at_least_once"]).applications.of("x").exactly_once is False
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[agent]\nspol = 'x'\n", "[agent]: unknown setting 'spol'; known: state_dir, pod, "),
+        ("[aplication]\n", "unknown table [aplication]; expected [agent], [application]"),
+        ("[application]\nstandbys = 1\n", "[application]: unknown setting 'standbys'"),
+        ("[application.x]\nstandbys = 1\n", '[application."x"]: unknown setting \'standbys\''),
+        ("[application]\nprocessing_guarantee = 1\n", "processing_guarantee=1: must be one of at_least_once"),
+        ("[application]\ncommit_interval_ms = true\n", "commit_interval_ms=True: must be a whole number"),
+        ("application = 1\n", "[application] must be a table"),
+        ("agent = 1\n", "[agent] must be a table"),
+        ("[agent]\nrescan_seconds = 'often'\n", "rescan_seconds (file): 'often' is not a number"),
+        ("[agent]\nrescan_seconds = 0\n", "rescan_seconds: 0.0 must be 1 or more"),
+        ("[agent]\nlisten = '9464'\n", "listen: '9464' must be HOST:PORT or :PORT"),
+        ("[agent]\nlisten = ':70000'\n", "listen: ':70000' must be HOST:PORT or :PORT"),
+        ("[agent]\nlog_level = 'loud'\n", "log_level: 'loud' must be DEBUG, INFO, WARNING or ERROR"),
+        ("[agent\n", "not TOML: "),
+    ],
+)
+def test_a_wrong_file_is_told(tmp_path: Path, content: str, words: str) -> None:
+    """What is wrong in the file is named with where it stands and what is expected."""
+    file = tmp_path / "settings.toml"
+    file.write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file=file)
+    assert words in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing file is an error, not an empty one."""
+    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file or directory"):
+        load_config(file=tmp_path / "none.toml")
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are not TOML."""
+    file = tmp_path / "settings.toml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not TOML"):
+        load_config(file=file)
+
+
+def test_all_problems_come_at_once(tmp_path: Path) -> None:
+    """File, flags, environment and sets are all looked at before anything is said, in one line."""
+    file = tmp_path / "settings.toml"
+    file.write_text("[agent]\nspol = 'x'\n[application]\nupgrade_from = 'old'\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(
+            file=file,
+            sets=["x=1", "y"],
+            flags={"log_level": "loud"},
+            environment={"STATEWARDEN_GRACE_SECONDS": "long"},
+        )
+    message = str(caught.value)
+    for words in ("'spol'", "upgrade_from=old", "unknown setting 'x'", "--set y", "'loud'", "grace_seconds"):
+        assert words in message
+    assert message.count("; ") >= 5
+    assert "\n" not in message
+
+
+def test_no_state_leaks_between_configs() -> None:
+    """Two configurations share nothing."""
+    load_config(sets=["num_standby_replicas=3"], flags={"pod": "one"})
+    assert load_config().agent == AgentSettings()
+    assert load_config().applications.of("x").values == {}

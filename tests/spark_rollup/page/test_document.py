@@ -1,0 +1,177 @@
+"""The page as a whole: self-contained, safe, complete."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from spark_rollup.page import PageData, render
+
+HOSTILE = '"><script>alert(1)</script>\u202e\x1b[31m\udcff&amp;'
+START_US = 1_795_000_000_000_000
+
+
+def finding(**given: object) -> dict[str, object]:
+    row: dict[str, object] = {
+        "id": "f1", "detector": "resurrected-checkpoint", "level": "damage", "severity": "critical",
+        "confidence": "confirmed", "status": "open", "namespace": "shop", "application_id": "orders", "task_id": "0_0",
+        "store": "s", "pod": "pod-a", "opened_at": "2026-11-18T11:08:01.000000Z", "upstream": ["KAFKA-8187"],
+        "affected": "yes", "missing_facts": [], "summary": "broken", "next_action": "restart pod-a",
+        "evidence": [{"at": "2026-11-18T11:08:00.000000Z", "what": "deleted", "where": "orders/0_0"}],
+        "pods": ["pod-a", "pod-b"], "confirms": ["local-1"],
+    }  # fmt: skip
+    return row | given
+
+
+def lane(
+    lane: str, from_s: float, to_s: float | None = None, pod: str = "pod-a", **given: object
+) -> dict[str, object]:
+    row: dict[str, object] = {
+        "namespace": "shop", "application_id": "orders", "task_id": "0_0", "pod": pod, "lane": lane,
+        "from_us": START_US + round(from_s * 1e6), "to_us": None if to_s is None else START_US + round(to_s * 1e6),
+        "store": None, "identity": None, "offset": None, "puts": None, "bytes": None, "detail": lane,
+    }  # fmt: skip
+    return row | given
+
+
+def page(**given: object) -> PageData:
+    values: dict[str, object] = {
+        "as_of_us": START_US + 900_000_000, "version": "1", "findings": [finding()],
+        "coverage": [
+            {
+                "namespace": "shop", "pod": "pod-a", "first_seen": "2026-11-18T11:06:40.000000Z",
+                "last_seen": "2026-11-18T11:21:40.000000Z", "boots": 1, "events": 10, "lost_events": 0,
+                "span_seconds": 900.0, "unknown_seconds": 45.0, "watched_ratio": 0.95,
+            }
+        ],
+        "pods": [
+            {
+                "namespace": "shop", "pod": "pod-a", "pod_uid": "u", "node": "n", "agent_version": "1",
+                "agent_state": "watching", "last_seen": "2026-11-18T11:21:40.000000Z", "applications": ["orders"],
+                "tasks_held": 1,
+            }
+        ],
+        "timelines": [
+            lane("holder", 10, 60), lane("deleted", 70.5), lane("created", 80), lane("checkpoint", 81, offset=2000, puts=0),
+            lane("size", 120, offset=2050, puts=50), lane("holder", 5, 900, pod="pod-b", detail="lasting"),
+            lane("unknown", 72, 78, task_id=None, application_id=None, detail="queue-overflow"),
+        ],
+        "local": [],
+        "quarantine": {},
+    }  # fmt: skip
+    return PageData(**(values | given))  # type: ignore[arg-type]
+
+
+class Balance(HTMLParser):
+    """Checks that every element is closed, and collects what could reach outside."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "input", "link"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in {"href", "src", "action"}]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_self_contained():
+    """Every element is closed, ids are unique, and nothing points outside the page."""
+    found = Balance(render(page()))
+    assert found.open == []
+    assert all(link.startswith("#") for link in found.links)
+    assert {link[1:] for link in found.links} <= set(found.ids)
+    assert len(found.ids) == len(set(found.ids))
+    assert not {"script", "img", "link", "iframe", "object"} & set(found.tags)
+
+
+@pytest.mark.parametrize(
+    "field", ["task_id", "pod", "application_id", "store", "summary", "next_action", "id", "detector"]
+)
+def test_hostile_names_stay_text(field):
+    """Markup, escape sequences, direction overrides and broken characters in any name are shown, not obeyed."""
+    row = finding(**{field: HOSTILE}, pods=[HOSTILE], upstream=[HOSTILE], missing_facts=[HOSTILE])
+    lanes = [lane("holder", 1, 2, detail=HOSTILE), lane("checkpoint", 3, detail=HOSTILE)]
+    if field in lanes[0]:
+        lanes = [row_ | {field: HOSTILE} for row_ in lanes]
+    text = render(page(findings=[row], timelines=lanes, quarantine={HOSTILE: 1}))
+    text.encode("utf-8")
+    assert "<script" not in text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+    assert Balance(text).open == []
+
+
+def test_the_headline_names_what_is_wrong():
+    """The first line counts the tasks that cannot be trusted and names the pod."""
+    assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>" in render(page())
+    assert "Nothing wrong found" in render(page(findings=[]))
+    assert "No damage found; 1 thing to look at" in render(page(findings=[finding(severity="warning")]))
+
+
+def test_the_first_thing_to_do_is_said_once():
+    """Findings of one rule and pod share one step; resolved ones ask for nothing."""
+    rows = [finding(id=f"f{n}", task_id=f"0_{n}") for n in range(3)]
+    text = render(page(findings=[*rows, finding(id="old", status="resolved", next_action="forget it")]))
+    steps = re.search(r"Do this first.*?</section>", text).group()
+    assert steps.count("<li>") == 1
+    assert "The same for <bdi>0_1</bdi>, <bdi>0_2</bdi>" in steps
+    assert "forget it" not in steps
+
+
+def test_a_timeline_shows_every_mark():
+    """Holder bars, deletion, creation, checkpoint, curves, unwatched time and the finding's flag are drawn."""
+    text = render(page())
+    figure = re.search(r"<figure>.*?</figure>", text).group()
+    for style in ("hold", "gone", "made", "tick", "offset", "puts", "fog", "flag critical"):
+        assert f'class="{style}"' in figure, style
+    assert "held from 11:06:45 to the last look" in figure
+    assert "50 puts at 2\u202f050" in figure
+
+
+def test_a_quiet_end_does_not_squash_the_story():
+    """The axis ends after the last thing that happened, not at the end of the input."""
+    text = render(page())
+    assert "11:20:00" not in re.search(r"<figure>.*?</figure>", text).group()
+
+
+def test_evidence_is_in_two_clicks():
+    """The first critical finding is unfolded and its step links to it."""
+    text = render(page())
+    assert '<details class="finding" id="f-f1" open>' in text
+    assert 'href="#f-f1"' in text
+
+
+def test_agents_words_are_marked_when_explained():
+    """A local finding that a fleet finding explains says so, others are called local."""
+    local = {
+        "finding_id": "local-1", "detector": "resurrected-checkpoint", "severity": "critical", "confidence": "confirmed",
+        "status": "open", "namespace": "shop", "application_id": "orders", "task_id": "0_0", "store": None, "pod": "pod-a",
+        "opened_at_us": START_US, "summary": "x",
+    }  # fmt: skip
+    text = render(page(local=[local, local | {"finding_id": "local-2"}]))
+    assert text.count("<td>above</td>") == 1
+    assert text.count("<td>local only</td>") == 1
+
+
+def test_the_quarantine_is_mentioned():
+    """Lines that were not used are counted at the foot of the page."""
+    assert "Not used, see the table <code>quarantine</code>: 3 not-json." in render(
+        page(quarantine={"not-json": 3})
+    )

@@ -1,0 +1,155 @@
+"""The command line: wrong use without Spark, and one real run end to end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from spark_rollup import java, session
+from spark_rollup.cli import main, printable
+from spark_rollup.errors import JavaNotFoundError
+from tests.spark_rollup.support.fleet import Fleet
+
+
+@pytest.fixture
+def no_spark(monkeypatch):
+    """Fail the test if a session is built."""
+    monkeypatch.setattr(session, "build_session", lambda *_, **__: pytest.fail("Spark was started"))
+
+
+def fleet_with_damage() -> Fleet:
+    fleet = Fleet("shop", "orders")
+    fleet.pod("pod-b").holds("0_0", 2).measures("0_0", 100, identity="full", puts=2050, offset=2050)
+    a = fleet.pod("pod-a").holds("0_0", 5).creates_store("0_0", 80, "new")
+    a.finds(
+        "resurrected-checkpoint",
+        "0_0",
+        81,
+        store="s",
+        identity="new",
+        confidence="suspected",
+        severity="warning",
+    )
+    a.measures("0_0", 120, identity="new", puts=50, offset=2050)
+    fleet.pods[0].configures(1, "2.0.1", num_standby_replicas=1, session_timeout_ms=6000)
+    return fleet
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--input", "absent"], "absent does not exist"),
+        (["--input", "empty"], "holds no *.jsonl"),
+        (["--input", "in", "--as-of", "soon"], "not an ISO 8601 time"),
+        (["--input", "in", "--set", "colour=red"], "unknown setting 'colour'"),
+    ],
+)
+def test_wrong_use_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, no_spark, arguments, message):
+    """Every wrong use ends before Spark starts, with one clear line on stderr."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    assert main(["audit", *arguments, "--output", "out"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+
+
+def test_unknown_arguments_are_code_2(capsys):
+    """argparse's own complaints have the same exit code."""
+    with pytest.raises(SystemExit) as caught:
+        main(["audit", "--fail-on", "never"])
+    assert caught.value.code == 2
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_a_missing_java_is_code_2(tmp_path, monkeypatch, capsys):
+    """Without Java the one line names the ways to get it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+
+    def none_found(*_):
+        raise JavaNotFoundError("Spark needs Java")
+
+    monkeypatch.setattr(java, "find_java", none_found)
+    assert main(["audit", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]) == 2
+    assert "Spark needs Java" in capsys.readouterr().err
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    """Names from disk may hold escape sequences."""
+    assert printable("task \x1b[2J\u202e0_0") == "task \\x1b[2J\\u202e0_0"
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.xdist_group("spark")
+class TestRealRuns:
+    """Runs of the real command on small inputs."""
+
+    def test_an_audit_ends_to_end(self, spark, tmp_path, capsys):
+        """Findings on stdout and in every output; bronze, repeats and order of delivery change nothing."""
+        fleet = fleet_with_damage()
+        source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
+        assert main(["audit", "--input", str(source), "--output", str(out), "--json"]) == 1
+        printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        damage = next(row for row in printed if row["detector"] == "resurrected-checkpoint")
+        assert (damage["severity"], damage["confidence"], damage["pods"]) == (
+            "critical",
+            "confirmed",
+            ["pod-a", "pod-b"],
+        )
+        assert damage["opened_at"] == "2026-11-18T11:08:01.000000Z"
+        assert set(damage["evidence"][0]) == {"at", "what", "where"}
+        assert [json.loads(line) for line in (out / "findings.jsonl").read_text().splitlines()] == printed
+        marker = json.loads((out / "_SUCCESS.json").read_text())
+        assert marker["watermark"] == "2026-11-18T11:21:40.000000Z"
+        for table in ("findings", "timelines", "coverage", "pods", "quarantine"):
+            assert list((out / table).glob("*.parquet")), table
+        assert "pod-a holds 50 at offset 2050" in (out / "report.html").read_text()
+
+        # the same events: doubled, in another order and in other files, plus one line that is none
+        lines = [line for line in fleet.lines() for _ in range(2)]
+        again = tmp_path / "again"
+        again.mkdir()
+        (again / "all.jsonl.gz").write_bytes(gzip.compress("\n".join([*reversed(lines), "{broken"]).encode()))
+        bronze = tmp_path / "bronze"
+        assert main(["ingest", "--input", str(source), "--bronze", str(bronze)]) == 0
+        assert main(["ingest", "--input", str(again), "--bronze", str(bronze)]) == 0
+        told = capsys.readouterr().out.splitlines()
+        assert told[0].startswith(f"{len(fleet.lines())} new events, 0 new quarantined")
+        assert told[1].startswith("0 new events, 1 new quarantined")
+        assert (
+            main(
+                ["audit", "--input", str(bronze), "--output", str(tmp_path / "out2"), "--fail-on", "critical"]
+            )
+            == 1
+        )
+        assert (tmp_path / "out2" / "findings.jsonl").read_bytes() == (out / "findings.jsonl").read_bytes()
+        assert "1 lines or files could not be used" in capsys.readouterr().out
+
+    def test_settings_and_time_are_arguments(self, spark, tmp_path, capsys):
+        """`--as-of` hides what came later, `--set` overrides what agents reported, and then nothing fails."""
+        source = fleet_with_damage().write(tmp_path / "in")
+        arguments = [
+            "--input",
+            str(source),
+            "--output",
+            str(tmp_path / "out"),
+            "--as-of",
+            "2026-11-18T11:07:00Z",
+        ]
+        assert main(["audit", *arguments, "--set", "orders:num_standby_replicas=0", "--fail-on", "info"]) == 0
+        assert "no findings" in capsys.readouterr().out
+
+    def test_nothing_usable_is_code_2(self, spark, tmp_path, capsys):
+        """An input of another contract major is refused with the reason of the first line."""
+        source = tmp_path / "in"
+        source.mkdir()
+        (source / "a.jsonl").write_text('{"id": "1", "data": {"schema_version": "2.0", "kind": "summary"}}\n')
+        assert main(["audit", "--input", str(source), "--output", str(tmp_path / "out")]) == 2
+        err = capsys.readouterr().err
+        assert "no usable event: unknown-major, contract version 2.0" in err

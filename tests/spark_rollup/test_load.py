@@ -1,0 +1,102 @@
+"""Lines that cannot be used are kept with a reason; usable ones keep every field."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from agent.contract.codec import decode
+from agent.contract.fields import FIELDS
+from spark_rollup.dedupe import one_row_per_id
+from spark_rollup.load import load
+from spark_rollup.schemas import EVENT
+from tests.spark_rollup.support.fleet import Fleet
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+
+
+def good_line() -> str:
+    fleet = Fleet("load")
+    fleet.pod("pod-a").measures("0_0", 10, identity="x", puts=5, offset=7)
+    return next(line for line in fleet.lines() if '"summary"' in line)
+
+
+def changed(**data: object) -> str:
+    envelope = json.loads(good_line())
+    envelope["data"].update(data)
+    return json.dumps(envelope)
+
+
+def without(field: str) -> str:
+    envelope = json.loads(good_line())
+    del envelope["data"][field]
+    return json.dumps(envelope)
+
+
+BAD = {
+    "{not json": "not-json",
+    '["a list"]': "not-json",
+    '{"id": "1"}': "not-an-event",
+    changed(schema_version="2.1"): "unknown-major",
+    without("schema_version"): "unknown-major",
+    changed(kind="gossip"): "unknown-kind",
+    without("pod_uid"): "missing-field",
+    changed(kind="finding"): "missing-field",
+    changed(sequence="many"): "wrong-type",
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(spark, tmp_path_factory):
+    """Load one directory with everything in it."""
+    source = tmp_path_factory.mktemp("lines")
+    (source / "deep" / "er").mkdir(parents=True)
+    lines = [good_line(), good_line(), "", "   ", *BAD, changed(brand_new_field=1, sequence=77)]
+    (source / "deep" / "er" / "all.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (source / "notes.txt").write_text("not an input")
+    whole = gzip.compress(f"{good_line()}\n".encode() * 400)
+    (source / "boot-1-400.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    (source / "boot-1-9.jsonl.gz").write_bytes(b"this is no gzip at all")
+    return load(spark, source)
+
+
+def test_each_bad_line_has_its_reason(loaded):
+    """Every kind of bad line is quarantined under its own reason, with the line."""
+    rows = {row["line"]: row["reason"] for row in loaded.quarantine.collect() if row["line"]}
+    assert rows == BAD
+
+
+def test_cut_off_files_are_named(loaded):
+    """A segment that gave less than its name announces is in quarantine, also when it gave nothing."""
+    rows = {
+        row["file"].rsplit("/", 1)[-1]
+        for row in loaded.quarantine.collect()
+        if row["reason"] == "cut-off-file"
+    }
+    assert rows == {"boot-1-400.jsonl.gz", "boot-1-9.jsonl.gz"}
+
+
+def test_good_lines_keep_every_field(loaded):
+    """A loaded row equals what the codec reads from the same line; unknown fields stay in the raw text."""
+    rows = [row.asDict(recursive=True) for row in loaded.events.collect()]
+    plain = decode(good_line())
+    row = next(row for row in rows if row["sequence"] == plain["sequence"])
+    assert {key: row[key] for key in plain if key != "stores"} == {
+        key: plain[key] for key in plain if key != "stores"
+    }
+    assert row["stores"][0] | {"held": True} == {**dict.fromkeys(row["stores"][0]), **plain["stores"][0]}
+    assert any("brand_new_field" in row["line"] for row in rows)
+
+
+def test_repeats_are_dropped_once(loaded):
+    """Two copies of an event leave one row."""
+    ids = [row["id"] for row in one_row_per_id(loaded.events).select("id").collect()]
+    assert len(ids) == len(set(ids))
+    assert len(ids) < loaded.events.count()
+
+
+def test_the_type_is_the_field_table():
+    """The Spark type has exactly the fields of the contract, in its order."""
+    assert EVENT.names == [row.name for row in FIELDS]

@@ -1,0 +1,167 @@
+"""Dossiers built by hand, for the exact boundary of a detector's condition: values in, verdicts out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Severity
+from agent.detectors.base import Case, Verdict
+from agent.detectors.registry import BY_ID
+from agent.inventory.disk import LockState
+from agent.inventory.model import (
+    Application,
+    CheckpointFact,
+    Database,
+    Inventory,
+    Mark,
+    PastDatabase,
+    Session,
+    Shape,
+    Store,
+    Task,
+)
+from agent.inventory.settings import ApplicationSettings, Setting
+from agent.layout.profile import Profile
+from agent.layout.releases import ANY_RELEASE, ReleaseRange
+
+BEGIN_US = 1_790_000_000_000_000
+SECOND_US = 1_000_000
+IDENTITY = "identity-1"
+
+
+def at(seconds: float) -> int:
+    """A time, in seconds after the beginning."""
+    return BEGIN_US + round(seconds * SECOND_US)
+
+
+def mark(seconds: float, offset: int, puts: int) -> Mark:
+    """A checkpoint entry in a session."""
+    return Mark(at(seconds), offset, puts)
+
+
+def session(
+    opened: float,
+    released: float | None = None,
+    *,
+    puts: int = 0,
+    first: Mark | None = None,
+    last: Mark | None = None,
+    created: bool = False,
+    identity: str = IDENTITY,
+    offset_at_open: int | None = None,
+    puts_at_open: int = 0,
+) -> Session:
+    """A session; `puts` at its release."""
+    known = frozenset({identity})
+    return Session(
+        opened_us=at(opened),
+        identities=known,
+        puts_at_open=puts_at_open,
+        offset_at_open=offset_at_open,
+        created=created,
+        first=first or last,
+        last=last or first,
+        released_us=None if released is None else at(released),
+        puts_at_release=puts,
+        final_identities=known,
+    )
+
+
+def database(
+    *,
+    puts: int = 0,
+    flushed: Iterable[tuple[int, float]] = (),
+    born: float = 0,
+    identity: str = IDENTITY,
+    segment: str | None = None,
+    lock: LockState | None = LockState.FREE,
+) -> Database:
+    """A database; `flushed` is its timeline of (puts, seconds)."""
+    path = f"app/0_0/w/{segment}" if segment else "app/0_0/rocksdb/s"
+    made = Database(path, segment, identity=identity, born_us=at(born), puts=puts, lock=lock)
+    made.flushed.extend((count, at(seconds)) for count, seconds in flushed)
+    made.seen_us = at(born)
+    return made
+
+
+def store(
+    databases: Iterable[Database] = (), sessions: Iterable[Session] = (), *, segmented: bool = False, name: str = "s"
+) -> Store:
+    """A store."""
+    made = Store(name, segmented, {x.segment or "": x for x in databases})
+    made.sessions.extend(sessions)
+    return made
+
+
+def past(
+    ended: float,
+    *,
+    shape: Shape = Shape.CLEANER_WALK,
+    puts: int = 0,
+    entries_low: int | None = None,
+    released: float | None = None,
+    segment: str | None = None,
+) -> PastDatabase:
+    """An incarnation that ended."""
+    released_us = None if released is None else at(released)
+    return PastDatabase(segment, "identity-0", at(0), at(ended), shape, puts, entries_low, 0, released_us, 1)
+
+
+def checkpoint(
+    written: float,
+    offset: int | None,
+    *,
+    ended: float | None = None,
+    deleted: bool = False,
+    in_walk: bool = False,
+    incarnation: int = 1,
+    name: str = "s",
+) -> CheckpointFact:
+    """A content of `.checkpoint`."""
+    offsets = {} if offset is None else {name: offset}
+    ended_us = None if ended is None else at(ended)
+    return CheckpointFact(at(written), at(written), offsets, (), incarnation, True, ended_us, deleted, in_walk)
+
+
+def task(
+    *stores: Store, checkpoints: Iterable[CheckpointFact] = (), id: str = "0_0", exists: bool = True
+) -> Task:
+    """A task directory."""
+    made = Task("app", id, f"app/{id}", exists=exists, incarnation=1)
+    made.stores = {x.name: x for x in stores}
+    made.checkpoints.extend(checkpoints)
+    return made
+
+
+def case(
+    *tasks: Task,
+    now: float = 100,
+    release: str | None = "4.1.2",
+    guarantee: str | None = "exactly_once_v2",
+    standbys: int | None = 0,
+    application: Application | None = None,
+    told: dict[str, object] | None = None,
+) -> Case:
+    """The case of the first task; settings that are None are unknown."""
+    app = application or Application("app", exists=True, first_seen_us=at(0))
+    app.tasks.update({x.id: x for x in tasks})
+    values: dict[str, object | None] = {
+        "kafka_streams_version": release,
+        "processing_guarantee": guarantee,
+        "num_standby_replicas": standbys,
+        **(told or {}),
+    }
+    settings = ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
+    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
+    inventory = Inventory({"app": app}, started_us=at(0))
+    return Case(inventory, at(now), settings, profile, app, tasks[0] if tasks else None)
+
+
+def judge(detector: str, one: Case) -> list[Verdict]:
+    """What a detector says of a case."""
+    return list(BY_ID[detector].judge(one))
+
+
+def severities(detector: str, one: Case) -> list[Severity]:
+    """How loud it says it."""
+    return [verdict.severity for verdict in judge(detector, one)]
