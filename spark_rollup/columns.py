@@ -48,6 +48,11 @@ def numbered(template: str, *values: Column | str) -> Column:
     return F.when(known, F.format_string(template, *columns))
 
 
+def of_store() -> Column:
+    """Name the row's store for a sentence; nothing where the statement is about the whole task."""
+    return F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit(""))
+
+
 def release_parts(version: Column) -> Column:
     """Split a release such as `3.9.2` into an array of numbers, which Spark compares element by element."""
     digits = F.regexp_extract(version, r"^(\d+(\.\d+)*)", 1)

@@ -15,6 +15,7 @@ from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
 from agent.layout import names
 from agent.observe.kernel_disk import KernelDisk
+from agent.observe.volume import volume_kind
 from agent.replay.memory_disk import MemoryDisk
 from agent.runtime.events_directory import EventsDirectory
 from agent.runtime.pipeline import Pipeline
@@ -64,7 +65,9 @@ def scan(directory: Path, config: Config, *, as_json: bool, fail_on: str) -> int
     pod = config.agent.pod or directory.resolve().name
     now_us = SystemClock().now_us()
     pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
+    pipeline.inventory.volume = volume_kind(directory)
     pipeline.scan(now_us)
+    pipeline.beat(now_us)
     pipeline.summarise(now_us + JUDGED_AFTER_US)
     findings = pipeline.ledger.findings()
     print_findings(findings, pod, as_json=as_json)

@@ -66,6 +66,9 @@ def encode(record: Record, origin: Origin, sequence: int) -> str:
         "node": origin.node,
         "observed_at_us": record.observed_at_us,
     }
+    clash = sorted(data.keys() & record.body.keys())
+    if clash:
+        raise ContractError(f"a record's body may not set {clash[0]!r}: it is stamped")
     data.update((name, value) for name, value in record.body.items() if value is not None)
     check(record.kind, data)
     subject = "/".join(str(data[key]) for key in ("application_id", "task_id", "store") if key in data)
@@ -97,7 +100,7 @@ def decode(line: str | bytes) -> dict[str, object]:
     """
     try:
         envelope = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ContractError(f"event line is not JSON: {error}") from error
     if not isinstance(envelope, dict) or not isinstance(envelope.get("data"), dict):
         raise ContractError("event line is not a CloudEvents object with a `data` object")
@@ -130,18 +133,17 @@ def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False
             if allow_unknown and name not in BY_NAME:
                 continue
             raise ContractError(f"field {name!r} does not belong to a {kind.value} record")
-        _check_value(row, value, f"{kind.value}.{name}")
+        _check_value(row, value, f"{kind.value}.{name}", allow_unknown=allow_unknown)
     for row in _REQUIRED[kind]:
         if data.get(row.name) is None:
             raise ContractError(f"a {kind.value} record lacks the required field {row.name!r}")
 
 
-def _check_value(row: Field, value: object, where: str) -> None:
+def _check_value(row: Field, value: object, where: str, *, allow_unknown: bool) -> None:
     if value is None and not row.required:
         return
-    if not isinstance(value, _PYTHON_TYPES[row.type]) or (
-        row.type is not FieldType.BOOLEAN and value is True
-    ):
+    is_bool = isinstance(value, bool)
+    if not isinstance(value, _PYTHON_TYPES[row.type]) or is_bool is not (row.type is FieldType.BOOLEAN):
         raise ContractError(f"{where} must be {row.type.value}, got {type(value).__name__}")
     if row.values and value not in row.values:
         raise ContractError(f"{where} must be one of {', '.join(row.values)}, got {value!r}")
@@ -149,16 +151,22 @@ def _check_value(row: Field, value: object, where: str) -> None:
     if row.type is FieldType.STRINGS and not all(isinstance(item, str) for item in rows):
         raise ContractError(f"{where} must be a list of strings")
     if row.type is FieldType.STRUCTS:
-        items = {item.name: item for item in row.items}
         for entry in rows:
-            if not isinstance(entry, Mapping):
-                raise ContractError(f"{where} must be a list of objects")
-            for name, inner in entry.items():
-                if name in items:
-                    _check_value(items[name], inner, f"{where}[].{name}")
-            for item in row.items:
-                if item.required and entry.get(item.name) is None:
-                    raise ContractError(f"{where}[] lacks the required field {item.name!r}")
+            _check_struct(row, entry, where, allow_unknown=allow_unknown)
+
+
+def _check_struct(row: Field, entry: object, where: str, *, allow_unknown: bool) -> None:
+    if not isinstance(entry, Mapping):
+        raise ContractError(f"{where} must be a list of objects")
+    items = {item.name: item for item in row.items}
+    for name, inner in entry.items():
+        if name in items:
+            _check_value(items[name], inner, f"{where}[].{name}", allow_unknown=allow_unknown)
+        elif not allow_unknown:
+            raise ContractError(f"{where}[] has no field {name!r}")
+    for item in row.items:
+        if item.required and entry.get(item.name) is None:
+            raise ContractError(f"{where}[] lacks the required field {item.name!r}")
 
 
 _ROWS = {kind: {row.name: row for row in fields_of(kind)} for kind in Kind}

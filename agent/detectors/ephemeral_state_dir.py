@@ -21,7 +21,7 @@ META = DetectorMeta(
     next_action="Mount a persistent volume at state.dir, or accept a full restoration at every start.",
 )
 
-_WORDS = {"tmpfs": "in memory (tmpfs)", "overlay": "on the container's own layer"}
+_WORDS = {"memory": "in memory (tmpfs)", "overlay": "on the container's own layer"}
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         opened_at_us=inventory.started_us,
         summary=f"The state directory lies {word}: it is gone with the pod, and every start restores everything.",
         evidence=(Evidence(inventory.started_us, f"file system: {inventory.volume}", "state directory"),),
-        severity=Severity.WARNING if inventory.volume == "tmpfs" else Severity.INFO,
+        severity=Severity.WARNING if inventory.volume == "memory" else Severity.INFO,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
     )

@@ -429,7 +429,7 @@ class Inventory:
         blind: Blind intervals, oldest first.
         started_us: When the agent started.
         root_seen: The state directory was there once.
-        volume: Kind of the file system it lies on (`tmpfs`, `overlay`, ...); empty = not known.
+        volume: Kind of volume it lies on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
     """
 
     applications: dict[str, Application] = field(default_factory=dict)

@@ -102,6 +102,12 @@ def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | Unseen:
     return [mount for mount in above if len(mount.mount_point) == longest][-1]
 
 
+def volume_kind(path: Path) -> str:
+    """Tell the kind of volume a path lies on, as the inventory keeps it; empty if it cannot be told."""
+    mount = find_mount(path)
+    return "" if isinstance(mount, Unseen) else mount.kind.value
+
+
 def measure_space(path: Path) -> Space | Unseen:
     """Tell how full the volume below a path is."""
     try:

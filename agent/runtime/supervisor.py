@@ -21,6 +21,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.memory import resident_bytes
 from agent.observe.process import ProcessView
+from agent.observe.volume import volume_kind
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.metrics import Exposition
@@ -80,6 +81,7 @@ class Supervisor:
             on_fault=_log_fault,
             rescan_us=int(settings.rescan_seconds * 1_000_000),
         )
+        self._pipeline.inventory.volume = volume_kind(self._root)
         self._http = self._make_http(settings)
 
     def run(self) -> int:

@@ -181,10 +181,12 @@ class Demo:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
-        if process.returncode not in (0, 1):  # 1 = critical findings, which is what we hope for
+        report = output / "report.html"
+        # 1 = critical findings, which is what we hope for; it is also how Python ends after a crash
+        if process.returncode not in (0, 1) or not report.is_file():
             raise DemoError(f"the fleet audit ended with code {process.returncode}: {errors.strip()[-2000:]}")
         findings = [json.loads(line) for line in printed.splitlines()]
-        return findings, next(iter(sorted(output.glob("*.html"))), output)
+        return findings, report
 
     def missed(self, findings: Sequence[Finding]) -> list[str]:
         """List what the recordings must lead to and what was not found, by an agent or by the audit."""

@@ -13,6 +13,9 @@ from spark_rollup.columns import rfc3339
 from spark_rollup.schemas import FINDING
 
 
+NO_TEXTS = "array<string>"
+
+
 @dataclass(frozen=True, slots=True)
 class RuleMeta:
     """Identity of a rule.

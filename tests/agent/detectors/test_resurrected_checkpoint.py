@@ -1,0 +1,460 @@
+"""Detector `resurrected-checkpoint`: an old offset trusted on a fresh store (KAFKA-8187 stage 2, torn deletion)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.inventory.model import Shape
+from tests.support.scenario import KEY_VALUE, TIMESTAMPED, WINDOWED, App, Scenario
+from tests.support.scenario_case import case, checkpoint, database, judge, mark, past, session, severities, store, task
+
+ID = "resurrected-checkpoint"
+
+
+def torn(release: str, *, stop_after: str = "s/CURRENT", **more) -> Scenario:
+    """A cleaner is killed half way through an unowned task whose checkpoint says 3000."""
+    run = Scenario(release, **more)
+    app = run.start()
+    for task_id in ("0_0", "0_1"):
+        app.opens(task_id)
+        run.wait(1)
+        app.puts(task_id, 3000)
+        app.checkpoints(task_id, 3000)
+    run.wait(5)
+    app.closes("0_1", 3000)
+    run.wait(30)
+    app.cleaner.deletes("0_1", stop_after=stop_after)
+    run.wait(1)
+    app.crash()
+    run.wait(5)
+    return run
+
+
+def restarted(run: Scenario, *, to: int = 4000, puts: int = 1000) -> App:
+    """The next owner opens what is left and restores from the old offset."""
+    app = run.start()
+    run.wait(5)
+    app.opens("0_1")
+    app.restores("0_1", to, puts=puts)
+    run.wait(2)
+    return app
+
+
+@pytest.mark.parametrize("kind", [KEY_VALUE, TIMESTAMPED])
+@pytest.mark.parametrize("release", ["2.1.1", "2.3.1", "2.4.1", "2.7.2", "3.9.2", "4.0.2", "4.1.2", "4.2.1"])
+def test_torn_deletion(release, kind):
+    """A kill inside the cleaner's walk leaves the checkpoint beside a store that is then made anew."""
+    run = torn(release, stores={"s": kind})
+    assert run.findings(ID) == []
+    restarted(run)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.DAMAGE,
+        Severity.CRITICAL,
+        Confidence.CONFIRMED,
+        Status.OPEN,
+    )
+    assert (finding.task_id, finding.store, finding.affected) == ("0_1", "s", Affected.YES)
+    assert finding.upstream == ("torn deletion (no upstream issue)",)
+    assert "3000" in finding.summary
+    assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.1.2"])
+def test_torn_clean_up(release):
+    """`cleanUp()` of a process that does not run yet can be killed half way, too: no cleaner, no lock."""
+    run = Scenario(release)
+    app = run.start()
+    app.opens("0_1")
+    run.wait(1)
+    app.puts("0_1", 3000)
+    app.stops({"0_1": 3000})
+    run.wait(30)
+    app = run.start()
+    app.cleans_up(stop_after="s/CURRENT")
+    app.crash()
+    run.wait(5)
+    restarted(run)
+    assert run.only(ID).severity is Severity.CRITICAL
+
+
+def test_torn_before_current_is_gone():
+    """While CURRENT and IDENTITY are there, the old store is opened and nothing is lost by an old offset."""
+    run = torn("3.9.2", stop_after="LOG")
+    restarted(run)
+    assert run.findings(ID) == []
+
+
+def test_torn_after_the_checkpoint_is_gone():
+    """A deletion that took the checkpoint leads to a full restoration."""
+    run = torn("3.9.2", stop_after=".checkpoint")
+    restarted(run, puts=4000)
+    assert run.findings(ID) == []
+
+
+def test_half_torn_accuses_only_the_missing_store():
+    """Two stores, one deletion killed between them: only the store that is made anew is damaged."""
+    run = torn("2.4.1", stop_after="rocksdb/a", stores={"a": KEY_VALUE, "b": KEY_VALUE})
+    restarted(run)
+    assert run.only(ID).store == "a"
+
+
+def test_fires_when_the_store_is_made_before_any_checkpoint():
+    """The trusted old offset decides; no first checkpoint of the new store is needed."""
+    run = torn("3.9.2")
+    app = run.start()
+    run.wait(5)
+    app.opens("0_1")
+    run.wait(1)
+    assert run.only(ID).severity is Severity.CRITICAL
+
+
+def test_quiet_on_4_3():
+    """4.3 keeps the offset in the store: a torn deletion restores in full."""
+    run = torn("4.3.1")
+    restarted(run, puts=4000)
+    assert run.findings(ID) == []
+
+
+# -- carried over in memory: KAFKA-8187 stage 2 -----------------------------------------------------------------
+
+
+def handed_over(release: str, guarantee: str = "at_least_once") -> tuple[Scenario, App]:
+    """The cleaner deletes the directory while the next owner, who has read offset 2000, waits for its lock."""
+    run = Scenario(release, guarantee, 1)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 2000)
+    app.checkpoints("0_0", 2000)
+    run.wait(10)
+    app.closes("0_0", 2000)
+    run.wait(30)
+    app.cleaner.deletes("0_0")
+    app.opens("0_0")
+    run.wait(0.2)
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.1.1", "2.2.1"])
+def test_8187_stage_two(release):
+    """The first checkpoint of the new store continues from the old offset, with only what was written since."""
+    run, app = handed_over(release)
+    assert run.findings(ID) == []
+    app.puts("0_0", 50)
+    app.checkpoints("0_0", 2050)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence, finding.upstream) == (
+        Severity.CRITICAL,
+        Confidence.CONFIRMED,
+        ("KAFKA-8187",),
+    )
+
+
+def test_8187_right_after_the_new_store():
+    """2.0.1 writes the old offset again within one commit interval, here before the look at the store settled."""
+    run, app = handed_over("2.0.1")
+    app.checkpoints("0_0", 2000)
+    run.wait(1)
+    assert run.only(ID).severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "3.9.2"])
+def test_full_restoration_is_benign(release):
+    """After a cleaning, a full restoration brings its puts with its offset."""
+    run, app = handed_over(release)
+    app.restores("0_0", 2050, puts=2050)
+    run.wait(1)
+    app.checkpoints("0_0", 2050)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_move_away_and_back():
+    """A task that was cleaned and comes back much later restores in full: an ordinary move."""
+    run, app = handed_over("2.1.1")
+    app.closes("0_0", 0)
+    run.wait(100)
+    app.opens("0_0")
+    app.restores("0_0", 2100, puts=2100)
+    app.checkpoints("0_0", 2100)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_unknown_release_is_suspected():
+    """Without the release the hand-over is only suspected, and the missing setting is named."""
+    run = Scenario("2.1.1", "at_least_once", 1, hidden=("*",))
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 2000)
+    app.checkpoints("0_0", 2000)
+    app.closes("0_0", 2000)
+    run.wait(30)
+    app.cleaner.deletes("0_0")
+    # another release may have done this: the only trace on disk is the RocksDB version, and it is gone
+    run.stores = {"s": KEY_VALUE}
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 50)
+    app.checkpoints("0_0", 2050)
+    run.wait(1)
+    assert run.only(ID).severity.rank >= 1
+
+
+# -- benign twins -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["2.1.1", "3.9.2", "4.1.2"])
+def test_store_added_by_a_new_topology(release):
+    """N24: a new store beside an old checkpoint has no entry in it."""
+    run = Scenario(release)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 3000)
+    app.stops({"0_0": 3000})
+    run.wait(60)
+    run.stores = {"s": KEY_VALUE, "added": KEY_VALUE}
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", {"s": 3000, "added": 500}, puts=500, store="added")
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize("release", ["2.3.1", "3.9.2", "4.1.2"])
+def test_young_window_segment(release):
+    """A window segment that is younger than the checkpoint is normal operation."""
+    run = Scenario(release, stores={"w": WINDOWED})
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 3000, segment=0)
+    run.wait(1)
+    app.checkpoints("0_0", 3000)
+    run.wait(60)
+    app.puts("0_0", 100, segment=60_000)
+    app.flushes("0_0")
+    run.wait(5)
+    app.drops_segment("0_0", "w", 0)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_segments_deleted_by_a_cleaner_are_suspected():
+    """Segments that a cleaner tore away beside their checkpoint are a suspicion, never a certainty."""
+    run = torn("3.9.2", stop_after="0_1/w", stores={"w": WINDOWED})
+    app = run.start()
+    run.wait(5)
+    app.opens("0_1")
+    app.puts("0_1", 100)
+    app.flushes("0_1")
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+
+
+@pytest.mark.parametrize("release", ["2.1.1", "2.5.1"])
+def test_owner_wipes_under_its_lock(release):
+    """Up to 2.5 exactly-once wipes a store under the task lock and leaves the checkpoint: another matter."""
+    run = Scenario(release, "exactly_once")
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 3000)
+    app.checkpoints("0_0", 3000)
+    run.wait(5)
+    app.wipes("0_0")
+    app.restores("0_0", 3000)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize("release", ["2.6.2", "3.4.1", "4.1.2"])
+def test_owner_wipes_the_directory(release):
+    """From 2.6 on a wipe takes the checkpoint with it; the restoration that follows is full."""
+    run = Scenario(release, "exactly_once")
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 3000)
+    app.checkpoints("0_0", 3000)
+    run.wait(5)
+    app.wipes("0_0")
+    app.restores("0_0", 3100, puts=3100)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_clears_with_the_incarnation():
+    """The finding is resolved when the damaged store is replaced by one that was restored from empty."""
+    run = torn("3.9.2")
+    app = restarted(run)
+    app.stops({"0_1": 4100})
+    run.wait(5)
+    assert run.only(ID).status is Status.OPEN
+    app.deletes_directory("0_1")
+    run.wait(1)
+    app = run.start()
+    app.opens("0_1")
+    app.restores("0_1", 4200, puts=4200)
+    run.wait(5)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+# -- from artefacts alone -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("release", "guarantee", "severity"),
+    [("3.9.2", "at_least_once", Severity.CRITICAL), ("2.1.1", "exactly_once", Severity.WARNING)],
+)
+def test_scan_finds_the_old_checkpoint(release, guarantee, severity):
+    """A checkpoint that is older than its store convicts, where the release does not wipe beside a checkpoint."""
+    run = Scenario(release, guarantee, watched=False)
+    app = run.start()
+    app.opens("0_1")
+    app.puts("0_1", 3000)
+    app.checkpoints("0_1", 3000)
+    app.crash()
+    run.wait(30)
+    app.delete_tree("app/0_1/rocksdb")
+    app = run.start()
+    app._open_store(run.task("0_1"), "s", KEY_VALUE)
+    app.puts("0_1", 10)
+    app.flushes("0_1")
+    app.held.add("0_1")
+    app.crash()
+    run.wait(30)
+    run.world.watch()
+    assert run.only(ID).severity is severity
+
+
+def test_scan_of_a_healthy_directory():
+    """A checkpoint that is younger than its store says nothing."""
+    run = Scenario("3.9.2", watched=False)
+    app = run.start()
+    app.opens("0_1")
+    app.puts("0_1", 3000)
+    app.stops({"0_1": 3000})
+    run.wait(30)
+    run.world.watch()
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+# -- the exact boundary ---------------------------------------------------------------------------------------
+
+
+def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: float = 30, **settings):
+    """Deleted at 25 s at offset 2000, made anew at `created`; its first checkpoint holds `offset` and `puts`."""
+    one = store(
+        [database(puts=puts, born=created)],
+        [session(created, created=True, first=mark(created + 5, offset, puts))],
+    )
+    one.past.append(past(25, puts=prior))
+    chosen = {"release": "2.0.1", "guarantee": "at_least_once", **settings}
+    return case(task(one, checkpoints=[checkpoint(10, 2000, ended=24, deleted=True, in_walk=True)]), **chosen)
+
+
+def test_puts_must_not_explain_the_offset():
+    """A few puts more than the advance are noise, clearly more are a restoration."""
+    assert severities(ID, deleted(offset=2050, puts=52)) == [Severity.CRITICAL]
+    assert severities(ID, deleted(offset=2050, puts=53)) == []
+    assert severities(ID, deleted(offset=3000, puts=1010)) == [Severity.CRITICAL]
+    assert severities(ID, deleted(offset=3000, puts=1011)) == []
+
+
+def test_store_must_have_lost_something():
+    """A new store that holds most of what was there before lost nothing."""
+    assert severities(ID, deleted(offset=2050, puts=50, prior=63)) == [Severity.CRITICAL]
+    assert severities(ID, deleted(offset=2050, puts=50, prior=62)) == []
+
+
+def test_offset_must_not_have_fallen():
+    """A first checkpoint below the old offset is a restoration that is under way."""
+    assert severities(ID, deleted(offset=1999, puts=0)) == []
+    assert severities(ID, deleted(offset=2000, puts=0)) == [Severity.CRITICAL]
+
+
+def test_hand_over_within_a_minute_is_sure():
+    """Later than one pass of the cleaner it is only suspected."""
+    assert judge(ID, deleted(created=85))[0].confidence is Confidence.CONFIRMED
+    assert judge(ID, deleted(created=85.1))[0].confidence is Confidence.SUSPECTED
+
+
+@pytest.mark.parametrize(("release", "missing"), [("3.9.2", ()), (None, ("kafka_streams_version",))])
+def test_other_releases_are_suspected(release, missing):
+    """A release that is not affected, or not known, is never convicted by this rule."""
+    verdict = judge(ID, deleted(release=release))[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert verdict.missing_facts == missing
+
+
+@pytest.mark.parametrize("offset", [0, -4, None])
+def test_only_a_real_old_offset_counts(offset):
+    """An entry of 0, unknown, or none at all was no state."""
+    one = deleted()
+    one.task.checkpoints[-1].offsets.clear()
+    if offset is not None:
+        one.task.checkpoints[-1].offsets["s"] = offset
+    assert judge(ID, one) == []
+
+
+def on_disk(offset_at_open: int | None, *, segmented: bool = False, shape: Shape | None = None, wiped: bool = False):
+    """A store made at 30 s with this entry in force, written at 10 s."""
+    name = "w.0" if segmented else None
+    opened = session(30, created=True, offset_at_open=offset_at_open)
+    opened.wiped = wiped
+    one = store([database(born=30, segment=name)], [opened], segmented=segmented)
+    if shape is not None:
+        one.past.append(past(20, shape=shape))
+    return case(task(one, checkpoints=[checkpoint(10, 3000)]), release="3.9.2", guarantee="at_least_once")
+
+
+@pytest.mark.parametrize(("offset", "said"), [(3000, 1), (1, 1), (0, 0), (-4, 0), (None, 0)])
+def test_entry_in_force(offset, said):
+    """Only an entry above 0 is trusted to anybody's loss."""
+    assert len(judge(ID, on_disk(offset))) == said
+
+
+def test_wiped_session_is_not_this_bug():
+    """A wipe under the lock is judged by `carried-checkpoint`."""
+    assert judge(ID, on_disk(3000, wiped=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [(Shape.CLEANER_WALK, 1), (Shape.OWNER_WALK, 0), (Shape.VANISHED_UNSEEN, 0), (None, 0)]
+)
+def test_segments_need_a_cleaner(shape, said):
+    """Segments count only where a cleaner's walk took those before."""
+    assert len(judge(ID, on_disk(3000, segmented=True, shape=shape))) == said
+
+
+def left_behind(*, written: float = 10, born: float = 50, reopened: tuple[float, ...] = (), **settings):
+    """No session was seen: a checkpoint written at `written` beside a store born at `born`."""
+    files = database(puts=10, flushed=[(10, born + 1)], born=born)
+    files.reopened_us = tuple(round(x * 1_000_000) + case().now_us - 100_000_000 for x in reopened)
+    chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
+    return case(task(store([files]), checkpoints=[checkpoint(written, 3000)]), **chosen)
+
+
+def test_left_behind_is_dated_by_the_store():
+    """The opening time is the birth of the store that lies."""
+    assert severities(ID, left_behind()) == [Severity.CRITICAL]
+    assert severities(ID, left_behind(written=50, born=50)) == []
+
+
+def test_left_behind_under_unknown_guarantee():
+    """Where the release may wipe a store beside its checkpoint, an old checkpoint alone is a suspicion."""
+    assert severities(ID, left_behind(release="2.1.1", guarantee=None)) == [Severity.WARNING]
+    assert severities(ID, left_behind(release="2.1.1", guarantee="at_least_once")) == [Severity.CRITICAL]
+    assert severities(ID, left_behind(release="3.9.2", guarantee=None)) == [Severity.CRITICAL]
+
+
+def test_copied_times_decide_nothing():
+    """N25: IDENTITY and checkpoint within seconds, but an open long before: the times are those of a copy."""
+    verdict = judge(ID, left_behind(written=50, born=51, reopened=(5,)))[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    assert severities(ID, left_behind(written=50, born=51)) == [Severity.CRITICAL]

@@ -1,0 +1,407 @@
+"""Detector `skipped-eos-wipe`: reopened after an unclean end instead of wiped (KAFKA-20685, 10362, 9891, 7192)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from tests.support.scenario import KEY_VALUE, TIMESTAMPED, WINDOWED, App, Scenario
+from tests.support.scenario_case import case, checkpoint, database, judge, mark, session, severities, store, task
+
+ID = "skipped-eos-wipe"
+EOS = "exactly_once_v2"
+
+
+def crashed(
+    release: str = "4.1.2", guarantee: str = EOS, standbys: int | None = 0, *, flushed: int = 6000, **more
+) -> Scenario:
+    """A restored task (offset 1999) flushes uncommitted data and is killed."""
+    run = Scenario(release, guarantee, standbys, **more)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(3)
+    app.puts("0_0", flushed)
+    app.flushes("0_0")
+    run.wait(3)
+    app.crash()
+    run.wait(5)
+    return run
+
+
+def reopened(run: Scenario) -> App:
+    """The next process opens the task without a wipe."""
+    app = run.start()
+    run.wait(5)
+    app.opens("0_0")
+    return app
+
+
+@pytest.mark.parametrize("kind", [KEY_VALUE, TIMESTAMPED])
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.0", "4.2.1"])
+def test_first_checkpoint_proves_the_loss(release, kind):
+    """The changelog gave back less than had been flushed: uncommitted data is in the store."""
+    run = crashed(release, stores={"s": kind})
+    app = reopened(run)
+    app.restores("0_0", 1999, puts=0)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.DAMAGE,
+        Severity.CRITICAL,
+        Confidence.CONFIRMED,
+        Status.OPEN,
+    )
+    assert (finding.task_id, finding.affected, finding.upstream) == ("0_0", Affected.YES, ("KAFKA-20685",))
+    assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
+
+
+def test_suspected_before_the_first_checkpoint():
+    """The crash alone says nothing; ten seconds after the reopening it is a warning, and the proof escalates it."""
+    run = crashed()
+    assert run.findings(ID) == []
+    app = reopened(run)
+    run.wait(9)
+    assert run.findings(ID) == []
+    run.wait(3)
+    before = run.only(ID)
+    assert (before.severity, before.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    app.checkpoints("0_0", 1999)
+    run.wait(1)
+    after = run.only(ID)
+    assert (after.id, after.severity) == (before.id, Severity.CRITICAL)
+
+
+def test_committed_twin_is_not_proven():
+    """The same picture with everything committed: the offset advances by more than was flushed."""
+    run = crashed(flushed=5322)
+    app = reopened(run)
+    app.restores("0_0", 1999 + 6002, puts=6000)
+    run.wait(30)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert "not proven" in finding.summary
+
+
+def test_aborted_offsets_prove_it_too():
+    """Offset +12,002 but only 6,000 puts: as much as had been flushed was aborted (KAFKA-10362, recorded)."""
+    run = crashed("2.6.1", "exactly_once", flushed=6000, told={"commit_interval_ms": 60_000})
+    app = reopened(run)
+    app.puts("0_0", 6000)
+    app.checkpoints("0_0", 1999 + 12_002)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.severity, finding.upstream) == (Severity.CRITICAL, ("KAFKA-10362",))
+    assert any("aborted" in step.what for step in finding.evidence)
+
+
+def test_window_segment():
+    """In a windowed store the flushed data lies in a segment younger than the checkpoint."""
+    run = Scenario("4.0.2", EOS, 0, stores={"w": WINDOWED})
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(3)
+    app.puts("0_0", 6000, segment=60_000)
+    app.flushes("0_0")
+    run.wait(3)
+    app.crash()
+    run.wait(5)
+    app = reopened(run)
+    app.restores("0_0", 1999, puts=0)
+    run.wait(1)
+    assert run.only(ID).severity is Severity.CRITICAL
+
+
+# -- old releases -------------------------------------------------------------------------------------------
+
+
+def old_crash(release: str, *, standby: bool = False) -> Scenario:
+    """Exactly-once up to 2.5: 2000 restored puts, 7609 flushed by processing, then a kill."""
+    run = Scenario(release, "exactly_once", 0 if not standby else 1)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 2000)
+    run.wait(2)
+    if standby:
+        app.checkpoints("0_0", 2000)
+    app.puts("0_0", 7609)
+    app.flushes("0_0")
+    run.wait(2)
+    app.crash()
+    run.wait(5)
+    return run
+
+
+def test_7192_restoration_gives_back_less():
+    """2.0.0 does not wipe: the restoration replays 2,000 records over 7,609 flushed puts."""
+    run = old_crash("2.0.0")
+    app = reopened(run)
+    app.restores("0_0", 2000)
+    run.wait(1)
+    app.puts("0_0", 100)
+    app.closes("0_0", 2100)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.severity, finding.affected) == (Severity.CRITICAL, Affected.YES)
+    assert "KAFKA-7192" in finding.upstream
+
+
+def test_9891_standby_reuses_dirty_state():
+    """2.5.0 reopens as a standby what a crashed active left; the first checkpoint is far too low."""
+    run = old_crash("2.5.0")
+    app = reopened(run)
+    app.restores("0_0", 900, puts=900)
+    app.checkpoints("0_0", 900)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.severity, finding.upstream) == (Severity.CRITICAL, ("KAFKA-9891",))
+
+
+def test_quiet_for_a_standby_of_an_old_release():
+    """Up to 2.5 only standbys have a checkpoint while they run: their data is committed."""
+    run = old_crash("2.5.0", standby=True)
+    app = reopened(run)
+    app.checkpoints("0_0", 2000)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_the_wipe_of_an_old_release():
+    """2.5.1 wipes the store under the task lock: that is what exactly-once needs."""
+    run = old_crash("2.5.1")
+    app = reopened(run)
+    app.wipes("0_0")
+    app.restores("0_0", 2000)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+# -- benign twins -------------------------------------------------------------------------------------------
+
+
+def test_quiet_for_a_clean_close():
+    """A clean close checkpoints what it flushes."""
+    run = Scenario("4.1.2", EOS, 0)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(3)
+    app.puts("0_0", 6000)
+    app.stops({"0_0": 7999})
+    run.wait(5)
+    app = reopened(run)
+    app.restores("0_0", 7999, puts=0)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_an_unflushed_crash():
+    """What never reached the disk cannot be trusted by anyone."""
+    run = Scenario("4.1.2", EOS, 0)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(3)
+    app.puts("0_0", 6000)
+    app.crash()
+    run.wait(5)
+    app = reopened(run)
+    app.restores("0_0", 1999, puts=0)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_a_crash_during_the_restoration():
+    """Before the first checkpoint of the restoration only committed records are flushed, and then covered by it."""
+    run = Scenario("4.1.2", EOS, 0)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 12_000)
+    app.checkpoints("0_0", 11_999)
+    run.wait(1)
+    app.puts("0_0", 3000)
+    app.crash()
+    run.wait(5)
+    app = reopened(run)
+    app.restores("0_0", 20_000, puts=8000)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_the_wipe():
+    """The whole directory is deleted and made anew at the restart."""
+    run = crashed()
+    app = reopened(run)
+    app.wipes("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize(("guarantee", "hidden"), [("at_least_once", ()), (EOS, ("processing_guarantee",))])
+def test_quiet_without_exactly_once(guarantee, hidden):
+    """At-least-once replays over old data by design; an unknown guarantee decides nothing."""
+    run = crashed(guarantee=guarantee, hidden=hidden)
+    app = reopened(run)
+    app.restores("0_0", 1999, puts=0)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize(
+    ("standbys", "flushed", "severity", "missing"),
+    [
+        (1, 500, Severity.INFO, ()),
+        (1, 10_000, Severity.INFO, ()),
+        (1, 10_001, Severity.WARNING, ()),
+        (None, 500, Severity.INFO, ("num_standby_replicas",)),
+    ],
+)
+def test_role_decides_how_loud_a_suspicion_is(standbys, flushed, severity, missing):
+    """Without proof a standby may look like this, unless it flushed more than 10,000 puts without a checkpoint."""
+    run = crashed(standbys=standbys, flushed=flushed)
+    app = reopened(run)
+    app.restores("0_0", 1999 + flushed + 1, puts=flushed)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence, finding.missing_facts) == (
+        severity,
+        Confidence.SUSPECTED,
+        missing,
+    )
+
+
+def test_clears_when_the_store_is_restored_from_empty():
+    """Damage ends with the incarnation that it is in."""
+    run = crashed()
+    app = reopened(run)
+    app.restores("0_0", 1999, puts=0)
+    run.wait(1)
+    app.stops({"0_0": 2500})
+    run.wait(5)
+    assert run.only(ID).status is Status.OPEN
+    app.deletes_directory("0_0")
+    app = reopened(run)
+    app.restores("0_0", 2500, puts=2500)
+    run.wait(15)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_two_stores_are_one_crash():
+    """The worst store decides; the other's crash is the same."""
+    run = Scenario("4.1.2", EOS, 0, stores={"a": KEY_VALUE, "b": KEY_VALUE})
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(3)
+    app.puts("0_0", 6000)
+    app.flushes("0_0")
+    run.wait(1)
+    app.crash()
+    run.wait(5)
+    app = reopened(run)
+    app.restores("0_0", {"a": 1999 + 6001, "b": 1999}, puts=0)
+    run.wait(1)
+    finding = run.only(ID)
+    assert finding.severity is Severity.CRITICAL
+    assert "store b" in finding.summary
+
+
+# -- the exact boundary ---------------------------------------------------------------------------------------
+
+
+def dossier(*, advance: int | None = None, applied: int = 0, now: float = 100, **settings):
+    """A crash at 20 s with 1,000 puts flushed beyond offset 2,000; reopened at 30 s; first checkpoint at 40 s."""
+    base = mark(10, 2000, 2000)
+    first = None if advance is None else mark(40, 2000 + advance, 3000 + applied)
+    before = session(0, 20, puts=3000, last=base)
+    after = session(30, first=first)
+    checkpoints = [checkpoint(10, 2000, ended=31, deleted=True)]
+    one = store([database(puts=3000 + applied)], [before, after])
+    return case(task(one, checkpoints=checkpoints), now=now, **settings)
+
+
+def test_advance_is_compared_with_the_puts():
+    """One offset short is proof, one that matches is not."""
+    assert severities(ID, dossier(advance=999, applied=999)) == [Severity.CRITICAL]
+    assert severities(ID, dossier(advance=1000, applied=1000)) == [Severity.WARNING]
+
+
+def test_unknown_offset_is_no_advance():
+    """A first checkpoint of -4 says that nothing was given back."""
+    one = dossier(advance=0)
+    last = one.task.stores["s"].sessions[-1]
+    last.first = last.last = mark(40, -4, 3000)
+    assert severities(ID, one) == [Severity.CRITICAL]
+
+
+def test_markers_are_no_aborted_records():
+    """Commit markers of the whole crashed session take offsets without puts."""
+    told = {"commit_interval_ms": 1000}
+    # 40 s at a marker a second, and two: 42 markers at most
+    assert severities(ID, dossier(advance=1041, applied=0, told=told)) == [Severity.WARNING]
+    assert severities(ID, dossier(advance=1042, applied=0, told=told)) == [Severity.CRITICAL]
+
+
+def test_ten_seconds_after_the_reopening():
+    """Without a checkpoint the reopening counts once a wipe would have come."""
+    assert judge(ID, dossier(now=39.999)) == []
+    assert severities(ID, dossier(now=40)) == [Severity.WARNING]
+
+
+def test_release_of_the_second_session_counts_from_then():
+    """A session that was released before a wipe was due is judged ten seconds after its release."""
+    one = dossier(now=45)
+    one.task.stores["s"].sessions[-1].released_us = one.now_us - 9_000_000
+    assert judge(ID, one) == []
+
+
+def test_another_incarnation_is_no_reopening():
+    """The store was replaced between the two sessions."""
+    one = dossier(advance=0)
+    one.task.stores["s"].sessions[-1].identities = frozenset({"identity-2"})
+    assert judge(ID, one) == []
+
+
+def test_orderly_release_in_a_living_process():
+    """The process outlived the release: it closed the task, it did not crash."""
+    one = dossier(advance=0)
+    one.task.stores["s"].sessions[0].outlived = True
+    assert judge(ID, one) == []
+
+
+def test_wiped_afterwards():
+    """An owner that wiped the store in the second session did its duty."""
+    one = dossier(advance=0)
+    one.task.stores["s"].sessions[-1].wiped = True
+    assert judge(ID, one) == []
+
+
+def test_half_restored_old_store():
+    """Up to 2.5 a wiped store with one of two bulk-load reopens was killed while it restored committed records."""
+    one = dossier(advance=0, release="2.1.1", guarantee="exactly_once")
+    before = one.task.stores["s"].sessions[0]
+    before.first = before.last = None
+    assert severities(ID, one) == [Severity.CRITICAL]
+    before.wiped, before.reopens = True, 1
+    assert judge(ID, one) == []
+
+
+def test_ignores_the_global_task():
+    """Global stores have no transactions."""
+    one = dossier(advance=0)
+    one.task.id = "global"
+    assert judge(ID, one) == []
+
+
+def test_versioned_store_puts_twice_per_record():
+    """A store that made 2 puts per record in its first session needs half the offsets to cover its puts."""
+    one = dossier(advance=500, applied=1000)
+    first = one.task.stores["s"].sessions[0]
+    first.created, first.last = True, mark(10, 999, 2000)
+    one.task.stores["s"].sessions[1].first = mark(40, 999 + 500, 4000)
+    assert severities(ID, one) == [Severity.WARNING]
+    one.task.stores["s"].sessions[1].first = mark(40, 999 + 499, 4000)
+    assert severities(ID, one) == [Severity.CRITICAL]
