@@ -172,9 +172,11 @@ def _agent(
     if not isinstance(table, Mapping):
         problems.append(f"{where}: [agent] must be a table")
         table = {}
-    for name in table:
-        if name not in known:
-            problems.append(f"{where}: [agent]: unknown setting {name!r}; known: {', '.join(known)}")
+    problems += [
+        f"{where}: [agent]: unknown setting {name!r}; known: {', '.join(known)}"
+        for name in table
+        if name not in known
+    ]
     for name, field in known.items():
         origins[name] = "default"
         candidates = (

@@ -53,6 +53,11 @@ def of_store() -> Column:
     return F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit(""))
 
 
+def no_texts() -> Column:
+    """Write an empty array of strings."""
+    return F.array().cast("array<string>")
+
+
 def release_parts(version: Column) -> Column:
     """Split a release such as `3.9.2` into an array of numbers, which Spark compares element by element."""
     digits = F.regexp_extract(version, r"^(\d+(\.\d+)*)", 1)

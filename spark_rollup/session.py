@@ -57,7 +57,7 @@ def build_session(
     quiet = scratch / "log4j2.properties"
     quiet.write_text(_LOG4J)
     small = input_bytes < SMALL_INPUT_BYTES
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

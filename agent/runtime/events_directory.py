@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from types import TracebackType
 
@@ -53,7 +52,7 @@ class EventsDirectory:
             return
         first = self._sequence - len(self._lines) + 1
         name = object_name(self._origin.pod_uid, f"{self._origin.boot_id}-{first:012d}-{self._sequence:012d}")
-        payload = gzip.compress("".join(line + "\n" for line in self._lines).encode("ascii"), mtime=0)
+        payload = "".join(line + "\n" for line in self._lines).encode("ascii")
         try:
             self._sink.put(name, payload)
         except Exception as error:

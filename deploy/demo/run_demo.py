@@ -66,7 +66,7 @@ class Demo:
         self._base = base
         self._screen = screen
         self._done: dict[str, int] = {}
-        self._findings_seen = 0
+        self._told = [0, 0]  # findings of warning and above, info
 
     # -- agents -----------------------------------------------------------------------------------------
 
@@ -100,8 +100,11 @@ class Demo:
 
     def _on_line(self, pod: str, line: LogLine) -> None:
         if "detector" in line and "change" in line:
-            self._findings_seen += 1
-            self._screen.finding(pod, line)
+            self._told[line["severity"] == "info"] += 1
+            if (
+                line["severity"] != "info"
+            ):  # notes on missing settings and the like: they are in the report's data
+                self._screen.finding(pod, line)
         elif line.get("level") not in ("info", "debug"):
             self._screen.event(pod, f"{line.get('level', 'agent')}: {line.get('message')}", "dim")
 

@@ -9,11 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from spark_rollup.columns import rfc3339
+from spark_rollup.columns import no_texts, rfc3339
 from spark_rollup.schemas import FINDING
-
-
-NO_TEXTS = "array<string>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,8 @@ def last_local_findings(events: DataFrame) -> DataFrame:
     """
     order = F.struct("observed_at_us", "sequence")
     fields = (
-        "store", "identity", "detector", "level", "severity", "confidence", "status", "opened_at_us", "upstream",
-        "affected", "missing_facts", "summary", "next_action", "evidence", "observed_at_us", "application_id", "task_id",
+        "application_id", "task_id", "store", "identity", "detector", "level", "severity", "confidence", "status",
+        "opened_at_us", "upstream", "affected", "missing_facts", "summary", "next_action", "evidence", "observed_at_us",
     )  # fmt: skip
     rows = events.where(F.col("kind") == "finding").groupBy("namespace", "pod", "finding_id")
     return rows.agg(F.max_by(F.struct(*fields), order).alias("said")).select(
@@ -109,8 +106,8 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         "status": F.lit(Status.OPEN.value),
         "upstream": F.array(*(F.lit(key) for key in meta.upstream)).cast("array<string>"),
         "affected": F.lit(Affected.POSSIBLY.value),
-        "missing_facts": F.array().cast("array<string>"),
-        "confirms": F.array().cast("array<string>"),
+        "missing_facts": no_texts(),
+        "confirms": no_texts(),
         "pods": F.array("pod"),
         "confidence": F.lit(Confidence.CONFIRMED.value),
     }
@@ -126,6 +123,14 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
     return rows.select(
         *(given[field.name].cast(field.dataType).alias(field.name) for field in FINDING.fields)
     )
+
+
+def words_of_agent() -> dict[str, Column]:
+    """Take over from a local finding what the fleet does not know better."""
+    return {
+        name: F.col(name)
+        for name in ("severity", "confidence", "status", "upstream", "affected", "missing_facts")
+    }
 
 
 def lowered(confidence: Column, doubtful: Column) -> Column:

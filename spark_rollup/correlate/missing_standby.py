@@ -17,8 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from spark_rollup.columns import chain, clock, entry, numbered, release, seconds
-from spark_rollup.correlate.base import NOTHING, Facts, Rule, RuleMeta, finding
+from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.correlate.fleet import attach, prefixed, same_task
 from spark_rollup.correlate.shortages import (
     APPLICATION,
@@ -101,7 +101,9 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
             "confidence": F.col("confidence"),
             "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
             "affected": _affected(),
-            "missing_facts": F.when(unknown_release, F.array(F.lit("kafka_streams_version"))).otherwise(NOTHING),
+            "missing_facts": F.when(unknown_release, F.array(F.lit("kafka_streams_version"))).otherwise(
+                no_texts()
+            ),
             "summary": _summary(),
             "evidence": _evidence(),
             "next_action": _next_action(),

@@ -17,9 +17,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.events import Change, Confidence, Level, Severity
-from spark_rollup.columns import TASK, chain, entry, numbered
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered
+from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
+from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
 from spark_rollup.correlate.fleet import (
     attach,
     closest_replica,
@@ -144,12 +144,39 @@ def _proved_by_entries() -> Column:
 
 
 def _findings(story: DataFrame) -> DataFrame:
+    concerned = F.concat(F.array("pod", "replica_pod"), "other_pods")
+    return finding(
+        _judged(story),
+        META,
+        words_of_agent()
+        | {
+            "opened_at_us": F.col("opened_at_us"),
+            "status": F.coalesce("status", F.lit(Status.OPEN.value)),
+            "upstream": F.coalesce("upstream", F.array(*(F.lit(key) for key in META.upstream))),
+            "affected": F.coalesce("affected", F.lit(Affected.POSSIBLY.value)),
+            "missing_facts": F.coalesce("missing_facts", no_texts()),
+            "summary": _summary(),
+            "evidence": _evidence(),
+            "next_action": _next_action(),
+            "pods": F.array_distinct(F.filter(concerned, lambda pod: pod.isNotNull())),
+            "confirms": F.when(_from_agent(), F.concat(F.array("finding_id"), "twins")).otherwise(no_texts()),
+        },
+    )
+
+
+def _from_agent() -> Column:
+    return F.col("finding_id").isNotNull()
+
+
+def _judged(story: DataFrame) -> DataFrame:
+    """Add severity, confidence and the comparison with the replica."""
     sure, suspected = F.lit(Confidence.CONFIRMED.value), F.lit(Confidence.SUSPECTED.value)
-    from_agent = F.col("finding_id").isNotNull()
     compared = F.coalesce("far_less", F.lit(False))
-    confirmed = F.when(from_agent, (F.col("confidence") == sure) | compared).otherwise(_proved_by_entries())
-    own_confidence = F.when(confirmed, sure).otherwise(F.coalesce("confidence", suspected))
-    confidence = F.when(from_agent, own_confidence).otherwise(lowered(own_confidence, F.col("unwatched")))
+    confirmed = F.when(_from_agent(), (F.col("confidence") == sure) | compared).otherwise(
+        _proved_by_entries()
+    )
+    found = F.when(confirmed, sure).otherwise(F.coalesce("confidence", suspected))
+    confidence = F.when(_from_agent(), found).otherwise(lowered(found, F.col("unwatched")))
     severity = F.when(confidence == sure, F.lit(Severity.CRITICAL.value)).otherwise(
         F.coalesce("severity", F.lit(Severity.WARNING.value))
     )
@@ -157,80 +184,59 @@ def _findings(story: DataFrame) -> DataFrame:
         "%s held %d puts at offset %d, %s holds %d at offset %d",
         "replica_pod", "replica_puts", "replica_offset", "pod", "own_puts", "own_offset",
     )  # fmt: skip
-    deleter = F.when(F.col("deletion.shape") == "cleaner-walk", F.lit("the cleaner")).when(
-        F.col("deletion.shape") == "owner-walk", F.lit("the task's owner")
-    ).otherwise(F.lit("somebody unseen"))  # fmt: skip
+    return story.withColumns({"severity": severity, "confidence": confidence, "comparison": comparison})
+
+
+def _summary() -> Column:
+    return F.concat(
+        F.col("pod"),
+        F.lit(" serves "),
+        F.col("task_id"),
+        of_store(),
+        F.lit(", from a fresh store under an old offset; records before that offset are missing"),
+        F.coalesce(F.concat(F.lit(": "), F.col("comparison")), F.lit("")),
+    )
+
+
+def _evidence() -> Column:
     place = F.concat_ws("/", "application_id", "task_id")
-    evidence = chain(
+    who = (
+        F.when(F.col("deletion.shape") == "cleaner-walk", F.lit("the cleaner"))
+        .when(F.col("deletion.shape") == "owner-walk", F.lit("the task's owner"))
+        .otherwise(F.lit("somebody unseen"))
+    )
+    whole = F.col("deletion.change") == Change.TASK_DELETED.value
+    what = F.when(whole, F.lit("the task directory")).otherwise(F.lit("the store"))
+    at_offset = F.coalesce(numbered(" at offset %d", "deletion.offset_before"), F.lit(""))
+    deleted = F.concat(F.col("pod"), F.lit(": "), who, F.lit(" deleted "), what, at_offset)
+    created = numbered(
+        "%s: a new store was made, identity %s", "pod", F.coalesce("creation.identity", F.lit("unknown"))
+    )
+    first = numbered(
+        "%s: first checkpoint of the new store at %d or beyond, the offset of the deleted one",
+        "pod",
+        "old_offset",
+    )
+    return chain(
         F.array(
-            entry(
-                F.col("deletion.at_us"),
-                F.concat(
-                    F.col("pod"), F.lit(": "), deleter, F.lit(" deleted "),
-                    F.when(F.col("deletion.change") == Change.TASK_DELETED.value, F.lit("the task directory"))
-                    .otherwise(F.lit("the store")),
-                    F.coalesce(numbered(" at offset %d", "deletion.offset_before"), F.lit("")),
-                ),
-                place,
-            ),
-            entry(
-                F.col("creation.at_us"),
-                F.concat(F.col("pod"), F.lit(": a new store was made, identity "),
-                         F.coalesce("creation.identity", F.lit("unknown"))),
-                F.concat_ws("/", place, "creation.store"),
-            ),
-            entry(F.coalesce("own_at_us", "opened_at_us"), comparison, F.col("replica_pod")),
-            entry(
-                F.col("opened_at_us"),
-                numbered("%s: first checkpoint of the new store at %d or beyond, the offset of the deleted one",
-                         "pod", "old_offset"),
-                place,
-            ),
+            entry(F.col("deletion.at_us"), deleted, place),
+            entry(F.col("creation.at_us"), created, F.concat_ws("/", place, "creation.store")),
+            entry(F.coalesce("own_at_us", "opened_at_us"), F.col("comparison"), F.col("replica_pod")),
+            entry(F.col("opened_at_us"), first, place),
         ),
         F.col("elsewhere"),
         F.coalesce("evidence", F.array()),
-    )  # fmt: skip
-    summary = F.concat(
-        F.col("pod"), F.lit(" serves "), F.col("task_id"),
-        F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit("")),
-        F.lit(", from a fresh store under an old offset; records before that offset are missing"),
-        F.coalesce(F.concat(F.lit(": "), comparison), F.lit("")),
-    )  # fmt: skip
-    keep = F.coalesce(
-        numbered(" %s has the fuller copy: keep its directory until then.", "replica_pod"), F.lit("")
     )
-    action = F.concat(
-        numbered(
-            "Do not let %s serve %s. Stop the instance there, delete its directory of this task, start it again: it "
-            "then restores from the changelog.", "pod", "task_id",
-        ),
-        F.when(compared, keep).otherwise(F.lit("")),
+
+
+def _next_action() -> Column:
+    restore = numbered(
+        "Do not let %s serve %s. Stop the instance there, delete its directory of this task, start it again: it then "
+        "restores from the changelog.",
+        "pod", "task_id",
     )  # fmt: skip
-    return finding(
-        story,
-        META,
-        {
-            "opened_at_us": F.col("opened_at_us"),
-            "severity": severity,
-            "confidence": confidence,
-            "status": F.coalesce("status", F.lit("open")),
-            "upstream": F.coalesce("upstream", F.array(*(F.lit(key) for key in META.upstream))),
-            "affected": F.coalesce("affected", F.lit("possibly")),
-            "missing_facts": F.coalesce("missing_facts", F.array().cast("array<string>")),
-            "summary": summary,
-            "evidence": evidence,
-            "next_action": action,
-            "pods": F.array_distinct(
-                F.filter(
-                    F.concat(F.array("pod"), F.array("replica_pod"), "other_pods"),
-                    lambda pod: pod.isNotNull(),
-                )
-            ),
-            "confirms": F.when(from_agent, F.concat(F.array("finding_id"), "twins")).otherwise(
-                F.array().cast("array<string>")
-            ),
-        },
-    )
+    keep = numbered(" %s has the fuller copy: keep its directory until then.", "replica_pod")
+    return F.concat(restore, F.when(F.coalesce("far_less", F.lit(False)), keep).otherwise(F.lit("")))
 
 
 RULE = Rule(META, find)

@@ -166,6 +166,7 @@ def _subtopology() -> Column:
 
 
 def same_application(prefix: str) -> Column:
+    """Compare a shortage's application with that of `prefixed` rows."""
     return (F.col(f"{prefix}namespace") == F.col("namespace")) & (
         F.col(f"{prefix}application_id") == F.col("application_id")
     )
@@ -184,5 +185,3 @@ def with_doubt(shortages: DataFrame, facts: Facts) -> DataFrame:
     return attach(
         known, prefixed(facts.gaps, "gap_"), same, {"unwatched_pods": F.array_sort(F.collect_set("gap_pod"))}
     )
-
-

@@ -11,12 +11,12 @@ Source: KAFKA-20685, KAFKA-10362, KAFKA-7192, KAFKA-9891.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Level, Severity
-from spark_rollup.columns import TASK, chain, entry, numbered
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered
+from spark_rollup.columns import TASK, chain, entry, numbered, of_store
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
 from spark_rollup.correlate.fleet import attach, elsewhere, prefixed, same_task, suspects_of, with_gap_flag
 
 META = RuleMeta(
@@ -73,53 +73,60 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
 
 def _findings(story: DataFrame) -> DataFrame:
     tainted = F.array_distinct(F.concat("moved_pods", "other_pods"))
-    spread = F.when(
-        F.size(tainted) > 0, F.concat(F.lit("; tainted since: "), F.array_join(tainted, ", "))
-    ).otherwise(F.lit("; no other pod has it so far"))
-    later = F.transform(
-        "elsewhere",
-        lambda item: F.struct(
-            item["at"].alias("at"),
-            F.concat(item["what"], F.lit(", from a changelog that the suspect wrote to")).alias("what"),
-            item["where"].alias("where"),
-        ),
-    )
-    summary = F.concat(
-        F.col("pod"), F.lit(" kept state of "), F.col("task_id"),
-        F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit("")),
-        F.lit(", that should have been wiped after a crash"), spread,
-    )  # fmt: skip
-    action = F.concat(
-        numbered(
-            "Do not move or copy the volume of %s. Stop the instance, delete its directory of %s, start it again: it "
-            "restores committed records only.", "pod", "task_id",
-        ),
-        F.when(
-            F.size(tainted) > 0,
-            F.concat(
-                F.lit(" Then do the same on "), F.array_join(tainted, ", "),
-                F.lit(", and compare the output with the input since the crash."),
-            ),
-        ).otherwise(F.lit("")),
-    )  # fmt: skip
     return finding(
-        story,
+        story.withColumn("tainted", tainted),
         META,
-        {
+        words_of_agent()
+        | {
             "opened_at_us": F.col("opened_at_us"),
-            "severity": F.col("severity"),
             "confidence": lowered(F.col("confidence"), F.col("unwatched")),
-            "status": F.col("status"),
-            "upstream": F.col("upstream"),
-            "affected": F.col("affected"),
-            "missing_facts": F.col("missing_facts"),
-            "summary": summary,
-            "evidence": chain(F.col("moved"), later, F.coalesce("evidence", F.array())),
-            "next_action": action,
-            "pods": F.array_distinct(F.concat(F.array("pod"), tainted)),
+            "summary": _summary(),
+            "evidence": chain(F.col("moved"), _restored_later(), F.col("evidence")),
+            "next_action": _next_action(),
+            "pods": F.array_distinct(F.concat(F.array("pod"), "tainted")),
             "confirms": F.array("finding_id"),
         },
     )
+
+
+def _restored_later() -> Column:
+    source = F.lit(", from a changelog that the suspect wrote to")
+    return F.transform(
+        "elsewhere",
+        lambda item: F.struct(
+            item["at"].alias("at"), F.concat(item["what"], source).alias("what"), item["where"].alias("where")
+        ),
+    )
+
+
+def _summary() -> Column:
+    spread = F.when(
+        F.size("tainted") > 0, F.concat(F.lit("; tainted since: "), F.array_join("tainted", ", "))
+    ).otherwise(F.lit("; no other pod has it so far"))
+    return F.concat(
+        F.col("pod"),
+        F.lit(" kept state of "),
+        F.col("task_id"),
+        of_store(),
+        F.lit(", that should have been wiped after a crash"),
+        spread,
+    )
+
+
+def _next_action() -> Column:
+    others = F.concat(
+        F.lit(" Then do the same on "),
+        F.array_join("tainted", ", "),
+        F.lit(", and compare the output with the input since the crash."),
+    )
+    return F.concat(
+        numbered(
+            "Do not move or copy the volume of %s. Stop the instance, delete its directory of %s, start it again: it "
+            "restores committed records only.",
+            "pod", "task_id",
+        ),
+        F.when(F.size("tainted") > 0, others).otherwise(F.lit("")),
+    )  # fmt: skip
 
 
 RULE = Rule(META, find)

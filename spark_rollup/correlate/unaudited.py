@@ -85,14 +85,15 @@ def _findings(groups: DataFrame) -> DataFrame:
     long = F.col("unwatched_us") > SHORT_US
     loud = ~harmless & (long | F.col("cause").isin(LOST, SILENT))
     sentence = F.coalesce(_lookup(_SENTENCES), F.concat(F.lit("the agent was blind: "), F.col("cause")))
+    plural = F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s"))
+    unwatched_s = F.col("unwatched_us") / F.lit(float(MICROS))
     summary = F.concat(
-        F.col("pod"), F.lit(": "), sentence,
-        F.format_string(
-            "; %d interval%s, %.0f s unwatched", F.col("intervals"),
-            F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s")), F.col("unwatched_us") / F.lit(float(MICROS)),
-        ),
+        F.col("pod"),
+        F.lit(": "),
+        sentence,
+        F.format_string("; %d interval%s, %.0f s unwatched", F.col("intervals"), plural, unwatched_s),
         F.coalesce(numbered(", %d events missing", "missing"), F.lit("")),
-    )  # fmt: skip
+    )
     fallback = F.lit(
         "Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen."
     )

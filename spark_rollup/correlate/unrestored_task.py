@@ -11,12 +11,12 @@ Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
-from spark_rollup.columns import TASK, chain, clock, entry, numbered
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.columns import TASK, chain, clock, entry, numbered, of_store
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, words_of_agent
 from spark_rollup.correlate.fleet import (
     OFFSET_SLACK,
     attach,
@@ -82,80 +82,77 @@ def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
 
 
 def _findings(story: DataFrame) -> DataFrame:
-    sure = F.lit(Confidence.CONFIRMED.value)
     # the new owner must claim at least the offset that the previous one had; unknown offsets prove nothing
     claims = F.col("own_offset") * (1 + OFFSET_SLACK) >= F.col("held_offset")
     proved = F.coalesce(far_less(F.col("own_puts"), F.col("held_puts")) & claims, F.lit(False))
-    confidence = F.when(proved, sure).otherwise(F.col("confidence"))
-    severity = F.when(proved, F.lit(Severity.CRITICAL.value)).otherwise(F.col("severity"))
-    comparison = F.when(
-        proved,
-        numbered(
-            "%s held %d puts at offset %d, %s claims offset %d with %d",
-            "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",
-        ),
+    comparison = numbered(
+        "%s held %d puts at offset %d, %s claims offset %d with %d",
+        "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",
     )  # fmt: skip
-    place = F.concat_ws("/", "application_id", "task_id", "store")
-    evidence = chain(
-        F.array(
-            entry(
-                F.col("owner_from_us"),
-                numbered(
-                    "%s held the task from %s to %s",
-                    "owner_pod",
-                    clock("owner_from_us"),
-                    clock("owner_to_us"),
-                ),
-                F.col("owner_pod"),
+    judged = story.withColumn("proved", proved).withColumn("comparison", F.when(proved, comparison))
+    return finding(
+        judged,
+        META,
+        words_of_agent()
+        | {
+            "opened_at_us": F.col("opened_at_us"),
+            "severity": F.when(F.col("proved"), F.lit(Severity.CRITICAL.value)).otherwise(F.col("severity")),
+            "confidence": F.when(F.col("proved"), F.lit(Confidence.CONFIRMED.value)).otherwise(
+                F.col("confidence")
             ),
+            "summary": _summary(),
+            "evidence": _evidence(),
+            "next_action": _next_action(),
+            "pods": F.filter(F.array("pod", "owner_pod"), lambda pod: pod.isNotNull()),
+            "confirms": F.array("finding_id"),
+        },
+    )
+
+
+def _summary() -> Column:
+    return F.concat(
+        F.col("pod"),
+        F.lit(" ran "),
+        F.col("task_id"),
+        of_store(),
+        F.lit(", without having restored it"),
+        F.coalesce(F.concat(F.lit(" after "), F.col("owner_pod")), F.lit("")),
+        F.coalesce(F.concat(F.lit(": "), F.col("comparison")), F.lit("")),
+    )
+
+
+def _evidence() -> Column:
+    place = F.concat_ws("/", "application_id", "task_id", "store")
+    held = numbered(
+        "%s held the task from %s to %s", "owner_pod", clock("owner_from_us"), clock("owner_to_us")
+    )  # fmt: skip
+    alone = F.when(
+        F.col("owner_pod").isNull(), F.lit("no earlier owner was watched: the agent's verdict stands alone")
+    )
+    return chain(
+        F.array(
+            entry(F.col("owner_from_us"), held, F.col("owner_pod")),
             entry(
                 F.col("held_us"),
                 numbered("%s's copy had %d puts", "owner_pod", "held_puts"),
                 F.col("owner_pod"),
             ),
-            entry(F.coalesce("own_at_us", "opened_at_us"), comparison, place),
-            entry(
-                F.col("opened_at_us"),
-                F.when(
-                    F.col("owner_pod").isNull(),
-                    F.lit("no earlier owner was watched: the agent's verdict stands alone"),
-                ),
-                F.lit("rollup"),
-            ),
+            entry(F.coalesce("own_at_us", "opened_at_us"), F.col("comparison"), place),
+            entry(F.col("opened_at_us"), alone, F.lit("rollup")),
         ),
-        F.coalesce("evidence", F.array()),
+        F.col("evidence"),
     )
-    summary = F.concat(
-        F.col("pod"), F.lit(" ran "), F.col("task_id"), F.coalesce(F.concat(F.lit(", store "), F.col("store")), F.lit("")),
-        F.lit(", without having restored it"),
-        F.coalesce(F.concat(F.lit(" after "), F.col("owner_pod")), F.lit("")),
-        F.coalesce(F.concat(F.lit(": "), comparison), F.lit("")),
-    )  # fmt: skip
-    action = F.concat(
+
+
+def _next_action() -> Column:
+    return F.concat(
         numbered(
             "Stop the instance on %s, delete its directory of %s, start it again: it then restores from the changelog. "
-            "Results computed since %s came from an incomplete store.", "pod", "task_id", clock("opened_at_us"),
+            "Results computed since %s came from an incomplete store.",
+            "pod", "task_id", clock("opened_at_us"),
         ),
         F.coalesce(numbered(" If %s still has its directory, keep it as the reference.", "owner_pod"), F.lit("")),
     )  # fmt: skip
-    return finding(
-        story,
-        META,
-        {
-            "opened_at_us": F.col("opened_at_us"),
-            "severity": severity,
-            "confidence": confidence,
-            "status": F.col("status"),
-            "upstream": F.col("upstream"),
-            "affected": F.col("affected"),
-            "missing_facts": F.col("missing_facts"),
-            "summary": summary,
-            "evidence": evidence,
-            "next_action": action,
-            "pods": F.filter(F.array("pod", "owner_pod"), lambda pod: pod.isNotNull()),
-            "confirms": F.array("finding_id"),
-        },
-    )
 
 
 RULE = Rule(META, find)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 Row = Mapping[str, object]
 
+SEVERITIES = ("critical", "warning", "info")
+"""The loudest first, as the page lists them."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageData:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_rollup.page import sections
+from spark_rollup.page import figures, listings, sections
 from spark_rollup.page.data import PageData
 from spark_rollup.page.drawing import HATCH
 from spark_rollup.page.style import CSS
@@ -18,9 +18,9 @@ def render(data: PageData) -> str:
             sections.tiles(data),
             sections.to_do(data),
             sections.findings(data),
-            sections.timelines(data),
-            sections.pods(data),
-            sections.agents(data),
+            figures.timelines(data),
+            listings.pods(data),
+            listings.agents(data),
         )
     )
     return (

@@ -136,10 +136,8 @@ def _fog(row: Row, y: int, axis: Axis) -> str:
     left, right = axis.x(integer(row["from_us"])), axis.x(integer(row["to_us"]))
     width = max(right - left, 2)
     title = f"not watched: {row['detail']}"
-    return (
-        f'<g><title>{escape(title)}</title><rect class="fog" x="{left}" y="{y + 1}" width="{width:.1f}" height="{ROW - 2}"/>'
-        f'<rect fill="url(#hatch)" x="{left}" y="{y + 1}" width="{width:.1f}" height="{ROW - 2}"/></g>'
-    )
+    box = f'x="{left}" y="{y + 1}" width="{width:.1f}" height="{ROW - 2}"'
+    return f'<g><title>{escape(title)}</title><rect class="fog" {box}/><rect fill="url(#hatch)" {box}/></g>'
 
 
 def _bar(row: Row, y: int, axis: Axis) -> str:
@@ -148,10 +146,8 @@ def _bar(row: Row, y: int, axis: Axis) -> str:
     until = "the last look" if row["detail"] == "lasting" else clock(integer(row["to_us"]))
     style = "cleaner" if row["lane"] == "cleaner" else "hold"
     title = f"{who} from {clock(integer(row['from_us']))} to {until}"
-    return (
-        f'<rect class="{style}" x="{left}" y="{y + ROW - BAR - 8}" width="{max(right - left, 2):.1f}" height="{BAR}" rx="2">'
-        f"<title>{escape(title)}</title></rect>"
-    )
+    box = f'x="{left}" y="{y + ROW - BAR - 8}" width="{max(right - left, 2):.1f}" height="{BAR}"'
+    return f'<rect class="{style}" {box} rx="2"><title>{escape(title)}</title></rect>'
 
 
 def _curves(rows: Sequence[Row], y: int, axis: Axis, top: int) -> list[str]:
@@ -215,11 +211,10 @@ def _marks(rows: Sequence[Row], y: int, axis: Axis) -> list[str]:
 
 
 def _flag(flag: Flag, y: int, axis: Axis) -> str:
-    x = axis.x(flag.at_us)
-    return (
-        f'<g><title>{escape(flag.title)}</title><line class="flag {escape(flag.severity)}" x1="{x}" x2="{x}" y1="{y + 2}" '
-        f'y2="{y + ROW - 2}"/><path class="pin {escape(flag.severity)}" d="M{x} {y + 2}h9l-3 4l3 4h-9z"/></g>'
-    )
+    x, severity = axis.x(flag.at_us), escape(flag.severity)
+    line = f'<line class="flag {severity}" x1="{x}" x2="{x}" y1="{y + 2}" y2="{y + ROW - 2}"/>'
+    pin = f'<path class="pin {severity}" d="M{x} {y + 2}h9l-3 4l3 4h-9z"/>'
+    return f"<g><title>{escape(flag.title)}</title>{line}{pin}</g>"
 
 
 def coverage_strip(unknown: Sequence[Row], from_us: int, to_us: int) -> str:
@@ -239,22 +234,27 @@ def coverage_strip(unknown: Sequence[Row], from_us: int, to_us: int) -> str:
 
 
 HATCH = (
-    '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs><pattern id="hatch" width="6" height="6" '
-    'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="blind" x1="0" y1="0" x2="0" y2="6"/>'
-    "</pattern></defs></svg>"
+    '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>'
+    '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<line class="blind" x1="0" y1="0" x2="0" y2="6"/></pattern></defs></svg>'
 )
 """Once per page: the pattern of unwatched time."""
 
-LEGEND = """<div class="legend">
-<span><svg viewBox="0 0 26 14"><rect class="hold" x="0" y="4" width="26" height="7" rx="2"/></svg>holds the task</span>
-<span><svg viewBox="0 0 26 14"><rect class="cleaner" x="1" y="4" width="24" height="7" rx="2"/></svg>cleaner has the lock</span>
-<span><svg viewBox="0 0 26 14"><rect class="hold" x="0" y="4" width="26" height="7"/><path class="tick" d="M8 4v7M17 4v7"/></svg>
-checkpoint</span>
-<span><svg viewBox="0 0 26 14"><path class="offset" d="M0 10h9V3h17"/></svg>offset claimed</span>
-<span><svg viewBox="0 0 26 14"><path class="puts" d="M0 13V10h9V4h17v9z"/></svg>puts really there</span>
-<span><svg viewBox="0 0 26 14"><path class="made" d="M13 2l5 9h-10z"/></svg>made</span>
-<span><svg viewBox="0 0 26 14"><path class="gone" d="M9 3l8 8m0 -8l-8 8"/></svg>deleted</span>
-<span><svg viewBox="0 0 26 14"><path class="flag critical" d="M8 0v14"/><path class="pin critical" d="M8 1h9l-3 4l3 4h-9z"/></svg>
-finding opens</span>
-<span><svg viewBox="0 0 26 14"><rect fill="url(#hatch)" width="26" height="14"/></svg>nobody watched</span>
-</div>"""
+_KEYS = {
+    "holds the task": '<rect class="hold" x="0" y="4" width="26" height="7" rx="2"/>',
+    "cleaner has the lock": '<rect class="cleaner" x="1" y="4" width="24" height="7" rx="2"/>',
+    "checkpoint": '<rect class="hold" x="0" y="4" width="26" height="7"/><path class="tick" d="M8 4v7M17 4v7"/>',
+    "offset claimed": '<path class="offset" d="M0 10h9V3h17"/>',
+    "puts really there": '<path class="puts" d="M0 13V10h9V4h17v9z"/>',
+    "made": '<path class="made" d="M13 2l5 9h-10z"/>',
+    "deleted": '<path class="gone" d="M9 3l8 8m0 -8l-8 8"/>',
+    "finding opens": '<path class="flag critical" d="M8 0v14"/><path class="pin critical" d="M8 1h9l-3 4l3 4h-9z"/>',
+    "nobody watched": '<rect fill="url(#hatch)" width="26" height="14"/>',
+}
+
+LEGEND = (
+    '<div class="legend">'
+    + "".join(f'<span><svg viewBox="0 0 26 14">{shape}</svg>{text}</span>' for text, shape in _KEYS.items())
+    + "</div>"
+)
+"""What each shape means."""

@@ -28,7 +28,8 @@ a { color: inherit; text-decoration-color: var(--soft); text-underline-offset: 2
 :focus-visible { outline: 2px solid var(--info); outline-offset: 2px; border-radius: 4px; }
 header { padding-top: 34px; padding-bottom: 8px; }
 .brand { letter-spacing: .09em; text-transform: uppercase; font-size: 12px; color: var(--soft); margin: 0; }
-h1 { font-size: 29px; line-height: 1.22; font-weight: 640; margin: 8px 0 8px; letter-spacing: -.012em; max-width: 30em; }
+h1 { font-size: 29px; line-height: 1.22; font-weight: 640; margin: 8px 0 8px; letter-spacing: -.012em;
+  max-width: 30em; }
 .facts { color: var(--soft); margin: 0; }
 nav { margin: 18px 0 0; display: flex; gap: 18px; flex-wrap: wrap; font-size: 14px; }
 h2 { font-size: 19px; font-weight: 640; margin: 40px 0 4px; letter-spacing: -.005em; }
@@ -71,19 +72,22 @@ details.finding > summary .say { grid-column: 2; color: var(--soft); }
 details.finding[open] > summary .say { color: var(--ink); }
 .body { padding: 2px 16px 16px 112px; }
 .body p { margin: 8px 0; max-width: 52em; }
-.action { border-left: 3px solid var(--good); padding: 6px 12px; background: var(--good-wash); border-radius: 0 6px 6px 0; }
+.action { border-left: 3px solid var(--good); padding: 6px 12px; background: var(--good-wash);
+  border-radius: 0 6px 6px 0; }
 .action b { display: block; font-size: 12.5px; color: var(--good); }
 .meta { color: var(--soft); font-size: 13px; }
 ol.chain { list-style: none; margin: 12px 0 6px; padding: 0; position: relative; }
 ol.chain li { display: grid; grid-template-columns: 106px 1fr; gap: 14px; padding: 0 0 10px; position: relative; }
-ol.chain li::before { content: ""; position: absolute; left: 112px; top: 7px; width: 7px; height: 7px; margin-left: -4px;
+ol.chain li::before { content: ""; position: absolute; left: 112px; top: 7px; width: 7px; height: 7px;
+  margin-left: -4px;
   border-radius: 50%; background: var(--soft); }
 ol.chain li::after { content: ""; position: absolute; left: 112px; top: 18px; bottom: -3px; width: 1px;
   background: var(--line); margin-left: -1px; }
 ol.chain li:last-child::after { display: none; }
 ol.chain time { color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; white-space: nowrap; }
 ol.chain div { padding-left: 14px; overflow-wrap: anywhere; }
-ol.chain small { color: var(--soft); display: block; font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12px; }
+ol.chain small { color: var(--soft); display: block;
+  font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12px; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 13px; overflow-wrap: anywhere; }
 .group { color: var(--soft); font-size: 13px; margin: 20px 0 2px; font-weight: 560; }
 figure { margin: 0 0 14px; background: var(--card); border: 1px solid var(--line); border-radius: 10px;
@@ -101,7 +105,8 @@ svg .blind { stroke: var(--hatch); stroke-width: 1; } svg .fog { fill: var(--was
 svg .flag { stroke-width: 1.6; stroke-dasharray: 4 3; fill: none; }
 svg .flag.critical { stroke: var(--critical); } svg .flag.warning { stroke: var(--warning); }
 svg .flag.info { stroke: var(--info); }
-svg .pin.critical { fill: var(--critical); } svg .pin.warning { fill: var(--warning); } svg .pin.info { fill: var(--info); }
+svg .pin.critical { fill: var(--critical); } svg .pin.warning { fill: var(--warning); }
+  svg .pin.info { fill: var(--info); }
 svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch); }
 .legend { display: flex; flex-wrap: wrap; gap: 6px 20px; margin: 4px 0 12px; font-size: 13px; color: var(--soft); }
 .legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }

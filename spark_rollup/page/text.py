@@ -6,6 +6,8 @@ import html
 import unicodedata
 from datetime import UTC, datetime
 
+from spark_rollup.page.data import Row
+
 
 def escape(value: object) -> str:
     """Make any value safe inside an element or a quoted attribute.
@@ -68,3 +70,33 @@ def count(number: int, noun: str) -> str:
 def integer(value: object) -> int:
     """Read a number from a row; null is 0."""
     return int(str(value)) if value is not None else 0
+
+
+def number(value: object) -> float:
+    """Read a fractional number from a row; null is 0."""
+    return float(str(value)) if value is not None else 0.0
+
+
+def percent(share: float) -> str:
+    """Write a share; only all of it is 100 %."""
+    text = f"{share * 100:.1f}"
+    return "100 %" if text == "100.0" and share >= 1 else f"{min(float(text), 99.9):.1f} %"
+
+
+def items_of(value: object) -> list[object]:
+    """Read a list from a row; null is empty."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def place(row: Row) -> str:
+    """Name the task, store and pod that a row is about."""
+    task = (
+        f"{name(row['task_id'])}"
+        if row["task_id"]
+        else name(row["application_id"])
+        if row["application_id"]
+        else ""
+    )
+    store = f" / {name(row['store'])}" if row.get("store") else ""
+    pod = name(row["pod"]) if row["pod"] else ""
+    return f"{task}{store}{' on ' if task and pod else ''}{pod}" or "fleet"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agent.contract.events import Kind
@@ -62,7 +64,7 @@ def gone_without_a_word(fleet: Fleet) -> None:
     fleet.pod("pod-a", ends_s=200, announces_end=False)
 
 
-def only_gap(audited, name):
+def only_gap(audited: Any, name: str) -> tuple[Any, ...]:
     (gap,) = audited.rows("gaps", name)
     return gap["cause"], (gap["from_us"] - at_us(0)) / 1e6, (gap["to_us"] - at_us(0)) / 1e6, gap["missing"]
 

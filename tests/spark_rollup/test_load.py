@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_cut_off_files_are_named(loaded):
 def test_good_lines_keep_every_field(loaded):
     """A loaded row equals what the codec reads from the same line; unknown fields stay in the raw text."""
     rows = [row.asDict(recursive=True) for row in loaded.events.collect()]
-    plain = decode(good_line())
+    plain: dict[str, Any] = decode(good_line())
     row = next(row for row in rows if row["sequence"] == plain["sequence"])
     assert {key: row[key] for key in plain if key != "stores"} == {
         key: plain[key] for key in plain if key != "stores"

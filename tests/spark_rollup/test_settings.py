@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agent.contract.events import Kind
@@ -33,7 +35,7 @@ def nothing_known(fleet: Fleet) -> None:
     fleet.pod("pod-a").holds("0_0", 5)
 
 
-def only(audited, name):
+def only(audited: Any, name: str) -> Any:
     (row,) = audited.rows("settings", name)
     return row
 

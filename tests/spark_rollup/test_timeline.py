@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from agent.contract.events import Kind
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
+
+Row = Mapping[str, Any]
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
 
@@ -61,7 +66,7 @@ def a_process_came_and_went(fleet: Fleet) -> None:
     a.tells(Kind.TRANSITION, 40, change="process-started").tells(Kind.TRANSITION, 300, change="process-ended")
 
 
-def seconds(rows, *names):
+def seconds(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
     return sorted(
         tuple((row[name] - at_us(0)) / 1e6 if name.endswith("_us") else row[name] for name in names)
         for row in rows

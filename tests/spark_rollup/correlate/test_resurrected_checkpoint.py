@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, Pod, story
@@ -11,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_gro
 RULE = "resurrected-checkpoint"
 
 
-def keeps_a_full_copy(pod: Pod, puts: int = 2050, **more: object) -> Pod:
+def keeps_a_full_copy(pod: Pod, puts: int = 2050, **more: Any) -> Pod:
     return pod.holds("0_0", 2).measures("0_0", 100, identity="full", puts=puts, offset=2050, **more)
 
 

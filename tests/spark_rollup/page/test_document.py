@@ -91,6 +91,12 @@ class Balance(HTMLParser):
         assert self.open.pop() == tag
 
 
+def only_match(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    assert found is not None, pattern
+    return found.group()
+
+
 def test_the_page_is_well_formed_and_self_contained():
     """Every element is closed, ids are unique, and nothing points outside the page."""
     found = Balance(render(page()))
@@ -102,7 +108,8 @@ def test_the_page_is_well_formed_and_self_contained():
 
 
 @pytest.mark.parametrize(
-    "field", ["task_id", "pod", "application_id", "store", "summary", "next_action", "id", "detector"]
+    "field",
+    ["task_id", "pod", "application_id", "store", "summary", "next_action", "id", "detector"],
 )
 def test_hostile_names_stay_text(field):
     """Markup, escape sequences, direction overrides and broken characters in any name are shown, not obeyed."""
@@ -129,7 +136,7 @@ def test_the_first_thing_to_do_is_said_once():
     """Findings of one rule and pod share one step; resolved ones ask for nothing."""
     rows = [finding(id=f"f{n}", task_id=f"0_{n}") for n in range(3)]
     text = render(page(findings=[*rows, finding(id="old", status="resolved", next_action="forget it")]))
-    steps = re.search(r"Do this first.*?</section>", text).group()
+    steps = only_match(r"Do this first.*?</section>", text)
     assert steps.count("<li>") == 1
     assert "The same for <bdi>0_1</bdi>, <bdi>0_2</bdi>" in steps
     assert "forget it" not in steps
@@ -138,7 +145,7 @@ def test_the_first_thing_to_do_is_said_once():
 def test_a_timeline_shows_every_mark():
     """Holder bars, deletion, creation, checkpoint, curves, unwatched time and the finding's flag are drawn."""
     text = render(page())
-    figure = re.search(r"<figure>.*?</figure>", text).group()
+    figure = only_match(r"<figure>.*?</figure>", text)
     for style in ("hold", "gone", "made", "tick", "offset", "puts", "fog", "flag critical"):
         assert f'class="{style}"' in figure, style
     assert "held from 11:06:45 to the last look" in figure
@@ -148,7 +155,7 @@ def test_a_timeline_shows_every_mark():
 def test_a_quiet_end_does_not_squash_the_story():
     """The axis ends after the last thing that happened, not at the end of the input."""
     text = render(page())
-    assert "11:20:00" not in re.search(r"<figure>.*?</figure>", text).group()
+    assert "11:20:00" not in only_match(r"<figure>.*?</figure>", text)
 
 
 def test_evidence_is_in_two_clicks():
