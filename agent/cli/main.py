@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent import __version__
-from agent.cli import catalogue, offline
+from agent.cli import catalogue, inspect, offline
 from agent.config import Config, load_config
 from agent.errors import StatewardenError
 
@@ -65,6 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_scan(commands)
     _add_replay(commands)
+    _add_inspect(commands)
     listing = commands.add_parser("detectors", help="list what is looked for")
     listing.add_argument("--json", action="store_true", help="one detector per line")
     listing.set_defaults(command=catalogue.list_detectors)
@@ -153,6 +154,22 @@ def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     replay.set_defaults(command=_replay)
 
 
+def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    diff = commands.add_parser(
+        "diff", help="compare two state directories, store by store (exit 1 if they differ)"
+    )
+    diff.add_argument("a", type=Path, metavar="DIR_A", help="a state directory, or a snapshot of one")
+    diff.add_argument("b", type=Path, metavar="DIR_B", help="another")
+    diff.add_argument("--json", action="store_true", help="one store per line")
+    _add_settings(diff)
+    diff.set_defaults(command=_diff)
+    bundle = commands.add_parser("bundle", help="pack metadata for a bug report (never record content)")
+    bundle.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    bundle.add_argument("target", type=Path, metavar="OUT.tar.gz", help="archive to make, outside STATE_DIR")
+    _add_settings(bundle)
+    bundle.set_defaults(command=_bundle)
+
+
 def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None) -> Config:
     """Join the settings of one command line."""
     return load_config(file=chosen.config, sets=chosen.sets, flags=flags or {}, environment=os.environ)
@@ -200,6 +217,14 @@ def _replay(chosen: argparse.Namespace) -> int:
         as_json=chosen.json,
         fail_on=chosen.fail_on,
     )
+
+
+def _diff(chosen: argparse.Namespace) -> int:
+    return inspect.diff(chosen.a, chosen.b, config_of(chosen), as_json=chosen.json)
+
+
+def _bundle(chosen: argparse.Namespace) -> int:
+    return inspect.bundle(chosen.state_dir, chosen.target, config_of(chosen))
 
 
 def _check_config(chosen: argparse.Namespace) -> int:

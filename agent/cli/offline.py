@@ -61,7 +61,7 @@ def scan(directory: Path, config: Config, *, as_json: bool, fail_on: str) -> int
         UsageError: it is not there, cannot be read, or is not a state directory.
     """
     disk = KernelDisk(directory)
-    _require_state_directory(disk, directory)
+    require_state_directory(disk, directory)
     pod = config.agent.pod or directory.resolve().name
     now_us = SystemClock().now_us()
     pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
@@ -113,7 +113,12 @@ def replay_trace(
     return exit_code(findings, fail_on)
 
 
-def _require_state_directory(disk: KernelDisk, directory: Path) -> None:
+def require_state_directory(disk: KernelDisk, directory: Path) -> None:
+    """Refuse what is not a readable state directory.
+
+    Raises:
+        UsageError: says what was found and what to give instead.
+    """
     entries = disk.list("")
     if entries is Unseen.VANISHED:
         raise UsageError(f"{directory}: no such directory; give Kafka Streams' state.dir")

@@ -158,8 +158,10 @@ def _left_behind(case: Case, task: Task, store: Store) -> Verdict | None:
     if fact is None or database is None or store.sessions:
         return None
     offset = fact.offsets.get(store.name)
-    if not is_real(offset) or fact.written_us >= database.born_us:
+    if not is_real(offset):
         return None
+    if fact.written_us >= database.born_us:
+        return _empty(case, task, store, fact) if database.manifest and not database.puts else None
     copied = _is_copied(task, database, fact)
     wiped_by_owner = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
     if copied:
@@ -182,6 +184,28 @@ def _left_behind(case: Case, task: Task, store: Store) -> Verdict | None:
         ),
         severity=severity,
         confidence=confidence,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(TORN_DELETION),
+    )
+
+
+def _empty(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict:
+    """Nothing was ever put, yet the checkpoint claims an offset; how it came to that, one look cannot tell."""
+    offset = fact.offsets[store.name]
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=fact.written_us,
+        summary=(
+            f"Task {task.id}: the checkpoint says offset {offset}, but nothing was ever written to store"
+            f" {store.name}; unless every key was deleted, state is missing."
+        ),
+        evidence=(
+            Evidence(fact.written_us, f"checkpoint with offset {offset}", f"{task.path}/.checkpoint"),
+            Evidence(fact.seen_us, "no file of the store ever held a record", where(task, store)),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
         store=store.name,
         identity=store.identity,
         affected=case.affected(TORN_DELETION),

@@ -60,9 +60,13 @@ def reduce_database(application: Application, task: Task, look: DatabaseLook) ->
 def _without_identity(
     application: Application, task: Task, store: Store | None, database: Database | None, look: DatabaseLook
 ) -> list[Transition]:
-    if look.unseen not in (None, Unseen.VANISHED) or store is None:
+    if look.unseen not in (None, Unseen.VANISHED):
         return []
-    key = look.place.segment or ""
+    name, key = look.place.store or "", look.place.segment or ""
+    if store is None:
+        if not look.leftovers:
+            return []
+        store = task.stores[name] = Store(name, look.place.role is Role.SEGMENT)
     if look.leftovers and key not in store.remains:
         store.remains[key] = Remains(look.place.path, look.at_us, look.leftovers)
     elif not look.leftovers:

@@ -1,0 +1,187 @@
+"""`diff` and `bundle`: compare two state directories, and pack what a bug report needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent import __version__
+from agent.cli.offline import require_state_directory
+from agent.cli.output import finding_line, printable
+from agent.clock import SystemClock
+from agent.config import Config
+from agent.errors import UsageError
+from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
+from agent.inventory.model import Inventory
+from agent.layout.paths import Role, classify
+from agent.observe.kernel_disk import KernelDisk
+from agent.runtime.compare import Copy, Difference, Relation, compare
+from agent.runtime.pipeline import Pipeline
+
+COPIED_ROLES = frozenset(
+    {Role.CHECKPOINT, Role.STORE_CHECKPOINT, Role.PROCESS_FILE, Role.IDENTITY, Role.CURRENT, Role.OPTIONS}
+)
+"""Files without record content. Never MANIFEST and SST (their key ranges are record keys), never LOG."""
+
+MAX_COPIED_BYTES = 1024 * 1024
+DEEPEST = 8
+
+
+def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
+    """Compare two state directories, or two snapshots of one.
+
+    Returns:
+        0 = nothing differs, 1 = something does.
+
+    Raises:
+        UsageError: one of them is not a readable state directory.
+    """
+    rows = list(compare(look(a, config).inventory, look(b, config).inventory))
+    for row in rows:
+        sys.stdout.write(_json(row) if as_json else _line(row))
+    if not rows:
+        sys.stdout.write("neither has a store\n")
+    return int(any(row.relation is not Relation.SAME for row in rows))
+
+
+def look(directory: Path, config: Config) -> Pipeline:
+    """Look at a state directory once.
+
+    Raises:
+        UsageError: it is not a readable state directory.
+    """
+    disk = KernelDisk(directory)
+    require_state_directory(disk, directory)
+    now_us = SystemClock().now_us()
+    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
+    pipeline.scan(now_us)
+    pipeline.summarise(now_us)
+    return pipeline
+
+
+def bundle(directory: Path, target: Path, config: Config) -> int:
+    """Pack metadata for a bug report: listing, checkpoints, option files, findings. No record content.
+
+    Returns:
+        0.
+
+    Raises:
+        UsageError: the directory cannot be read, or the target lies in it or cannot be written.
+    """
+    if directory.resolve() in target.resolve().parents:
+        raise UsageError(f"{target} lies in {directory}, where nothing is ever written; choose another place")
+    pipeline = look(directory, config)
+    listing = [json.dumps(row) for row in _walk(pipeline.disk, "", 0)]
+    findings = [finding_line(x, directory.name) for x in pipeline.ledger.findings()]
+    try:
+        with tarfile.open(target, "x:gz") as archive:
+            _add(archive, "statewarden.json", json.dumps(_about(config, pipeline.inventory), indent=1))
+            _add(archive, "listing.jsonl", "\n".join(listing) + "\n")
+            _add(archive, "findings.jsonl", "\n".join(findings) + "\n")
+            for path in _copied(pipeline.disk, listing):
+                content = pipeline.disk.read_at(path, 0, MAX_COPIED_BYTES)
+                if not isinstance(content, Unseen):
+                    _add_bytes(archive, f"files/{path}", content)
+    except FileExistsError as error:
+        raise UsageError(f"{target} is there already; choose another name") from error
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from error
+    sys.stdout.write(f"{target}: {len(listing)} names, {len(findings)} findings; no record content\n")
+    return 0
+
+
+def _about(config: Config, inventory: Inventory) -> dict[str, object]:
+    applications = sorted(inventory.applications)
+    return {
+        "agent_version": __version__,
+        "volume": inventory.volume,
+        "applications": applications,
+        "settings": {
+            name: {key: setting.value for key, setting in config.applications.of(name).values.items()}
+            for name in applications
+        },
+    }
+
+
+def _walk(disk: Disk, path: str, depth: int) -> Iterator[dict[str, object]]:
+    entries = disk.list(path)
+    if isinstance(entries, Unseen) or depth > DEEPEST:
+        return
+    for entry in sorted(entries, key=lambda x: x.name):
+        inner = f"{path}/{entry.name}" if path else entry.name
+        stat = disk.stat(inner)
+        row: dict[str, object] = {"path": inner, "kind": entry.kind.value, "role": classify(inner).role.value}
+        if isinstance(stat, FileStat):
+            row |= {"inode": stat.inode, "size_bytes": stat.size_bytes, "mtime_us": stat.mtime_us}
+        else:
+            row["unseen"] = stat.value
+        if inner.endswith(("/.lock", "/LOCK")):
+            state = disk.lock_state(inner)
+            row["lock"] = state.value
+        yield row
+        if entry.kind is EntryKind.DIRECTORY:
+            yield from _walk(disk, inner, depth + 1)
+
+
+def _copied(disk: Disk, listing: list[str]) -> Iterator[str]:
+    for line in listing:
+        path = str(json.loads(line)["path"])
+        if classify(path).role in COPIED_ROLES:
+            yield path
+
+
+def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
+    _add_bytes(archive, name, text.encode("utf-8", "surrogateescape"))
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    info = tarfile.TarInfo(f"statewarden-bundle/{name}")
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+
+
+def _json(row: Difference) -> str:
+    return (
+        json.dumps(
+            {
+                "application_id": row.application,
+                "task_id": row.task,
+                "store": row.store,
+                "relation": row.relation.value,
+                "why": row.why,
+                "a": _plain(row.a),
+                "b": _plain(row.b),
+            }
+        )
+        + "\n"
+    )
+
+
+def _plain(copy: Copy | None) -> dict[str, object] | None:
+    if copy is None:
+        return None
+    return {**dataclasses.asdict(copy), "identities": sorted(copy.identities)}
+
+
+def _line(row: Difference) -> str:
+    place = printable(f"{row.application}/{row.task}/{row.store}")
+    indent = " " * 11
+    lines = (
+        f"{row.relation.value:<11}{place}",
+        f"{indent}A {_told(row.a)}",
+        f"{indent}B {_told(row.b)}",
+        indent + row.why,
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _told(copy: Copy | None) -> str:
+    if copy is None:
+        return "-"
+    entries = "?" if copy.entries_low is None else f"{copy.entries_low} to {copy.entries_high}"
+    return f"offset {copy.offset}, {copy.puts} puts, {entries} entries, {copy.size_bytes} bytes"

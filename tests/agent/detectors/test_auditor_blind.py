@@ -1,0 +1,93 @@
+"""Detector `auditor-blind`: the agent missed something, or has nothing to watch."""
+
+from __future__ import annotations
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from agent.inventory.model import BlindInterval, Inventory
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import at, case, judge
+
+ID = "auditor-blind"
+
+
+def test_lost_notifications():
+    """An overflow is a warning with its cause; it ends some minutes after the rescan."""
+    run = Scenario("4.1.2")
+    run.start().opens("0_0")
+    run.wait(10)
+    run.world.overflows()
+    run.wait(40)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.status) == (Level.SELF, Severity.WARNING, Status.OPEN)
+    assert (finding.application_id, finding.task_id) == ("", None)
+    assert "queue-overflow" in finding.summary
+    run.wait(400)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_nothing_to_watch():
+    """Five minutes without an application directory is told, as information: it may be right."""
+    run = Scenario("4.1.2")
+    run.wait(290)
+    assert run.findings(ID) == []
+    run.wait(60)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    run.start().opens("0_0")
+    run.wait(60)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_quiet_while_it_sees():
+    """An ordinary run is not blind."""
+    run = Scenario("4.1.2")
+    run.start().opens("0_0")
+    run.wait(900)
+    assert run.findings(ID) == []
+
+
+def dossier(*intervals: BlindInterval, now: float = 100, root_seen: bool = True):
+    """Blind intervals and nothing else; the application is there."""
+    one = case(now=now)
+    one.inventory.blind.extend(intervals)
+    one.inventory.root_seen = root_seen
+    return one
+
+
+def test_interval_that_lasts():
+    """While it lasts the finding says so, and whom it concerns."""
+    verdict = judge(ID, dossier(BlindInterval(at(10), "watch-limit", None, "app", "0_3")))[0]
+    assert (verdict.severity, verdict.confidence, verdict.opened_at_us) == (
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        at(10),
+    )
+    assert "app/0_3" in verdict.summary
+    assert "lasts" in verdict.summary
+
+
+def test_interval_that_ended():
+    """It is told for five minutes after its end, with its length."""
+    ended = BlindInterval(at(10), "queue-overflow", at(12), "app")
+    verdict = judge(ID, dossier(ended, now=311.9))[0]
+    assert "2.0 s" in verdict.summary
+    assert len(verdict.evidence) == 2
+    assert judge(ID, dossier(ended, now=312)) == []
+
+
+def test_two_intervals_are_two_findings():
+    """Each has its own cause and time."""
+    found = judge(ID, dossier(BlindInterval(at(10), "a"), BlindInterval(at(20), "a"), now=30))
+    assert len({verdict.subject for verdict in found}) == 2
+
+
+def test_state_directory_that_is_not_there():
+    """A missing mount is a warning; the boundary is five minutes after the start."""
+    one = dossier(now=300, root_seen=False)
+    one.application.exists = False
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
+    early = dossier(now=299.9, root_seen=False)
+    early.application.exists = False
+    assert judge(ID, early) == []
+    assert isinstance(one.inventory, Inventory)

@@ -1,0 +1,142 @@
+"""Detector `unowned-task`: nobody holds the directory while the process lives (KAFKA-8187 stage 1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import at, case, database, judge, store, task
+
+ID = "unowned-task"
+
+
+def released(release: str, standbys: int | None = 1, **more) -> tuple[Scenario, App]:
+    """Two tasks; one is let go while the other works on."""
+    run = Scenario(release, "at_least_once", standbys, **more)
+    app = run.start()
+    for task_id in ("0_0", "0_1"):
+        app.opens(task_id)
+    run.wait(1)
+    for task_id in ("0_0", "0_1"):
+        app.puts(task_id, 500)
+        app.checkpoints(task_id, 500)
+    run.wait(10)
+    app.closes("0_1", 500)
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.1.1", "2.2.1"])
+def test_suspects_an_orphaned_standby(release):
+    """Five seconds without a holder beside a working sibling are a suspicion, with the cleaner's time."""
+    run, _ = released(release, told={"state_cleanup_delay_ms": 20_000})
+    run.wait(4)
+    assert run.findings(ID) == []
+    run.wait(8)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.SUSPECTED,
+    )
+    assert (finding.task_id, finding.affected, finding.upstream) == ("0_1", Affected.YES, ("KAFKA-8187",))
+    assert "the cleaner may take it" in finding.summary
+
+
+def test_clears_when_it_is_taken_again():
+    """A new holder ends the suspicion."""
+    run, app = released("2.1.1")
+    run.wait(10)
+    assert run.only(ID).status is Status.OPEN
+    app.opens("0_1")
+    run.wait(2)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_clears_when_it_is_deleted():
+    """After the cleaner there is no directory to lose."""
+    run, app = released("2.1.1")
+    run.wait(10)
+    app.cleaner.deletes("0_1")
+    run.wait(2)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+@pytest.mark.parametrize("release", ["2.2.2", "2.3.1", "2.8.2", "3.9.2", "4.1.2"])
+def test_ordinary_move_on_fixed_releases(release):
+    """N7: on later releases this is a task that moved away."""
+    run, _ = released(release)
+    run.wait(120)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize("standbys", [0, None])
+def test_needs_standbys(standbys):
+    """Without standbys, or without knowing, there is no standby to orphan."""
+    run, _ = released("2.1.1", standbys)
+    run.wait(60)
+    assert run.findings(ID) == []
+
+
+def test_hand_over_between_threads():
+    """Another thread takes the lock within milliseconds."""
+    run, app = released("2.1.1")
+    app.opens("0_1")
+    run.wait(60)
+    assert run.findings(ID) == []
+
+
+def test_process_that_ended():
+    """A stopped process holds nothing: that is no orphan."""
+    run, app = released("2.1.1")
+    app.stops({"0_0": 500})
+    run.wait(120)
+    assert run.findings(ID) == []
+
+
+def test_cleaner_is_a_sign_of_life():
+    """The cleaner's own lock probes prove that the process lives, even where it holds no other task."""
+    run, app = released("2.1.1")
+    app.closes("0_0", 500)
+    run.wait(20)
+    assert run.findings(ID) == []
+    app.cleaner.probes("0_1")
+    run.wait(12)
+    assert run.findings(ID) != []
+
+
+def dossier(*, released: float | None = 10, held: bool | None = False, now: float = 100, **settings):
+    """0_0 was let go; 0_1 is held."""
+    one = task(store([database()]))
+    one.held, one.released_us = held, None if released is None else at(released)
+    sibling = task(store([database()]), id="0_1")
+    sibling.held = True
+    return case(one, sibling, now=now, **{"release": "2.1.1", "guarantee": None, "standbys": 1, **settings})
+
+
+def test_five_seconds():
+    """The wait is more than five seconds."""
+    assert judge(ID, dossier(now=15)) == []
+    assert len(judge(ID, dossier(now=15.1))) == 1
+
+
+def test_release_must_have_been_seen():
+    """Unknown holders and unseen releases decide nothing."""
+    assert judge(ID, dossier(held=None)) == []
+    assert judge(ID, dossier(held=True)) == []
+    assert judge(ID, dossier(released=None)) == []
+
+
+def test_directory_must_be_there_with_a_store():
+    """Stateless and deleted tasks have nothing to lose."""
+    gone = dossier()
+    gone.task.exists = False
+    assert judge(ID, gone) == []
+    empty = dossier()
+    empty.task.stores.clear()
+    assert judge(ID, empty) == []
+
+
+def test_unknown_release_is_possibly_affected():
+    """The suspicion stands when the release is not known."""
+    assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY

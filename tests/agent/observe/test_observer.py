@@ -1,0 +1,327 @@
+"""Looks: what is there now, or why it could not be seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.contract.events import Source
+from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
+from agent.inventory.observations import DatabaseLook
+from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
+from agent.layout.paths import classify
+from agent.observe.observer import Observer
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.trace import Operation, read_trace
+
+AT_US, NOW = 77, Source.RESCAN
+APP, TASK, STORE = classify("app"), classify("app/0_0"), classify("app/0_0/rocksdb/s")
+CHECKPOINT, LOCK = classify("app/0_0/.checkpoint"), classify("app/0_0/rocksdb/s/LOCK")
+UNSEEN = sorted(Unseen)
+
+
+class Refusing:
+    """A disk that answers some paths with a reason instead."""
+
+    def __init__(self, disk: Disk, reason: Unseen, *calls: tuple[str, str]) -> None:
+        self._disk, self._reason, self._calls = disk, reason, frozenset(calls)
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        return self._reason if ("list", path) in self._calls else self._disk.list(path)
+
+    def stat(self, path: str) -> FileStat | Unseen:
+        return self._reason if ("stat", path) in self._calls else self._disk.stat(path)
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        return self._reason if ("read", path) in self._calls else self._disk.read_at(path, offset, length)
+
+    def lock_state(self, path: str) -> LockState | Unseen:
+        return self._reason if ("lock", path) in self._calls else self._disk.lock_state(path)
+
+    def processes(self) -> tuple[ProcessFact, ...]:
+        return self._disk.processes()
+
+
+def disk_with(**files: bytes) -> MemoryDisk:
+    """Make a disk with one task and one store; names of files as keywords are not paths, so a table maps them."""
+    disk = MemoryDisk()
+    for number, path in enumerate(("app", "app/0_0", "app/0_0/rocksdb", "app/0_0/rocksdb/s"), start=1):
+        disk.apply(Operation(number, "mkdir", path))
+    for number, (key, content) in enumerate(files.items(), start=10):
+        write(disk, PATHS[key], content, number)
+    return disk
+
+
+PATHS = {
+    "lock": "app/.lock",
+    "process": "app/kafka-streams-process-metadata",
+    "task_lock": "app/0_0/.lock",
+    "checkpoint": "app/0_0/.checkpoint",
+    "store_lock": "app/0_0/rocksdb/s/LOCK",
+    "identity": "app/0_0/rocksdb/s/IDENTITY",
+    "current": "app/0_0/rocksdb/s/CURRENT",
+    "sst": "app/0_0/rocksdb/s/000009.sst",
+    "old_options": "app/0_0/rocksdb/s/OPTIONS-000005",
+    "options": "app/0_0/rocksdb/s/OPTIONS-000012",
+    "log": "app/0_0/rocksdb/s/LOG.old.1700000000000001",
+}
+
+
+def write(disk: MemoryDisk, path: str, content: bytes, at_us: int) -> None:
+    if isinstance(disk.stat(path), FileStat):
+        disk.apply(Operation(at_us, "unlink", path))
+    for operation in (Operation(at_us, "create", path), Operation(at_us, "open_w", path)):
+        disk.apply(operation)
+    if content:
+        disk.apply(Operation(at_us, "write", path, data=content))
+
+
+# -- applications -------------------------------------------------------------------------------------
+
+
+def test_an_application() -> None:
+    """Lock, its inode and the process id are told."""
+    disk = disk_with(lock=b"", process=b'{"processId":"5f4d3a30-1111-4222-8333-944445555566"}')
+    disk.apply(Operation(20, "lock", "app/.lock"))
+    look = Observer(disk).application(APP, AT_US, NOW)
+    assert (look.place, look.at_us, look.source, look.unseen) == (APP, AT_US, NOW, None)
+    assert (look.lock, look.process_id, look.process_problem) == (
+        LockState.HELD,
+        "5f4d3a30-1111-4222-8333-944445555566",
+        None,
+    )
+    stat = disk.stat("app/.lock")
+    assert isinstance(stat, FileStat)
+    assert look.lock_inode == stat.inode
+
+
+def test_an_application_without_anything() -> None:
+    """Absent files are absent, not free and not malformed."""
+    look = Observer(disk_with()).application(APP, AT_US, NOW)
+    assert (look.unseen, look.lock, look.process_id, look.process_problem) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"{}", b"\xff"])
+def test_a_process_file_that_says_nothing(content: bytes) -> None:
+    """A malformed process file is a problem with a reason; an empty one is being written."""
+    look = Observer(disk_with(process=content)).application(APP, AT_US, NOW)
+    assert (look.process_id, bool(look.process_problem)) == (None, True)
+    empty = Observer(disk_with(process=b"")).application(APP, AT_US, NOW)
+    assert (empty.process_id, empty.process_problem) == (None, None)
+
+
+def test_a_file_is_no_application() -> None:
+    """Something that only has an application's place is unreadable as one."""
+    disk = MemoryDisk()
+    disk.apply(Operation(1, "create", "app"))
+    assert Observer(disk).application(APP, AT_US, NOW).unseen is Unseen.UNREADABLE
+
+
+# -- "could not look" is a value ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reason", UNSEEN)
+def test_what_cannot_be_seen_says_why(reason: Unseen) -> None:
+    """Every kind of look passes the disk's reason on, and nothing that was not seen."""
+    disk = disk_with(identity=b"id", checkpoint=b"0\n0\n")
+    blind = Observer(Refusing(disk, reason, *[("stat", x.path) for x in (APP, TASK, STORE, CHECKPOINT)]))
+    for look in (
+        blind.application(APP, AT_US, NOW),
+        blind.task(TASK, AT_US, NOW),
+        blind.database(STORE, AT_US, NOW),
+        blind.checkpoint(CHECKPOINT, AT_US, NOW),
+    ):
+        assert look.unseen is reason
+    unlisted = Observer(Refusing(disk, reason, ("list", TASK.path), ("list", STORE.path)))
+    assert unlisted.task(TASK, AT_US, NOW).unseen is reason
+    assert unlisted.database(STORE, AT_US, NOW).unseen is reason
+    unread = Observer(Refusing(disk, reason, ("read", CHECKPOINT.path)))
+    assert unread.checkpoint(CHECKPOINT, AT_US, NOW).unseen is reason
+
+
+@pytest.mark.parametrize("reason", UNSEEN)
+def test_a_lock_that_cannot_be_asked(reason: Unseen) -> None:
+    """No file is no lock; any other reason is `unknown`, never `free`."""
+    disk = Refusing(disk_with(store_lock=b""), reason, ("lock", LOCK.path))
+    look = Observer(disk).lock(LOCK, AT_US, NOW)
+    assert look.lock is (None if reason is Unseen.VANISHED else LockState.UNKNOWN)
+    assert look.inode == 0
+
+
+# -- tasks and checkpoints ------------------------------------------------------------------------------
+
+
+def test_a_task() -> None:
+    """Children, times and, where there is one, the task's own lock."""
+    disk = disk_with(checkpoint=b"")
+    look = Observer(disk).task(TASK, AT_US, NOW)
+    assert (look.children, look.lock, look.mtime_us) == (frozenset({"rocksdb", ".checkpoint"}), None, 10)
+    write(disk, PATHS["task_lock"], b"", 30)
+    disk.apply(Operation(31, "lock", PATHS["task_lock"]))
+    assert Observer(disk).task(TASK, AT_US, NOW).lock is LockState.HELD
+
+
+def test_a_checkpoint() -> None:
+    """Entries and the time at which they were written."""
+    disk = disk_with()
+    write(disk, CHECKPOINT.path, b"0\n2\napp-s-changelog 0 41\nother 3 -4\n", 55)
+    look = Observer(disk).checkpoint(CHECKPOINT, AT_US, NOW)
+    assert (look.unseen, look.problem, look.mtime_us) == (None, None, 55)
+    assert look.entries == (OffsetEntry("app-s-changelog", 0, 41), OffsetEntry("other", 3, -4))
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"0\n2\na 0 1\n", b"\xff\xfe", b"7\n0\n"])
+def test_a_malformed_checkpoint(content: bytes) -> None:
+    """It is seen, has no entries, and a reason says what is wrong."""
+    look = Observer(disk_with(checkpoint=content)).checkpoint(CHECKPOINT, AT_US, NOW)
+    assert (look.unseen, look.entries) == (None, ())
+    assert look.problem
+    assert look.mtime_us == 10
+
+
+def test_a_huge_checkpoint_is_not_read() -> None:
+    """A file beyond the bound is named with its size; nothing of it is kept."""
+    disk = disk_with(checkpoint=b"0\n")
+    disk.apply(Operation(12, "truncate", CHECKPOINT.path, size=MAX_CHECKPOINT_BYTES + 1))
+    unread = Refusing(disk, Unseen.DENIED, ("read", CHECKPOINT.path))
+    look = Observer(unread).checkpoint(CHECKPOINT, AT_US, NOW)
+    assert look.unseen is None
+    assert str(MAX_CHECKPOINT_BYTES + 1) in str(look.problem)
+
+
+# -- databases ------------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_being_made() -> None:
+    """Without CURRENT there is no manifest yet: identity and lock are told all the same."""
+    disk = disk_with(identity=b"id-1\n", store_lock=b"")
+    disk.apply(Operation(20, "lock", LOCK.path))
+    look = Observer(disk).database(STORE, AT_US, NOW)
+    assert (look.identity, look.identity_born_us, look.lock) == ("id-1", 10, LockState.HELD)
+    assert (look.manifest, look.puts, look.flushes, look.offsets) == (None, 0, (), None)
+    assert look.manifest_problem
+
+
+def test_an_empty_directory_is_no_incarnation() -> None:
+    """Neither identity nor lock nor history."""
+    look = Observer(disk_with()).database(STORE, AT_US, NOW)
+    assert (look.unseen, look.identity, look.identity_born_us, look.lock, look.reopened_us) == (None, None, 0, None, ())
+
+
+def test_leftovers_of_a_torn_deletion() -> None:
+    """Data files are leftovers only where CURRENT or IDENTITY is gone."""
+    torn = Observer(disk_with(sst=b"x", identity=b"id")).database(STORE, AT_US, NOW)
+    assert torn.leftovers == 1
+    whole = Observer(disk_with(sst=b"x", identity=b"id", current=b"MANIFEST-000001\n")).database(STORE, AT_US, NOW)
+    assert whole.leftovers == 0
+
+
+def test_the_newest_options_file_speaks() -> None:
+    """An upgrade leaves older option files behind; the highest number counts, with its time."""
+    text = b'[Version]\n  rocksdb_version=%s\n\n[CFOptions "default"]\n'
+    disk = disk_with(identity=b"id", options=text % b"9.7.3", old_options=text % b"5.18.4")
+    look = Observer(disk).database(STORE, AT_US, NOW)
+    assert (look.rocksdb_version, look.families, look.options_written_us) == ("9.7.3", ("default",), 11)
+
+
+def test_reopens_are_history_on_disk() -> None:
+    """`LOG.old.<us>` dates every reopening without anybody having watched."""
+    look = Observer(disk_with(identity=b"id", log=b"")).database(STORE, AT_US, NOW)
+    assert look.reopened_us == (1_700_000_000_000_001,)
+
+
+@pytest.fixture(scope="module")
+def recorded(repository: Path) -> MemoryDisk:
+    """Give the disk at the end of a recorded 4.3.1 run that was killed between close and wipe."""
+    disk = MemoryDisk()
+    for operation in read_trace(repository / "tests/data/traces/dirty-close-kill-4.3.1/trace-pod-a.jsonl.gz"):
+        disk.apply(operation)
+        if operation.killed:
+            break
+    return disk
+
+
+def recorded_store(disk: MemoryDisk) -> str:
+    (application,) = [entry.name for entry in disk.list("") if isinstance(entry, Entry)]
+    return f"{application}/0_0/rocksdb/s"
+
+
+def test_a_real_store(recorded: MemoryDisk) -> None:
+    """Manifest, flushes, live files and the offsets family of a recorded store are all there."""
+    path = recorded_store(recorded)
+    look = Observer(recorded).database(classify(path), AT_US, NOW)
+    assert (look.unseen, look.manifest_problem, look.lock) == (None, None, LockState.FREE)
+    assert look.rocksdb_version == "10.1.3"
+    assert "offsets" in look.families
+    assert look.puts == max(flush.sequence for flush in look.flushes) > 0
+    assert [flush.sequence for flush in look.flushes] == sorted(flush.sequence for flush in look.flushes)
+    assert look.missing_files == ()
+    assert look.offsets is not None
+    assert look.offsets.status == 0
+    names = recorded.list(path)
+    assert isinstance(names, tuple)
+    assert look.files == sum(entry.name.endswith(".sst") for entry in names)
+
+
+def test_looking_twice_gives_the_same(recorded: MemoryDisk) -> None:
+    """What is remembered between looks changes nothing, and a fresh observer agrees."""
+    place = classify(recorded_store(recorded))
+    observer = Observer(recorded)
+    first = observer.database(place, AT_US, NOW)
+    assert observer.database(place, AT_US, NOW) == first == Observer(recorded).database(place, AT_US, NOW)
+
+
+def test_an_announcement_dates_a_file_that_is_gone(recorded: MemoryDisk) -> None:
+    """A flush that was compacted away before the look keeps the time at which it was announced."""
+    place = classify(recorded_store(recorded))
+    plain = Observer(recorded).database(place, AT_US, NOW)
+    undated = [flush for flush in plain.flushes if flush.written_at_us is None]
+    dated = [flush for flush in plain.flushes if flush.written_at_us is not None]
+    assert dated
+    observer = Observer(recorded)
+    for flush in plain.flushes:
+        observer.note_written(classify(f"{place.path}/{flush.number:06d}.sst"), 123)
+    again = observer.database(place, AT_US, NOW)
+    by_number = {flush.number: flush.written_at_us for flush in again.flushes}
+    assert [by_number[flush.number] for flush in undated] == [123] * len(undated)
+    assert [by_number[flush.number] for flush in dated] == [flush.written_at_us for flush in dated]
+
+
+def test_a_new_incarnation_inherits_nothing() -> None:
+    """A store that was made anew under the same name is read anew."""
+    text = b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n'
+    disk = disk_with(identity=b"id-1", options=text)
+    observer = Observer(disk)
+    before = observer.database(STORE, AT_US, NOW)
+    observer.note_written(classify(PATHS["sst"]), 5)
+    write(disk, PATHS["identity"], b"id-2", 60)
+    disk.apply(Operation(61, "unlink", PATHS["options"]))
+    after = observer.database(STORE, AT_US, NOW)
+    assert (before.rocksdb_version, after.rocksdb_version) == ("9.7.3", None)
+    assert (after.identity, after.identity_born_us) == ("id-2", 60)
+
+
+def test_a_vanished_store_is_forgotten() -> None:
+    """Deleted and made anew with the same name: nothing of the first is remembered."""
+    disk = disk_with(identity=b"id-1", options=b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n')
+    observer = Observer(disk)
+    observer.database(STORE, AT_US, NOW)
+    for path in (PATHS["identity"], PATHS["options"]):
+        disk.apply(Operation(70, "unlink", path))
+    disk.apply(Operation(70, "rmdir", STORE.path))
+    gone = observer.database(STORE, AT_US, NOW)
+    assert gone == DatabaseLook(STORE, AT_US, NOW, Unseen.VANISHED)
+    disk.apply(Operation(71, "mkdir", STORE.path))
+    write(disk, PATHS["identity"], b"id-1", 72)
+    assert observer.database(STORE, AT_US, NOW).rocksdb_version is None
+
+
+def test_an_announced_look_says_so() -> None:
+    """That somebody closed the lock file is passed on to the reducer."""
+    observer = Observer(disk_with(identity=b"id", store_lock=b""))
+    plain = observer.database(STORE, AT_US, NOW)
+    assert observer.database(STORE, AT_US, NOW, announced=True) == replace(plain, announced=True)
+    lock = observer.lock(LOCK, AT_US, NOW)
+    assert observer.lock(LOCK, AT_US, NOW, announced=True) == replace(lock, announced=True)
