@@ -1,7 +1,8 @@
 """Detector `torn-store`: files are missing from a store that nobody deletes any more.
 
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
-make them a database, and no deletion goes on: a deletion was killed half way, or the volume lost files.
+make them a database, or a checkpoint speaks of a store whose directory is gone, and no deletion goes on: a deletion
+was killed half way, or the volume lost files.
 Stays quiet during a running deletion and for a compaction that races with the look.
 """
 
@@ -11,9 +12,12 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.telling import where
-from agent.detectors.upstream import TORN_FILES
+from agent.detectors.puts import is_real
+from agent.detectors.telling import checkpoint_of, where
+from agent.detectors.upstream import TORN_DELETION, TORN_FILES
 from agent.inventory.model import Remains, Store, Task
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="torn-store",
@@ -43,6 +47,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     assert task is not None
     if not task.exists or not _is_over(case, task.walk.last_us if task.walk else 0):
         return
+    yield from _gone(case, task)
     for store in task.stores.values():
         for remains in store.remains.values():
             if _is_over(case, remains.since_us):
@@ -57,6 +62,33 @@ def judge(case: Case) -> Iterable[Verdict]:
                     database.seen_us,
                     f"its manifest names {len(database.missing_files)} files that are not there ({names})",
                 )
+
+
+def _gone(case: Case, task: Task) -> Iterable[Verdict]:
+    """A checkpoint that speaks of a store without a directory: the next start makes it empty and trusts the entry."""
+    fact = task.checkpoint
+    if fact is None or task.held or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+        return
+    for name, offset in fact.offsets.items():
+        store = task.stores.get(name)
+        if not is_real(offset) or (store is not None and (store.databases or store.remains)):
+            continue
+        known = store is not None and bool(store.past)
+        yield Verdict(
+            subject=f"gone@{task.incarnation}",
+            opened_at_us=store.past[-1].ended_us if store is not None and store.past else fact.seen_us,
+            summary=f"Task {task.id}: its checkpoint says offset {offset} for store {name}, which has no directory"
+            + (
+                ": the next start would trust it on an empty store."
+                if known
+                else "; unknown, it may be a custom store."
+            ),
+            evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
+            severity=Severity.WARNING if known else Severity.INFO,
+            confidence=Confidence.CONFIRMED if known else Confidence.UNKNOWN,
+            store=name,
+            affected=case.affected(TORN_DELETION),
+        )
 
 
 def _is_over(case: Case, last_us: int) -> bool:

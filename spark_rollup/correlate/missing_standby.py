@@ -136,7 +136,7 @@ def _summary() -> Column:
         F.lit(" lay unowned until its cleaner deleted it")
     )
     where = F.when(F.col("loud"), F.concat(F.lit("; the directory on "), F.col("unowned_pod"), idle))
-    lasted_s = seconds(F.col("since_us"), F.col("to_us"))
+    lasted_s = seconds(F.col("since_us"), F.col("until_us"))
     return F.concat(
         numbered("%s had %d of %d expected copies for %.0f s", "task_id", "most", "expected", lasted_s),
         F.coalesce(where, F.lit("")),
@@ -147,7 +147,7 @@ def _evidence() -> Column:
     place = F.concat_ws("/", "application_id", "task_id")
     shortage = numbered(
         "%s has %d of %d expected holders from %s to %s; %d processes lived through it",
-        "task_id", "most", "expected", clock("since_us"), clock("to_us"), "alive",
+        "task_id", "most", "expected", clock("since_us"), clock("until_us"), "alive",
     )  # fmt: skip
     left = numbered("%s let go of the task, its directory stayed, and no other pod took it", "unowned_pod")
     gone = numbered("the cleaner of %s deleted the unowned directory: its process was alive", "unowned_pod")
@@ -163,11 +163,12 @@ def _evidence() -> Column:
 
 
 def _next_action() -> Column:
-    restart = numbered(
-        "Restart the instance on %s before its cleaner or a failover decides: the standby is assigned but never "
-        "started. Upgrade to 2.2.2 or later. Do not rely on that pod's copy of %s.",
-        "unowned_pod", "task_id",
-    )  # fmt: skip
+    idle = "Restart the instance on %s: its standby of %s is assigned but was never started. "
+    there = numbered(idle + "Do it before its cleaner or a failover decides.", "unowned_pod", "task_id")
+    gone = numbered(idle + "Until then the task has no second copy.", "unowned_pod", "task_id")
+    restart = F.concat(
+        F.when(F.col("unowned_gone_us").isNull(), there).otherwise(gone), F.lit(" Upgrade to 2.2.2 or later.")
+    )
     look = numbered(
         "The shortage is over. Find out how %s got its copy of %s back before you trust it: a copy that was deleted "
         "and made anew under the old offset looks complete.",

@@ -53,7 +53,7 @@ def find(facts: Facts) -> DataFrame:
     Output columns: `FINDING`.
     """
     local = _from_agents(facts.local)
-    suspects = local.unionByName(_from_transitions(facts.marks, local), allowMissingColumns=True)
+    suspects = local.unionByName(_from_transitions(facts), allowMissingColumns=True)
     story = _deletion_and_creation(suspects, facts.marks)
     story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
     story = elsewhere(story, facts.held, "since_us", "opened_at_us")
@@ -74,10 +74,10 @@ def _from_agents(local: DataFrame) -> DataFrame:
     return attach(suspects, twins, same, {"twins": F.array_sort(F.collect_set("twin_finding_id"))})
 
 
-def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
+def _from_transitions(facts: Facts) -> DataFrame:
     """Find first checkpoints at or beyond the offset at which the same pod's copy had been deleted.
 
-    Grain: one row per deletion; tasks of which the agent itself speaks are left to its finding.
+    Grain: one row per deletion; tasks whose damage the agent itself reports are left to its finding.
     """
     order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "sequence")
     so_far = order.rowsBetween(W.unboundedPreceding, W.currentRow)
@@ -86,7 +86,7 @@ def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
     deletion = F.when(is_deleted, F.struct(F.col("at_us"), F.col("offset_before").alias("offset")))
     creation = F.when(is_created, F.struct("at_us", "identity", "store"))
     written = (
-        marks.withColumn("deletion", F.last(deletion, ignorenulls=True).over(so_far))
+        facts.marks.withColumn("deletion", F.last(deletion, ignorenulls=True).over(so_far))
         .withColumn("creation", F.last(creation, ignorenulls=True).over(so_far))
         .where(
             (F.col("change") == Change.CHECKPOINT_WRITTEN.value)
@@ -95,6 +95,7 @@ def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
             & (F.col("offset_after") >= F.col("deletion.offset"))
         )
     )
+    told = facts.local.where(F.col("level") == Level.DAMAGE.value).select(*TASK, "pod").distinct()
     first = W.partitionBy(*TASK, "pod", "deletion.at_us").orderBy("observed_at_us", "sequence")
     return (
         written.withColumn("rank", F.row_number().over(first))
@@ -107,7 +108,7 @@ def _from_transitions(marks: DataFrame, local: DataFrame) -> DataFrame:
             F.col("deletion.offset").alias("old_offset"),
             F.concat_ws("/", *TASK, "pod", F.col("deletion.at_us").cast("string")).alias("row_key"),
         )
-        .join(local.select(*TASK, "pod").distinct(), [*TASK, "pod"], "left_anti")
+        .join(told, [*TASK, "pod"], "left_anti")
     )  # fmt: skip
 
 

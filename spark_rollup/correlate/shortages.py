@@ -82,7 +82,8 @@ def settled(shortages: DataFrame, parts: Parts) -> DataFrame:
 
     The clock starts when the last process of the application started. Processes that end meanwhile do not count.
 
-    Output columns: those of `find_shortages`, row_key, since_us, settled_us (= since_us + patience), alive, expected.
+    Output columns: those of `find_shortages`, row_key, since_us, settled_us (= since_us + patience), alive, expected,
+        until_us (the end, or the last sign of any process: nobody is missing from a stopped application).
     """
     keyed = shortages.withColumn("row_key", F.concat_ws("/", *TASK, F.col("from_us").cast("string")))
     earlier = same_application("life_") & (F.col("life_from_us") < F.col("to_us"))
@@ -95,6 +96,9 @@ def settled(shortages: DataFrame, parts: Parts) -> DataFrame:
         grown.withColumn("since_us", F.greatest("from_us", last_start))
         .withColumn("settled_us", F.col("since_us") + F.col("patience_us"))
         .withColumn("alive", alive.cast("bigint"))
+        .withColumn(
+            "until_us", F.least("to_us", F.array_max(F.transform("lives", lambda life: life["life_to_us"])))
+        )
         .withColumn("expected", F.lit(1) + F.least("num_standby_replicas", F.col("alive") - 1))
         .where(
             (F.col("settled_us") < F.col("to_us"))

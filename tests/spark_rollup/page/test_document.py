@@ -54,7 +54,8 @@ def page(**given: object) -> PageData:
             }
         ],
         "timelines": [
-            lane("holder", 10, 60), lane("deleted", 70.5), lane("created", 80), lane("checkpoint", 81, offset=2000, puts=0),
+            lane("holder", 10, 60), lane("deleted", 70.5), lane("created", 80),
+            lane("checkpoint", 81, offset=2000, puts=0),
             lane("size", 120, offset=2050, puts=50), lane("holder", 5, 900, pod="pod-b", detail="lasting"),
             lane("unknown", 72, 78, task_id=None, application_id=None, detail="queue-overflow"),
         ],
@@ -168,8 +169,9 @@ def test_evidence_is_in_two_clicks():
 def test_agents_words_are_marked_when_explained():
     """A local finding that a fleet finding explains says so, others are called local."""
     local = {
-        "finding_id": "local-1", "detector": "resurrected-checkpoint", "severity": "critical", "confidence": "confirmed",
-        "status": "open", "namespace": "shop", "application_id": "orders", "task_id": "0_0", "store": None, "pod": "pod-a",
+        "finding_id": "local-1", "detector": "resurrected-checkpoint", "severity": "critical",
+        "confidence": "confirmed", "status": "open", "namespace": "shop", "application_id": "orders",
+        "task_id": "0_0", "store": None, "pod": "pod-a",
         "opened_at_us": START_US, "summary": "x",
     }  # fmt: skip
     text = render(page(local=[local, local | {"finding_id": "local-2"}]))
