@@ -53,7 +53,7 @@ docs-check: setup ## fail if a generated file is out of step with the code
 	@$(PY) tools/generate_docs.py --check
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
-	@$(PY) tools/run_part.py evaluate $(ARGS)
+	@$(PY) tools/run_part.py evaluate --page docs/evaluation.md $(ARGS)
 
 bench: setup ## measure what the design promises
 	@$(PY) tools/run_part.py bench $(ARGS)

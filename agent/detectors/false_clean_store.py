@@ -61,7 +61,7 @@ def judge(case: Case) -> Iterable[Verdict]:
 def _is_false(session: Session) -> bool:
     """The last close wrote the status after new data, and no offset with it."""
     flushed = session.puts_at_release - session.puts_at_open
-    return session.closed and not session.closed_with_offset and flushed > 0
+    return session.closed is True and not session.closed_with_offset and flushed > 0
 
 
 def _is_reopened(case: Case, store: Store, before: Session, after: Session) -> bool:

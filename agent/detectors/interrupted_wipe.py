@@ -40,6 +40,9 @@ META = DetectorMeta(
 KILLED_WITHIN_US = 5_000_000
 """The wipe begins right after the close (recorded: 15 and 59 ms before the kill); a task that was released longer
 before the end of its process was revoked."""
+BEFORE_THE_KILL_US = 8_000
+"""A kill lets go of everything at once; the recorded closes came 15 and 59 ms before it."""
+SAME_END_US = 1_000_000
 REOPENED_FOR_US = 10_000_000
 
 
@@ -59,14 +62,14 @@ def judge(case: Case) -> Iterable[Verdict]:
             life = _killed_life(application, before)
             if life is None or not _is_reopened(case, store, before, after):
                 continue
-            if _has_fresh_offset(case, store, before) and _siblings_killed(application, task, life):
+            if _has_fresh_offset(case, store, before) and _siblings_killed(application, task, before, life):
                 yield _tell(case, task, store, before, after, life)
                 return
 
 
 def _killed_life(application: Application, session: Session) -> ProcessLife | None:
     released_us = session.released_us
-    if released_us is None or session.died:
+    if released_us is None:
         return None
     for life in application.lives:
         if life.ended_us is not None and 0 <= life.ended_us - released_us <= KILLED_WITHIN_US:
@@ -87,16 +90,17 @@ def _has_fresh_offset(case: Case, store: Store, session: Session) -> bool:
     return case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES or session.closed_with_offset
 
 
-def _siblings_killed(application: Application, task: Task, life: ProcessLife) -> bool:
-    """Other tasks were held to the end of the process and were not closed."""
+def _siblings_killed(application: Application, task: Task, closed: Session, life: ProcessLife) -> bool:
+    """Other tasks were held after this one was closed, to the end of the process, and were not closed."""
+    closed_us, ended_us = closed.released_us or 0, life.ended_us or 0
     for other in application.tasks.values():
         if other is task:
             continue
         for store in other.stores.values():
             for session in store.sessions:
-                ended_us = life.ended_us or 0
-                with_it = session.died and session.opened_us < ended_us <= (session.released_us or 0)
-                if with_it and not session.closed:
+                released_us = session.released_us or 0
+                with_it = session.opened_us < ended_us and abs(released_us - ended_us) <= SAME_END_US
+                if with_it and released_us - closed_us >= BEFORE_THE_KILL_US and session.closed is False:
                     return True
     return False
 

@@ -65,7 +65,7 @@ def _offset(database: Database) -> int | None:
 
 def _tell(case: Case, task: Task, store: Store, oldest: Database, offset: int, newest: int) -> Verdict:
     ended = [x for x in store.sessions if x.released_us is not None]
-    unclean = bool(ended) and not ended[-1].closed
+    unclean = bool(ended) and ended[-1].closed is False
     sure = case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.YES
     return Verdict(
         subject=f"incarnation {task.incarnation}",

@@ -41,12 +41,12 @@ def judge(case: Case) -> Iterable[Verdict]:
     task, application = case.task, case.application
     assert task is not None
     assert application is not None
-    if case.says(Fact.STARTUP_LOCK_KEPT) is Truth.NO:
+    if case.says(Fact.STARTUP_LOCK_KEPT) is not Truth.YES:
         return
     for store in task.stores.values():
         for session in store.sessions:
             life = _ended_with(application, session)
-            if life is None or session.closed or session.puts_at_release <= session.puts_at_open:
+            if life is None or session.closed is not False or session.puts_at_release <= session.puts_at_open:
                 continue
             if _others_closed(application, task.id, life):
                 yield Verdict(

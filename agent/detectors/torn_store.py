@@ -53,7 +53,7 @@ def judge(case: Case) -> Iterable[Verdict]:
             if _is_over(case, remains.since_us):
                 yield _left(case, task, store, remains)
         for database in store.databases.values():
-            if database.missing_files:
+            if database.missing_files and _is_over(case, database.missing_since_us):
                 names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
                 yield _tell(
                     case,

@@ -103,6 +103,7 @@ class Database:
     families: tuple[str, ...] = ()
     options_written_us: int = 0
     missing_files: tuple[int, ...] = ()
+    missing_since_us: int = 0
     offsets: StoreOffsets | None = None
     seen_us: int = 0
 
@@ -151,8 +152,9 @@ class Session:
         created: The store was made by this session's opening.
         wiped: The owner wiped the store and made it anew while it kept the task's lock (up to 2.5).
         final_identities: Identities when it was released.
-        died: The process was gone when the release was seen: a kill, or the last act of an orderly exit.
-        closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release.
+        seen_us: When the look was made that found it.
+        closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release;
+            None = it was too short to tell.
         closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
             order can be told.
         stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
@@ -175,8 +177,8 @@ class Session:
     reopens: int = 0
     wiped: bool = False
     final_identities: frozenset[str] = frozenset()
-    died: bool = False
-    closed: bool = False
+    seen_us: int = 0
+    closed: bool | None = None
     closed_with_offset: bool = True
     stored_offset_at_open: int | None = None
     stored_offset: int | None = None

@@ -122,7 +122,7 @@ class DatabaseLook(Seen):
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
         options_written_us: mtime of that file.
-        announced: Somebody closed the store's LOCK: it was held until then.
+        announced_us: When somebody closed the store's LOCK (it was held until then); 0 = not announced.
         leftovers: SST and WAL files in a directory without CURRENT or IDENTITY.
         missing_files: SST files that a stable manifest names and that are not there.
         offsets: The `offsets` family; None = the store has none or it was not read.
@@ -145,7 +145,7 @@ class DatabaseLook(Seen):
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
     options_written_us: int = 0
-    announced: bool = False
+    announced_us: int = 0
     leftovers: int = 0
     missing_files: tuple[int, ...] = ()
     offsets: StoreOffsets | None = None

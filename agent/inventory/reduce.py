@@ -88,7 +88,7 @@ def _reduce_in_task(application: Application, look: Observation) -> list[Transit
         changes += reduce_task_lock(application, task, look)
     end_quiet_walk(task, look.at_us)
     open_sessions(application, task, look)
-    close_sessions(application, task, look)
+    close_sessions(task, look)
     changes += _settle_holder(application, task, look)
     if changes:
         task.changed_us = look.at_us

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Session, Store, Task
-from agent.inventory.observations import Observation
+from agent.inventory.observations import DatabaseLook, Observation
 
-CLOSES_WITHIN_US = 2_000_000
-"""A clean close writes its checkpoint and lets go within 20 ms (recorded); a release is seen up to a poll later."""
+CLOSES_WITHIN_US = 500_000
+"""A clean close writes its checkpoint and lets go within 20 ms (recorded); a release is
+seen up to a lock poll later."""
+
+TOO_SHORT_US = 1_000_000
+"""The first look at a session shorter than this may have come when its last write was there already."""
+
+OPENED_TWICE_WITHIN_US = 1_000_000
+"""Recorded: 10 to 20 ms; a process cannot be started again within a second."""
 
 OUTLIVES_BY_US = 5_000_000
 """A process that ends lets go of everything within the time of a lock poll; five seconds are clearly later."""
@@ -27,8 +34,17 @@ def open_sessions(application: Application, task: Task, look: Observation) -> No
         if store.session is None and store.lock is LockState.HELD:
             if store.sessions:
                 before = store.sessions[-1]
+                if _goes_on(store, before, look.at_us):
+                    before.released_us, before.closed = None, None
+                    continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
             store.sessions.append(_new_session(task, store, look.at_us))
+
+
+def _goes_on(store: Store, before: Session, at_us: int) -> bool:
+    """A new store is opened twice within milliseconds (timestamped ones up to 3.7): that is one session."""
+    soon = at_us - (before.released_us or 0) <= OPENED_TWICE_WITHIN_US
+    return soon and before.created and before.last is None and bool(store.identities & before.identities)
 
 
 def _is_outlived(application: Application, task: Task, released_us: int) -> bool:
@@ -65,6 +81,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     segments = len(store.databases)
     return Session(
         opened_us=min(opened_us, at_us),
+        seen_us=at_us,
         identities=store.identities,
         puts_at_open=puts_at_open,
         offset_at_open=offset,
@@ -75,10 +92,12 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     )
 
 
-def _is_closed(store: Store, session: Session) -> bool:
+def _is_closed(store: Store, session: Session) -> bool | None:
     """Tell whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last."""
     markers = [x.offsets for x in store.databases.values() if x.offsets is not None]
     if markers:
+        if (session.released_us or 0) - session.seen_us < TOO_SHORT_US:
+            return None
         return all(x.status == 0 and x.status_sequence > session.status_floor for x in markers)
     mark, released_us = session.last, session.released_us or 0
     return mark is not None and released_us - mark.at_us <= CLOSES_WITHIN_US
@@ -149,7 +168,7 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
     return fact.offsets.get(store_name)
 
 
-def close_sessions(application: Application, task: Task, look: Observation) -> None:
+def close_sessions(task: Task, look: Observation) -> None:
     """End the session of every store whose databases and task lock are all free.
 
     Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
@@ -157,12 +176,28 @@ def close_sessions(application: Application, task: Task, look: Observation) -> N
     if task.lock is LockState.HELD:
         return
     for store in task.stores.values():
-        session = store.session
-        if session is not None and store.lock not in (LockState.HELD, LockState.UNKNOWN):
+        session = store.sessions[-1] if store.sessions else None
+        if session is None or store.lock in (LockState.HELD, LockState.UNKNOWN):
+            continue
+        if session.released_us is None:
             session.released_us = look.at_us
-            session.died = application.lock_ever_held and application.lock is not LockState.HELD
             session.puts_at_release = store.puts
             session.final_identities = store.identities
-            session.closed = _is_closed(store, session)
             session.closed_with_offset = _wrote_offset(store)
             _note_stored_offset(store, session)
+            settle_close(store, session)
+        if isinstance(look, DatabaseLook) and look.place.store == store.name:
+            _date_back(store, session, look.announced_us)
+
+
+def _date_back(store: Store, session: Session, announced_us: int) -> None:
+    """A lock poll sees a release late; the announcement of the close, read in its turn, tells when it was."""
+    if session.opened_us <= announced_us < (session.released_us or 0):
+        session.released_us = announced_us
+        settle_close(store, session)
+
+
+def settle_close(store: Store, session: Session) -> None:
+    """Tell anew whether a released session ended with a close: its checkpoint may be read after its lock."""
+    if session.released_us is not None:
+        session.closed = _is_closed(store, session)

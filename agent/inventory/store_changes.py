@@ -36,8 +36,7 @@ def reduce_database(application: Application, task: Task, look: DatabaseLook) ->
     """
     place = look.place
     assert place.store is not None
-    if look.announced:
-        task.closed_us = look.at_us
+    task.closed_us = max(task.closed_us, look.announced_us)
     key = place.segment or ""
     store = task.stores.get(place.store)
     database = store.databases.get(key) if store else None
@@ -73,8 +72,9 @@ def _without_identity(
         store.remains.pop(key, None)
     if database is None or database.identity is None:
         return []
-    if look.lock is LockState.HELD and look.unseen is None:
-        # A wipe closes the store first: what goes under a held lock was swept away by somebody else.
+    if look.lock is LockState.HELD and look.manifest is not None and look.manifest == database.manifest:
+        # A wipe closes the store first, and a new store has no manifest before its IDENTITY: what goes from
+        # under a held lock was swept away by somebody else.
         task.swept.append((look.at_us, f"{database.path}/IDENTITY"))
         return []
     return _end(application, task, store, database, look.at_us, look)
@@ -223,6 +223,10 @@ def _take(
     if look.lock is not database.lock:
         database.lock, database.lock_since_us = look.lock, look.at_us
     database.reopened_us = look.reopened_us
+    if not look.missing_files:
+        database.missing_since_us = 0
+    elif not database.missing_files:
+        database.missing_since_us = look.at_us
     database.missing_files, database.offsets = look.missing_files, look.offsets
     _take_layout(application, database, look)
     database.seen_us = look.at_us

@@ -15,6 +15,7 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import CheckpointLook, LockLook, Observation, Removal, TaskLook
+from agent.inventory.sessions import settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database
 from agent.inventory.transitions import Transition
 from agent.layout.checkpoint import OffsetEntry
@@ -140,7 +141,11 @@ def _is_idle(store: Store | None, at_us: int) -> bool:
     if store is None or not store.sessions:
         return False
     released_us = store.sessions[-1].released_us
-    return released_us is not None and at_us > released_us
+    if released_us is None or at_us <= released_us:
+        return False
+    # LOG.old.* tells of an open that was over before anybody looked
+    reopened = [x for database in store.databases.values() for x in database.reopened_us]
+    return not any(released_us < x <= at_us for x in reopened)
 
 
 def _is_expiry(task: Task, look: Removal) -> bool:
@@ -232,6 +237,7 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     mark = Mark(written_us, offset, store.puts_at(written_us))
     session.first = session.first or mark
     session.last = mark
+    settle_close(store, session)
 
 
 def _take_problem(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:

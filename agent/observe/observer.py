@@ -113,14 +113,14 @@ class Observer:
         return CheckpointLook(place, at_us, source, None, stat.mtime_us, entries)
 
     def database(
-        self, place: StatePath, at_us: int, source: Source, *, announced: bool = False
+        self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0
     ) -> DatabaseLook:
         """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
         path = place.path
         stat = self.disk.stat(path)
         if isinstance(stat, Unseen):
             self._known.pop(path, None)
-            return DatabaseLook(place, at_us, source, stat, announced=announced)
+            return DatabaseLook(place, at_us, source, stat, announced_us=announced_us)
         entries = self.disk.list(path)
         if isinstance(entries, Unseen):
             return DatabaseLook(place, at_us, source, entries)
@@ -141,7 +141,7 @@ class Observer:
             rocksdb_version=known.options.rocksdb_version if known.options else None,
             families=known.options.column_families if known.options else (),
             options_written_us=known.options_written_us,
-            announced=announced,
+            announced_us=announced_us,
             leftovers=_leftovers(entries, identity),
         )
         if isinstance(facts, Unseen):

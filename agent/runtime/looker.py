@@ -30,6 +30,9 @@ LOCK_POLL_US = 250_000
 SLOW_POLL_US = 5_000_000
 LOCKS_PER_POLL = 64
 
+TORN_AGAIN_US = 5_500_000
+"""When a store that misses files is looked at again."""
+
 _RELEASES = frozenset({Role.STORE_LOCK})
 _STORE_EVENTS = frozenset(
     {Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK}
@@ -71,7 +74,7 @@ class Looker:
             return self._directory(place, now_us, Source.INOTIFY)
         if place.role is Role.SST:
             self.observer.note_written(place, hint.at_us)
-        return self._changed(place, hint.kind, now_us)
+        return self._changed(place, hint, now_us)
 
     def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
         removal = Removal(place, hint.at_us, Source.INOTIFY)
@@ -95,8 +98,8 @@ class Looker:
         store = task.stores.get(place.store or "") if task is not None else None
         return task is not None and task.walk is None and store is not None and store.session is None
 
-    def _changed(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
-        role = place.role
+    def _changed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        role, kind = place.role, hint.kind
         if role in (Role.CHECKPOINT, Role.STORE_CHECKPOINT):
             if kind is HintKind.WRITTEN or kind is HintKind.CREATED:
                 return []  # written under its temporary name: the rename is what counts
@@ -113,20 +116,20 @@ class Looker:
             self._settle(place.path, now_us)
         elif role in _STORE_EVENTS and place.database is not None:
             if role in _RELEASES and kind is HintKind.WRITTEN:
-                return self._closed(place, now_us)
+                return self._closed(place, hint, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
                 self._settle(place.database, now_us)
         return []
 
-    def _closed(self, place: StatePath, now_us: int) -> list[Transition]:
-        """Somebody closed a store. Whether its process is gone as well tells a close from a kill."""
-        changes: list[Transition] = []
+    def _closed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        """Somebody closed a store. What it left is looked at first, then whether its process lives."""
+        database = classify(place.database or "")
+        self._settling.drop(database.path)
+        changes = self._database(database, now_us, Source.INOTIFY, announced_us=hint.at_us)
         application = self.inventory.applications.get(place.application or "")
         if application is not None and application.lock_ever_held:
             changes += self._poll_application(application, now_us)
-        database = classify(place.database or "")
-        self._settling.drop(database.path)
-        return changes + self._database(database, now_us, Source.INOTIFY, announced=True)
+        return changes
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         if place.role is Role.STATE_DIRECTORY:
@@ -192,7 +195,7 @@ class Looker:
         return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
 
     def _database(
-        self, place: StatePath, now_us: int, source: Source, *, announced: bool = False
+        self, place: StatePath, now_us: int, source: Source, *, announced_us: int = 0
     ) -> list[Transition]:
         # Taking an existing `.lock` makes no notification, but the open of a store that follows it does.
         task = self._task_of(place)
@@ -200,7 +203,11 @@ class Looker:
         if task is not None and task.lock is not None:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
-        return changes + self._reduce(self.observer.database(place, now_us, source, announced=announced))
+        look = self.observer.database(place, now_us, source, announced_us=announced_us)
+        if look.missing_files or look.leftovers:
+            # a deletion that goes on looks the same; it is torn only if a later look finds it so again
+            self._settling.want(place.path, now_us + TORN_AGAIN_US)
+        return changes + self._reduce(look)
 
     def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
@@ -211,8 +218,10 @@ class Looker:
         return changes
 
     def look_at_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
-        """Look at a known task: its stores, then its lock and directory."""
+        """Look at a known task: its stores, its checkpoint, then its lock and directory."""
         changes = self._stores(task, now_us, source)
+        checkpoint = classify(f"{task.path}/{names.CHECKPOINT_FILE}")
+        changes += self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
         return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))
 
     def _task_of(self, place: StatePath) -> Task | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from agent.contract.events import Change, Kind, Record, Source
-from agent.detectors.base import Case, Detector, Scope
+from agent.contract.events import Change, Confidence, Kind, Record, Severity, Source
+from agent.detectors.base import Case, Detector, DetectorMeta, Scope, Verdict
+from agent.detectors.base import Kind as DetectorKind
 from agent.detectors.registry import DETECTORS
 from agent.findings.ledger import Finding, Ledger, Place
+from agent.inventory.blindness import is_blind
 from agent.inventory.disk import Disk
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
@@ -200,11 +202,31 @@ class Pipeline:
             finally:
                 stats.runs += 1
                 stats.seconds += time.perf_counter() - began
+            verdicts = [self._doubt(detector.meta, verdict, application, task) for verdict in verdicts]
             place = Place(detector.meta.id, *place_of)
             identities = _identities(task)
             for finding in self.ledger.settle(detector.meta, place, verdicts, now_us, identities):
                 self.emit(Record(Kind.FINDING, now_us, finding.body()))
                 self.on_finding(finding)
+
+    def _doubt(
+        self, meta: DetectorMeta, verdict: Verdict, application: Application | None, task: Task | None
+    ) -> Verdict:
+        """Damage whose chain of evidence has a blind interval in it is suspected, never confirmed."""
+        if (
+            meta.kind is not DetectorKind.DAMAGE
+            or application is None
+            or task is None
+            or not verdict.evidence
+        ):
+            return verdict
+        times = [step.at_us for step in verdict.evidence]
+        if not is_blind(self.inventory, application.id, task.id, min(times), max(times)):
+            return verdict
+        severity = min(verdict.severity, Severity.WARNING, key=lambda x: x.rank)
+        confidence = Confidence.UNKNOWN if verdict.confidence is Confidence.UNKNOWN else Confidence.SUSPECTED
+        summary = f"{verdict.summary} The auditor was blind for part of that time."
+        return replace(verdict, severity=severity, confidence=confidence, summary=summary)
 
     def _case(self, now_us: int, application: Application | None, task: Task | None) -> Case:
         needs = {detector.meta.id: detector.meta.needs for detector in self.detectors}

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from agent.contract.events import Kind, Record
+from agent.inventory.hints import Hint
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.player import Player
 from agent.replay.trace import Operation, read_trace
 from agent.runtime.pipeline import Pipeline
 
-AFTER_LAST_US = 1
-
 
 def replay(
-    trace: Path, pipeline: Pipeline, disk: MemoryDisk, quiet_us: int, *, show_process: bool = False
+    trace: Path,
+    pipeline: Pipeline,
+    disk: MemoryDisk,
+    quiet_us: int,
+    *,
+    show_process: bool = False,
+    delays: Iterator[int] | None = None,
 ) -> int:
     """Play a trace into a pipeline that looks at `disk`.
 
@@ -24,6 +30,8 @@ def replay(
         disk: The disk that the operations are played onto.
         quiet_us: How long the clock runs on after the last operation, so that rules that wait can fire.
         show_process: Let the pipeline see that a process exists and its release.
+        delays: Microseconds until the next bunch of notifications is followed, as in an agent that is busy or
+            throttled; None = each is followed at once.
 
     Returns:
         Number of operations played.
@@ -32,19 +40,33 @@ def replay(
         TraceError: the trace is unreadable or truncated.
     """
     player = Player()
-    count, now_us = 0, pipeline.started_us
+    waiting: list[Hint] = []
+    count, now_us, due_us = 0, pipeline.started_us, None
     pipeline.scan(now_us)
     for operation in read_trace(trace):
+        if due_us is not None and due_us <= operation.at_us:
+            _follow(pipeline, waiting, due_us)
+            due_us = None
         _run_until(pipeline, operation.at_us)
         now_us = max(now_us, operation.at_us)
         disk.apply(operation, show_process=show_process)
-        hints = player.hints(operation)
-        if hints:
-            pipeline.handle(hints, now_us)
+        waiting += player.hints(operation)
+        if waiting and delays is None:
+            _follow(pipeline, waiting, now_us)
+        elif waiting and due_us is None and delays is not None:
+            due_us = now_us + next(delays)
         count += 1
+    if waiting:
+        _follow(pipeline, waiting, due_us or now_us)
     _run_until(pipeline, now_us + quiet_us)
     pipeline.emit(Record(Kind.LIFECYCLE, now_us + quiet_us, {"phase": "stopping", "reason": "end of trace"}))
     return count
+
+
+def _follow(pipeline: Pipeline, waiting: list[Hint], now_us: int) -> None:
+    _run_until(pipeline, now_us)
+    pipeline.handle(waiting, now_us)
+    waiting.clear()
 
 
 def first_time_us(trace: Path) -> int:

@@ -159,9 +159,9 @@ class Demo:
 
     def _show_status(self) -> None:
         done = sum(self._done.copy().values())
-        self._screen.event(
-            "", f"-- {done} file operations repeated, {self._findings_seen} findings told", "dim"
-        )
+        loud, quiet = self._told
+        told = f"{loud} findings told, {quiet} more of level info"
+        self._screen.event("", f"-- {done} file operations repeated, {told}", "dim")
 
     # -- verdict ----------------------------------------------------------------------------------------
 

@@ -232,11 +232,11 @@ def _evidence() -> Column:
 
 def _next_action() -> Column:
     restore = numbered(
-        "Do not let %s serve %s. Stop the instance there, delete its directory of this task, start it again: it then "
-        "restores from the changelog.",
+        "Stop the instance on %s, keep a copy of its directory of %s, remove that directory only, start it again: it "
+        "then restores from the changelog.",
         "pod", "task_id",
     )  # fmt: skip
-    keep = numbered(" %s has the fuller copy: keep its directory until then.", "replica_pod")
+    keep = numbered(" %s has the fuller copy: do not delete that one first.", "replica_pod")
     return F.concat(restore, F.when(F.coalesce("far_less", F.lit(False)), keep).otherwise(F.lit("")))
 
 

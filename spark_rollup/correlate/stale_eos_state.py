@@ -121,8 +121,8 @@ def _next_action() -> Column:
     )
     return F.concat(
         numbered(
-            "Do not move or copy the volume of %s. Stop the instance, delete its directory of %s, start it again: it "
-            "restores committed records only.",
+            "Leave the volume of %s where it is. Stop the instance there in an orderly way, keep a copy of its "
+            "directory of %s aside, remove that directory only, start it again: it restores committed records only.",
             "pod", "task_id",
         ),
         F.when(F.size("tainted") > 0, others).otherwise(F.lit("")),

@@ -147,8 +147,8 @@ def _evidence() -> Column:
 def _next_action() -> Column:
     return F.concat(
         numbered(
-            "Stop the instance on %s, delete its directory of %s, start it again: it then restores from the changelog. "
-            "Results computed since %s came from an incomplete store.",
+            "Stop the instance on %s, keep a copy of its directory of %s, remove that directory only, start it again: "
+            "it then restores from the changelog. Results computed since %s came from an incomplete store.",
             "pod", "task_id", clock("opened_at_us"),
         ),
         F.coalesce(numbered(" If %s still has its directory, keep it as the reference.", "owner_pod"), F.lit("")),

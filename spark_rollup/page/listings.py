@@ -42,7 +42,7 @@ def pods(data: PageData) -> str:
             f'<td class="n">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>'
         )
     return (
-        '<h2 id="pods">Pods</h2><p class="lead">Blue stretches were not watched: what happened there is unknown, '
+        '<h2 id="pods">Pods</h2><p class="lead">Grey stretches were not watched: what happened there is unknown, '
         "not fine.</p>"
         '<div class="scroll"><table><thead><tr><th>Pod</th><th>Namespace</th><th>Node</th><th>Agent</th>'
         '<th class="n">Tasks held</th><th>Watched</th><th class="n"></th><th class="n">Events lost</th>'

@@ -59,8 +59,15 @@ def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None
         environment={"STATEWARDEN_SPOOL": "environment", "STATEWARDEN_SHIP_TO": "environment"},
         flags={"spool": "flag", "ship_to": None},
     )
-    seen = {name: (getattr(config.agent, name), config.origins[name]) for name in ("spool", "ship_to", "log_level")}
-    assert seen == {"spool": ("flag", "flag"), "ship_to": ("environment", "environment"), "log_level": ("ERROR", "file")}
+    seen = {
+        name: (getattr(config.agent, name), config.origins[name])
+        for name in ("spool", "ship_to", "log_level")
+    }
+    assert seen == {
+        "spool": ("flag", "flag"),
+        "ship_to": ("environment", "environment"),
+        "log_level": ("ERROR", "file"),
+    }
     assert config.origins["listen"] == "default"
 
 
@@ -89,7 +96,9 @@ def test_own_settings_beat_common_ones(tmp_path: Path) -> None:
         '[application]\nprocessing_guarantee = "at_least_once"\ncommit_interval_ms = 100\n'
         '[application."orders:v1"]\nprocessing_guarantee = "exactly_once"\n'
     )
-    book = load_config(file=file, sets=["commit_interval_ms=200", "orders:v1:num_standby_replicas=2"]).applications
+    book = load_config(
+        file=file, sets=["commit_interval_ms=200", "orders:v1:num_standby_replicas=2"]
+    ).applications
     assert book.of("orders:v1").values == {
         "processing_guarantee": Setting("exactly_once", "file"),
         "commit_interval_ms": Setting("200", "flag"),
@@ -109,12 +118,20 @@ def test_later_sets_win() -> None:
 
 def test_the_values_of_an_application() -> None:
     """Text, numbers, release and guarantee are read as what they are; what is absent is unknown."""
-    sets = ["processing_guarantee=exactly_once_v2", "kafka_streams_version=4.1.2", "state_cleanup_dir_max_age_ms=-1"]
+    sets = [
+        "processing_guarantee=exactly_once_v2",
+        "kafka_streams_version=4.1.2",
+        "state_cleanup_dir_max_age_ms=-1",
+    ]
     settings = load_config(sets=sets).applications.of("x")
     assert (settings.exactly_once, str(settings.release)) == (True, "4.1.2")
     assert settings.number("state_cleanup_dir_max_age_ms") == -1
     nothing = load_config().applications.of("x")
-    assert (nothing.exactly_once, nothing.release, nothing.number("num_standby_replicas")) == (None, None, None)
+    assert (nothing.exactly_once, nothing.release, nothing.number("num_standby_replicas")) == (
+        None,
+        None,
+        None,
+    )
     assert load_config(sets=["processing_guarantee=at_least_once"]).applications.of("x").exactly_once is False
 
 
@@ -124,7 +141,7 @@ def test_the_values_of_an_application() -> None:
         ("[agent]\nspol = 'x'\n", "[agent]: unknown setting 'spol'; known: state_dir, pod, "),
         ("[aplication]\n", "unknown table [aplication]; expected [agent], [application]"),
         ("[application]\nstandbys = 1\n", "[application]: unknown setting 'standbys'"),
-        ("[application.x]\nstandbys = 1\n", '[application."x"]: unknown setting \'standbys\''),
+        ("[application.x]\nstandbys = 1\n", "[application.\"x\"]: unknown setting 'standbys'"),
         ("[application]\nprocessing_guarantee = 1\n", "processing_guarantee=1: must be one of at_least_once"),
         ("[application]\ncommit_interval_ms = true\n", "commit_interval_ms=True: must be a whole number"),
         ("application = 1\n", "[application] must be a table"),

@@ -119,6 +119,15 @@ class Scenario:
         """The task with this id."""
         return self.tasks.setdefault(task_id, SimTask(task_id, f"{self.application}/{task_id}"))
 
+    def everything(self, path: str = "") -> list[str]:
+        """Every path below a directory, a directory after its content."""
+        found: list[str] = []
+        for name, is_directory in self.world.children(path):
+            child = f"{path}/{name}" if path else name
+            found += self.everything(child) if is_directory else []
+            found.append(child)
+        return found
+
     def identity(self) -> str:
         """A new RocksDB identity."""
         self._identities += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -100,13 +101,28 @@ def test_every_page_is_a_runbook(repository: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [x.meta.id for x in DETECTORS if x.meta.level.value == "damage"])
 def test_a_damage_page_says_how_far_it_repairs(repository: Path, name: str) -> None:
-    """Where state is wrong, the page protects the other copies, keeps one, and says what stays wrong."""
+    """Where state is wrong or gone, the page protects the other copies and says what stays wrong."""
     page = (repository / "docs" / "detectors" / f"{name}.md").read_text("utf-8")
     by_hand = " ".join(page.partition("written by hand -->")[2].split())
-    for words in ("Do not delete the other pods' copies first", "cp -a ", "### How far this repairs", "changelog"):
-        assert words in by_hand
-    assert by_hand.index("cp -a ") < by_hand.index("rm -r ")
-    assert "Stop" in by_hand
+    for words in (
+        "Do not delete the other pods' copies first",
+        "### How far this repairs",
+        "changelog",
+        "Done when",
+    ):
+        assert words.lower() in by_hand.lower()
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_page_keeps_a_copy_before_it_removes(repository: Path, name: str) -> None:
+    """No page removes anything that it did not tell to copy first, and none removes more than one task."""
+    page = (repository / "docs" / "detectors" / f"{name}.md").read_text("utf-8")
+    mitigation = page.partition("\n## Mitigation")[2].partition("\n## ")[0]
+    assert "stop" in mitigation.lower()
+    if "rm -r" in mitigation:
+        assert mitigation.index("cp -a ") < mitigation.index("rm -r")
+        removed = re.findall(r"rm -r ([^`\s]+)", mitigation)
+        assert set(removed) == {"STATE/APP/TASK"}
 
 
 def test_explain_without_the_pages(
@@ -192,7 +208,9 @@ def test_check_config_shows_every_value_with_its_origin(
     )
     monkeypatch.setenv("POD_NAME", "orders-0")
     monkeypatch.setenv("STATEWARDEN_RESCAN_SECONDS", "45")
-    said = statewarden("check-config", "--config", file, "--set", "orders.v1:processing_guarantee=exactly_once_v2")
+    said = statewarden(
+        "check-config", "--config", file, "--set", "orders.v1:processing_guarantee=exactly_once_v2"
+    )
     assert (said.code, said.err) == (0, "")
     rows = [tuple(line.split()) for line in said.out.splitlines()]
     for row in (

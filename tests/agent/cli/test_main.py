@@ -52,7 +52,9 @@ def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, .
 
 
 @pytest.mark.parametrize("command", [("scan", "nowhere"), ("replay", "nowhere"), ("check-config",)])
-def test_an_unknown_setting_is_named_with_the_known_ones(statewarden: Callable, command: tuple[str, ...]) -> None:
+def test_an_unknown_setting_is_named_with_the_known_ones(
+    statewarden: Callable, command: tuple[str, ...]
+) -> None:
     """A misspelt key is never ignored, whatever the command."""
     said = statewarden(*command, "--set", "procesing_guarantee=at_least_once")
     assert said.code == 2

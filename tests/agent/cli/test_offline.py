@@ -72,7 +72,8 @@ def test_scan_of_a_missing_directory(statewarden: Callable, tmp_path: Path) -> N
     said = statewarden("scan", tmp_path / "nowhere")
     assert said.code == 2
     assert (
-        said.complaint == f"statewarden: {tmp_path / 'nowhere'}: no such directory; give Kafka Streams' state.dir\n"
+        said.complaint
+        == f"statewarden: {tmp_path / 'nowhere'}: no such directory; give Kafka Streams' state.dir\n"
     )
 
 
@@ -100,7 +101,10 @@ def test_scan_of_an_application_directory(statewarden: Callable, damaged: Path) 
     """The most likely mistake is named together with the right path."""
     said = statewarden("scan", damaged / "app")
     assert said.code == 2
-    assert f"this is an application directory; give its parent, Kafka Streams' state.dir: {damaged}\n" in said.complaint
+    assert (
+        f"this is an application directory; give its parent, Kafka Streams' state.dir: {damaged}\n"
+        in said.complaint
+    )
 
 
 @pytest.mark.usefixtures("reopened")
@@ -136,7 +140,9 @@ def test_scan_tells_of_a_part_that_it_may_not_read(repository: Path, tmp_path: P
     assert "denied" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("garbage", [b"", b"\x00\xff\xfe", b"0\n9\nx 0 1\n", b"9" * 5000, b"0\n1\nno such line\n"])
+@pytest.mark.parametrize(
+    "garbage", [b"", b"\x00\xff\xfe", b"0\n9\nx 0 1\n", b"9" * 5000, b"0\n1\nno such line\n"]
+)
 def test_a_garbage_checkpoint_ends_no_scan(statewarden: Callable, tmp_path: Path, garbage: bytes) -> None:
     """A checkpoint that cannot be read hides nothing else: the task beside it is judged."""
     plant(tmp_path / "state", task="0_1", checkpoint=garbage)
@@ -183,7 +189,10 @@ def test_a_missing_trace(statewarden: Callable, tmp_path: Path) -> None:
     """A trace that is not there is named."""
     said = statewarden("replay", tmp_path / "none.jsonl.gz")
     assert said.code == 2
-    assert said.complaint == f"statewarden: {tmp_path / 'none.jsonl.gz'}: cannot be read: No such file or directory\n"
+    assert (
+        said.complaint
+        == f"statewarden: {tmp_path / 'none.jsonl.gz'}: cannot be read: No such file or directory\n"
+    )
 
 
 def test_a_truncated_trace(statewarden: Callable, traces: Path, tmp_path: Path) -> None:
@@ -225,7 +234,12 @@ def test_a_quiet_period_needs_its_unit(statewarden: Callable, traces: Path, text
 
 def test_durations() -> None:
     """Seconds, minutes and hours become microseconds."""
-    assert [parse_duration_us(x) for x in ("0s", "90s", "20m", "1h")] == [0, 90_000_000, 1_200_000_000, 3_600_000_000]
+    assert [parse_duration_us(x) for x in ("0s", "90s", "20m", "1h")] == [
+        0,
+        90_000_000,
+        1_200_000_000,
+        3_600_000_000,
+    ]
     with pytest.raises(UsageError):
         parse_duration_us("1h30m")
 
@@ -276,17 +290,18 @@ def test_events_are_what_the_agent_ships(
             assert row[key] == final[finding_id][key]
 
 
-def test_a_finding_keeps_its_id_when_it_escalates(
+def test_a_finding_keeps_its_id_through_its_life(
     statewarden: Callable, traces: Path, settings_of: Callable, tmp_path: Path
 ) -> None:
-    """Suspected at the reopening, proved by the first checkpoint: one finding, told in its final state."""
+    """Shipped when it opens and when it is resolved, a finding is one line of JSON, in its final state."""
     trace = traces / CRASH / "trace-pod-a.jsonl.gz"
     said = statewarden("replay", trace, "--events", tmp_path, "--json", *settings_of(CRASH))
-    told = [row for row in shipped(tmp_path) if row.get("detector") == "skipped-eos-wipe"]
-    assert [row["severity"] for row in told] == ["warning", "critical"]
+    told = [row for row in shipped(tmp_path) if row.get("detector") == "stale-eos-checkpoint"]
+    assert [row["status"] for row in told] == ["open", "resolved"]
     assert len({row["finding_id"] for row in told}) == 1
-    (row,) = [row for row in said.rows if row["detector"] == "skipped-eos-wipe"]
-    assert (row["id"], row["severity"], row["confidence"]) == (told[0]["finding_id"], "critical", "confirmed")
+    (row,) = [row for row in said.rows if row["detector"] == "stale-eos-checkpoint"]
+    assert (row["id"], row["status"]) == (told[0]["finding_id"], "resolved")
+    assert row["opened_at"] < row["resolved_at"]
 
 
 def test_a_replay_repeats_byte_for_byte(
@@ -360,6 +375,8 @@ def test_a_visible_process_tells_its_release(statewarden: Callable, traces: Path
     seen = statewarden("replay", trace, *known, "--process-visible").rows
     assert {row["affected"] for row in hidden if "eos" in row["detector"]} == {"possibly"}
     assert {row["affected"] for row in seen if "eos" in row["detector"]} == {"yes"}
-    missing = [[x for row in rows if row["level"] == "self" for x in row["missing_facts"]] for rows in (hidden, seen)]
+    missing = [
+        [x for row in rows if row["level"] == "self" for x in row["missing_facts"]] for rows in (hidden, seen)
+    ]
     assert "kafka_streams_version" in missing[0]
     assert "kafka_streams_version" not in missing[1]

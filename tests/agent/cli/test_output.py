@@ -72,7 +72,11 @@ def test_a_json_line_says_everything() -> None:
         "missing_facts": ["kafka_streams_version"],
         "summary": "Task 0_3: state is missing.",
         "evidence": [
-            {"at": "2023-11-14T22:13:20.000000Z", "what": "store opened", "where": "orders/0_3/rocksdb/totals"}
+            {
+                "at": "2023-11-14T22:13:20.000000Z",
+                "what": "store opened",
+                "where": "orders/0_3/rocksdb/totals",
+            }
         ],
         "next_action": "Stop this instance.",
     }
@@ -82,7 +86,8 @@ def test_a_resolved_finding_says_when() -> None:
     """`resolved_at` is set with the status, and the agent itself has no application."""
     row = json.loads(
         finding_line(
-            replace(FINDING, status=Status.RESOLVED, resolved_at_us=FINDING.opened_at_us, application_id=""), "p"
+            replace(FINDING, status=Status.RESOLVED, resolved_at_us=FINDING.opened_at_us, application_id=""),
+            "p",
         )
     )
     assert (row["status"], row["resolved_at"], row["application_id"]) == (
@@ -147,7 +152,9 @@ def test_the_exit_code_counts_open_findings(findings: tuple[Finding, ...], limit
     assert exit_code(findings, limit) == code
 
 
-@given(st.text(alphabet=st.characters(min_codepoint=0, max_codepoint=0x2FFF) | st.characters(categories=["Cs"])))
+@given(
+    st.text(alphabet=st.characters(min_codepoint=0, max_codepoint=0x2FFF) | st.characters(categories=["Cs"]))
+)
 def test_printable_is_printable_and_writable(text: str) -> None:
     """Whatever a name holds, lone surrogates included, what is printed is harmless and encodes."""
     shown = printable(text)

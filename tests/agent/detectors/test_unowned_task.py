@@ -137,6 +137,16 @@ def test_directory_must_be_there_with_a_store():
     assert judge(ID, empty) == []
 
 
+def test_sibling_that_was_just_taken():
+    """After a restart tasks are opened one after another: the first one's lock is no sign that this one is late."""
+    one = dossier(now=100)
+    sibling = one.application.tasks["0_1"]
+    sibling.held_since_us = at(99.5)
+    assert judge(ID, one) == []
+    sibling.held_since_us = at(90)
+    assert len(judge(ID, one)) == 1
+
+
 def test_unknown_release_is_possibly_affected():
     """The suspicion stands when the release is not known."""
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY

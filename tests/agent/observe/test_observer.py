@@ -157,7 +157,7 @@ def test_a_task() -> None:
     """Children, times and, where there is one, the task's own lock."""
     disk = disk_with(checkpoint=b"")
     look = Observer(disk).task(TASK, AT_US, NOW)
-    assert (look.children, look.lock, look.mtime_us) == (frozenset({"rocksdb", ".checkpoint"}), None, 10)
+    assert (look.names, look.lock, look.mtime_us) == (frozenset({"rocksdb", ".checkpoint"}), None, 10)
     write(disk, PATHS["task_lock"], b"", 30)
     disk.apply(Operation(31, "lock", PATHS["task_lock"]))
     assert Observer(disk).task(TASK, AT_US, NOW).lock is LockState.HELD
@@ -207,14 +207,22 @@ def test_a_store_that_is_being_made() -> None:
 def test_an_empty_directory_is_no_incarnation() -> None:
     """Neither identity nor lock nor history."""
     look = Observer(disk_with()).database(STORE, AT_US, NOW)
-    assert (look.unseen, look.identity, look.identity_born_us, look.lock, look.reopened_us) == (None, None, 0, None, ())
+    assert (look.unseen, look.identity, look.identity_born_us, look.lock, look.reopened_us) == (
+        None,
+        None,
+        0,
+        None,
+        (),
+    )
 
 
 def test_leftovers_of_a_torn_deletion() -> None:
     """Data files are leftovers only where CURRENT or IDENTITY is gone."""
     torn = Observer(disk_with(sst=b"x", identity=b"id")).database(STORE, AT_US, NOW)
     assert torn.leftovers == 1
-    whole = Observer(disk_with(sst=b"x", identity=b"id", current=b"MANIFEST-000001\n")).database(STORE, AT_US, NOW)
+    whole = Observer(disk_with(sst=b"x", identity=b"id", current=b"MANIFEST-000001\n")).database(
+        STORE, AT_US, NOW
+    )
     assert whole.leftovers == 0
 
 
@@ -305,7 +313,9 @@ def test_a_new_incarnation_inherits_nothing() -> None:
 
 def test_a_vanished_store_is_forgotten() -> None:
     """Deleted and made anew with the same name: nothing of the first is remembered."""
-    disk = disk_with(identity=b"id-1", options=b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n')
+    disk = disk_with(
+        identity=b"id-1", options=b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n'
+    )
     observer = Observer(disk)
     observer.database(STORE, AT_US, NOW)
     for path in (PATHS["identity"], PATHS["options"]):
@@ -322,6 +332,6 @@ def test_an_announced_look_says_so() -> None:
     """That somebody closed the lock file is passed on to the reducer."""
     observer = Observer(disk_with(identity=b"id", store_lock=b""))
     plain = observer.database(STORE, AT_US, NOW)
-    assert observer.database(STORE, AT_US, NOW, announced=True) == replace(plain, announced=True)
+    assert observer.database(STORE, AT_US, NOW, announced_us=66) == replace(plain, announced_us=66)
     lock = observer.lock(LOCK, AT_US, NOW)
     assert observer.lock(LOCK, AT_US, NOW, announced=True) == replace(lock, announced=True)

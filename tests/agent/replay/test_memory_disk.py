@@ -41,7 +41,13 @@ def test_an_empty_disk() -> None:
     disk = MemoryDisk()
     assert disk.list("") == ()
     assert isinstance(disk.stat(""), FileStat)
-    for answer in (disk.list("x"), disk.stat("x"), disk.read_at("x", 0, 1), disk.lock_state("x"), disk.stat("x/y")):
+    for answer in (
+        disk.list("x"),
+        disk.stat("x"),
+        disk.read_at("x", 0, 1),
+        disk.lock_state("x"),
+        disk.stat("x/y"),
+    ):
         assert answer is Unseen.VANISHED
     assert disk.processes() == ()
 

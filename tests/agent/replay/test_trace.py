@@ -128,7 +128,9 @@ def test_a_bad_line(tmp_path: Path, line: object, words: str) -> None:
         {**GOOD, "op": "write", "b64": "***"},
     ],
 )
-@pytest.mark.xfail(reason="the reader takes any type for path, to, off and size, and drops what is not base64")
+@pytest.mark.xfail(
+    reason="the reader takes any type for path, to, off and size, and drops what is not base64"
+)
 def test_a_value_of_the_wrong_kind(tmp_path: Path, line: object) -> None:
     """A path that is no text, a position that is no count and content that is no base64 are bad lines."""
     path = written(tmp_path, GOOD, line)
@@ -147,12 +149,13 @@ def test_garbage_is_a_trace_error(tmp_path_factory: pytest.TempPathFactory, cont
     """Whatever the bytes, the answer is operations or a TraceError that names the file."""
     path = tmp_path_factory.mktemp("garbage") / "trace"
     path.write_bytes(content)
+    found, complaint = [], f"{path}: "
     try:
         found = list(read_trace(path))
     except TraceError as error:
-        assert str(error).startswith(f"{path}: ")
-    else:
-        assert all(operation.op in OPERATIONS for operation in found)
+        complaint = str(error)
+    assert complaint.startswith(f"{path}: ")
+    assert all(operation.op in OPERATIONS for operation in found)
 
 
 def test_the_recorded_operations_are_all_known(repository: Path) -> None:

@@ -12,6 +12,7 @@ from agent.config import load_config
 from agent.contract.events import Kind, Record
 from agent.detectors.base import Detector
 from agent.detectors.registry import DETECTORS
+from agent.inventory.hints import Hint
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.player import Player
 from agent.replay.trace import Operation, read_trace
@@ -61,7 +62,7 @@ class Run:
     def play(self, *operations: Operation, lag_us: int = 0) -> None:
         """Do operations at once; the agent hears of all of them after the last one."""
         self.until(operations[0].at_us)
-        hints = []
+        hints: list[Hint] = []
         for operation in operations:
             self.disk.apply(operation)
             hints += self.player.hints(operation)
@@ -108,7 +109,10 @@ def run_of(
     first = 0
     while first < len(operations):
         most, last = size(), first + 1
-        while last < min(first + most, len(operations)) and operations[last].at_us - operations[first].at_us <= span_us:
+        while (
+            last < min(first + most, len(operations))
+            and operations[last].at_us - operations[first].at_us <= span_us
+        ):
             last += 1
         run.play(*operations[first:last], lag_us=LAG_US if last - first > 1 else 0)
         first = last
@@ -119,7 +123,9 @@ def run_of(
 # -- made-up operations -------------------------------------------------------------------------------
 
 
-def opening(seconds: float, task: str = "app/0_0", store: str = "s", identity: str = "id-1") -> list[Operation]:
+def opening(
+    seconds: float, task: str = "app/0_0", store: str = "s", identity: str = "id-1"
+) -> list[Operation]:
     """Make a task with one new store that is open: directories, lock, IDENTITY, CURRENT."""
     at_us, base = second(seconds), f"{task}/rocksdb/{store}"
     found = [Operation(at_us, "mkdir", path) for path in (task, f"{task}/rocksdb", base)]
@@ -145,7 +151,10 @@ def checkpoint(seconds: float, offset: int, task: str = "app/0_0", store: str = 
     at_us, (name, _, number) = second(seconds), task.partition("/")
     content = f"0\n1\n{name}-{store}-changelog {number.rpartition('_')[2]} {offset}\n"
     temporary = f"{task}/.checkpoint.tmp"
-    return [*_file(at_us, temporary, content), Operation(at_us, "rename", temporary, to=f"{task}/.checkpoint")]
+    return [
+        *_file(at_us, temporary, content),
+        Operation(at_us, "rename", temporary, to=f"{task}/.checkpoint"),
+    ]
 
 
 def release(seconds: float, task: str = "app/0_0", store: str = "s") -> list[Operation]:

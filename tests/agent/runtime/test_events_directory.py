@@ -71,5 +71,8 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     """The directory is named in the complaint."""
     place = tmp_path / "file"
     place.touch()
-    with pytest.raises(UsageError, match="events cannot be written"), EventsDirectory(place, ORIGIN) as events:
+    with (
+        pytest.raises(UsageError, match="events cannot be written"),
+        EventsDirectory(place, ORIGIN) as events,
+    ):
         events.append(record(1))

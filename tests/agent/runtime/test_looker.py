@@ -118,7 +118,9 @@ def test_a_rescan_finds_what_was_not_announced() -> None:
     """Everything that came unseen is there after one rescan."""
     run = Run()
     run.unseen(*application(1), *opening(1), *checkpoint(1, 7), *opening(1, "app/__one__/1_2")[:1])
-    run.unseen(Operation(second(1), "mkdir", "app/__one__"), *opening(1, "app/__one__/1_2"), *opening(1, "app/0_1"))
+    run.unseen(
+        Operation(second(1), "mkdir", "app/__one__"), *opening(1, "app/__one__/1_2"), *opening(1, "app/0_1")
+    )
     assert run.changes() == []
     rescanned(run)
     tasks = run.pipeline.inventory.applications["app"].tasks
@@ -134,7 +136,9 @@ def test_a_rescan_finds_what_vanished() -> None:
     run.play(Operation(second(1), "mkdir", "app/__one__"), *opening(1, "app/__one__/1_2"))
     run.play(*application(1, "other"), *opening(1, "other/0_0"))
     run.until(second(2))
-    run.unseen(*deletion(2, "app/0_1"), *deletion(2, "app/__one__/1_2"), Operation(second(2), "rmdir", "app/__one__"))
+    run.unseen(
+        *deletion(2, "app/0_1"), *deletion(2, "app/__one__/1_2"), Operation(second(2), "rmdir", "app/__one__")
+    )
     run.unseen(*deletion(2, "other/0_0"), Operation(second(2), "unlink", "other/.lock"))
     run.unseen(Operation(second(2), "rmdir", "other"))
     rescanned(run)
@@ -174,7 +178,7 @@ def test_a_look_at_what_is_gone_again_is_no_trouble() -> None:
     """Hints arrive late: whatever they announced may be gone, and that is what is found."""
     run = Run()
     run.play(*application(1))
-    hints = []
+    hints: list[Hint] = []
     for operation in (*opening(2), *checkpoint(2, 3)):
         run.disk.apply(operation)
         hints += run.player.hints(operation)

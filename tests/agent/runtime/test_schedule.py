@@ -50,7 +50,8 @@ def test_a_dropped_key_is_forgotten() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["want", "drop", "take"]), st.sampled_from("abc"), st.integers(0, 20)), max_size=40
+        st.tuples(st.sampled_from(["want", "drop", "take"]), st.sampled_from("abc"), st.integers(0, 20)),
+        max_size=40,
     )
 )
 def test_it_agrees_with_a_plain_dictionary(steps: list[tuple[str, str, int]]) -> None:

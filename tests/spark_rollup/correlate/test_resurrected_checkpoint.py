@@ -130,3 +130,29 @@ def test_a_restored_store_is_quiet(audited, name):
 def test_a_resolved_finding_stays_resolved(audited):
     """The last word of the agent counts."""
     assert audited.finding(the_agent_resolved_it, RULE)["status"] == "resolved"
+
+
+@story
+def the_agent_calls_it_unrestored_too(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"))
+    a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+    a.finds(RULE, "0_0", 81, store="s", identity="new").finds(
+        "unrestored-store", "0_0", 81, store="s", identity="new"
+    )
+
+
+@story
+def the_agent_calls_it_only_unrestored(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"), entries_low=2050)
+    loses_its_copy_and_starts_over(fleet.pod("pod-a")).finds(
+        "unrestored-store", "0_0", 81, store="s", identity="new"
+    )
+
+
+def test_one_damage_is_one_finding(audited):
+    """Two local names for the same store end in one fleet finding that explains both, or in the other rule's."""
+    found = audited.finding(the_agent_calls_it_unrestored_too, RULE)
+    assert found["confirms"] == ["resurrected-checkpoint-pod-a-0_0", "unrestored-store-pod-a-0_0"]
+    assert audited.findings(the_agent_calls_it_unrestored_too, "unrestored-task") == []
+    assert audited.findings(the_agent_calls_it_only_unrestored, RULE) == []
+    assert len(audited.findings(the_agent_calls_it_only_unrestored, "unrestored-task")) == 1

@@ -1,0 +1,214 @@
+"""Detector `false-clean-store`: 4.3+, marked clean by a close that did not write its offset (hazard D1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.layout.facts import Fact
+from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import case, database, judge, session, severities, store, task
+
+ID = "false-clean-store"
+EOS = "exactly_once_v2"
+
+
+def dirty(release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0, *, puts: int = 5000, **more) -> Scenario:
+    """Once closed clean at 1999; then uncommitted puts, a dirty close, and a kill before the wipe."""
+    run = Scenario(release, guarantee, standbys, **more)
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 2000)
+    run.wait(1)
+    app.stops({"0_0": 1999})
+    run.wait(5)
+    app = run.start()
+    run.wait(3)
+    app.opens("0_0")
+    run.wait(1)
+    if puts:
+        app.puts("0_0", puts)
+    app.closes_dirty("0_0")
+    app.crash()
+    run.wait(5)
+    return run
+
+
+def reopened(run: Scenario) -> App:
+    """The next process opens it and trusts the status."""
+    app = run.start()
+    run.wait(3)
+    app.opens("0_0")
+    return app
+
+
+@pytest.mark.parametrize("release", ["4.3.0", "4.3.1"])
+def test_next_stored_offset_proves_the_loss(release):
+    """Suspected ten seconds after the reopening; the next stored offset, far below the puts, proves it."""
+    run = dirty(release)
+    assert run.findings(ID) == []
+    app = reopened(run)
+    run.wait(9)
+    assert run.findings(ID) == []
+    run.wait(3)
+    before = run.only(ID)
+    assert (before.severity, before.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    app.puts("0_0", 100)
+    app.stops({"0_0": 2099})
+    run.wait(3)
+    after = run.only(ID)
+    assert (after.id, after.level, after.severity, after.confidence, after.status) == (
+        before.id,
+        Level.DAMAGE,
+        Severity.CRITICAL,
+        Confidence.CONFIRMED,
+        Status.OPEN,
+    )
+    assert (after.store, after.affected) == ("s", Affected.YES)
+    times = [step.at_us for step in after.evidence]
+    assert times == sorted(times)
+
+
+def test_committed_all_the_same():
+    """If the offset advances by as much as was flushed, it stays a suspicion."""
+    run = dirty()
+    app = reopened(run)
+    app.puts("0_0", 5100)
+    app.stops({"0_0": 7099})
+    run.wait(30)
+    assert run.only(ID).severity is Severity.WARNING
+
+
+def test_quiet_for_a_clean_close():
+    """An orderly close writes its offset between data and status."""
+    run = Scenario("4.3.1", EOS)
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 2000)
+    run.wait(1)
+    app.stops({"0_0": 1999})
+    run.wait(5)
+    app = reopened(run)
+    app.puts("0_0", 100)
+    app.stops({"0_0": 2099})
+    run.wait(5)
+    reopened(run)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_a_crash():
+    """A kill without a close leaves the status open: the next assignment wipes."""
+    run = Scenario("4.3.1", EOS)
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 2000)
+    run.wait(1)
+    app.stops({"0_0": 1999})
+    app = reopened(run)
+    app.puts("0_0", 5000)
+    app.flushes("0_0")
+    run.wait(2)
+    app.crash()
+    reopened(run)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_when_wiped():
+    """The wipe that follows at the next start ends the matter."""
+    run = dirty()
+    app = reopened(run)
+    app.wipes("0_0")
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_without_new_data():
+    """A dirty close that flushed nothing but the status marked nothing falsely."""
+    run = dirty(puts=0)
+    reopened(run)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "guarantee", "hidden"),
+    [("4.2.1", EOS, ()), ("4.3.1", "at_least_once", ()), ("4.3.1", EOS, ("processing_guarantee",))],
+)
+def test_quiet_elsewhere(release, guarantee, hidden):
+    """Earlier releases have no status; at-least-once closes like this in good order."""
+    run = dirty(release, guarantee, hidden=hidden)
+    reopened(run)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_unknown_role_names_the_missing_setting():
+    """Without the standby count, and with few puts, the role is not known."""
+    run = dirty(standbys=None)
+    reopened(run)
+    run.wait(12)
+    finding = run.only(ID)
+    assert (finding.severity, finding.missing_facts) == (Severity.WARNING, ("num_standby_replicas",))
+
+
+def test_clears_when_the_store_is_restored_from_empty():
+    """Damage ends with the incarnation that it is in."""
+    run = dirty()
+    app = reopened(run)
+    run.wait(12)
+    assert run.only(ID).status is Status.OPEN
+    app.wipes("0_0")
+    run.wait(15)
+    assert [x for x in run.findings(ID) if x.status is Status.OPEN] == []
+
+
+# -- the exact boundary ---------------------------------------------------------------------------------------
+
+
+def dossier(*, stored: int | None = None, closed: bool = True, with_offset: bool = False, puts: int = 7000, **settings):
+    """Opened with 2,000 puts at stored offset 1999; closed at 20 s with `puts`; opened again at 30 s."""
+    before = session(10, 20, puts=puts, puts_at_open=2000)
+    before.closed, before.closed_with_offset, before.stored_offset_at_open = closed, with_offset, 1999
+    after = session(30)
+    after.stored_offset = stored
+    one = store([database(puts=puts)], [before, after])
+    return case(task(one), **{"release": "4.3.1", **settings})
+
+
+def test_stored_offset_against_the_puts():
+    """One offset short of the flushed puts is proof."""
+    assert severities(ID, dossier(stored=1999 + 4999)) == [Severity.CRITICAL]
+    assert severities(ID, dossier(stored=1999 + 5000)) == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("closed", "with_offset", "puts"), [(False, False, 7000), (True, True, 7000), (True, False, 2000)]
+)
+def test_needs_a_close_without_an_offset_over_new_data(closed, with_offset, puts):
+    """No close, a close with its offset, or no data: nothing was marked falsely."""
+    assert judge(ID, dossier(closed=closed, with_offset=with_offset, puts=puts)) == []
+
+
+def test_other_incarnation():
+    """The store that was marked must be the one that is open."""
+    one = dossier()
+    one.task.stores["s"].sessions[1].identities = frozenset({"identity-2"})
+    assert judge(ID, one) == []
+    gone = dossier()
+    gone.task.stores["s"].databases[""].identity = "identity-2"
+    assert judge(ID, gone) == []
+
+
+def test_many_puts_prove_the_role():
+    """More than 10,000 puts without a stored offset are no standby's."""
+    assert judge(ID, dossier(standbys=None, puts=12_000))[0].missing_facts == ("num_standby_replicas",)
+    assert judge(ID, dossier(standbys=None, puts=12_001))[0].missing_facts == ()
+
+
+def test_releases_that_may_have_the_status():
+    """An unknown release is judged if the disk has a status; one without it is not."""
+    assert dossier(release="4.2.1").says(Fact.STATUS_MARKER).value == "no"
+    assert judge(ID, dossier(release="4.2.1")) == []
+    assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY

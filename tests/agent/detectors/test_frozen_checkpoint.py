@@ -1,0 +1,127 @@
+"""Detector `frozen-checkpoint`: at-least-once, data is flushed and the checkpoint does not move."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import case, database, judge, mark, session, severities, store, task
+
+ID = "frozen-checkpoint"
+
+
+def running(release: str = "3.9.2", guarantee: str = "at_least_once", *, commit: int | None = 1000, **more) -> tuple[Scenario, App]:
+    """A task whose checkpoint is up to date."""
+    run = Scenario(release, guarantee, told={"commit_interval_ms": commit}, **more)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 1000)
+    app.checkpoints("0_0", 999)
+    run.wait(2)
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.8.2", "3.4.1", "3.9.2", "4.2.1"])
+def test_more_than_ten_thousand_puts(release):
+    """10,001 flushed puts and five commit intervals without a checkpoint are a warning; a checkpoint clears it."""
+    run, app = running(release)
+    app.puts("0_0", 10_001)
+    app.flushes("0_0")
+    run.wait(4)
+    assert run.findings(ID) == []
+    run.wait(8)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        Status.OPEN,
+    )
+    assert "10001 puts" in finding.summary
+    app.checkpoints("0_0", 11_000)
+    run.wait(2)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def test_ten_thousand_rule():
+    """Up to 10,000 offsets Streams itself writes nothing."""
+    run, app = running()
+    app.puts("0_0", 10_000)
+    app.flushes("0_0")
+    run.wait(300)
+    assert run.findings(ID) == []
+
+
+def test_compaction_is_no_flush():
+    """Compacted files carry no new puts."""
+    run, app = running()
+    app.puts("0_0", 9000)
+    app.flushes("0_0")
+    app.compacts("0_0")
+    run.wait(300)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.4.1", "3.9.2"])
+def test_long_restoration_without_a_checkpoint(release):
+    """KAFKA-12634: up to 3.4 a restoration writes no checkpoint, however long it is."""
+    run = Scenario(release, told={"commit_interval_ms": 1000})
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 100_000)
+    app.flushes("0_0")
+    run.wait(300)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "guarantee", "hidden"),
+    [
+        ("3.9.2", "exactly_once_v2", ()),
+        ("3.9.2", "at_least_once", ("processing_guarantee",)),
+        ("4.3.1", "at_least_once", ()),
+    ],
+)
+def test_quiet_elsewhere(release, guarantee, hidden):
+    """Exactly-once does not checkpoint while it runs; 4.3 has no checkpoint; unknown decides nothing."""
+    run, app = running(release, guarantee, hidden=hidden)
+    app.puts("0_0", 50_000)
+    app.flushes("0_0")
+    run.wait(300)
+    assert run.findings(ID) == []
+
+
+def test_quiet_after_the_release():
+    """A store that nobody holds is not expected to be checkpointed."""
+    run, app = running()
+    app.puts("0_0", 50_000)
+    app.flushes("0_0")
+    app.crash()
+    run.wait(300)
+    assert run.findings(ID) == []
+
+
+def dossier(*, puts: int = 11_001, now: float = 100, commit: int | None = 2000, released: float | None = None, marked: bool = True):
+    """Checkpoint at 10 s with 1,000 puts; `puts` flushed at 20 s."""
+    one = session(0, released, first=mark(10, 999, 1000) if marked else None)
+    files = database(puts=puts, flushed=[(1000, 9), (puts, 20)])
+    told = {} if commit is None else {"commit_interval_ms": commit}
+    return case(task(store([files], [one])), now=now, release="3.9.2", guarantee="at_least_once", told=told)
+
+
+def test_boundaries():
+    """More than 10,000 puts, and more than five commit intervals."""
+    assert judge(ID, dossier(puts=11_000)) == []
+    assert severities(ID, dossier()) == [Severity.WARNING]
+    assert judge(ID, dossier(now=30)) == []
+    assert len(judge(ID, dossier(now=30.1))) == 1
+    assert judge(ID, dossier(released=50)) == []
+    assert judge(ID, dossier(marked=False)) == []
+
+
+def test_default_commit_interval():
+    """Without the setting the default of thirty seconds counts."""
+    assert judge(ID, dossier(commit=None, now=170)) == []
+    assert len(judge(ID, dossier(commit=None, now=170.1))) == 1

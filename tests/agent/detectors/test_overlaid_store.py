@@ -1,0 +1,133 @@
+"""Detector `overlaid-store`: the changelog replayed over old files (N22, D3, D4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import case, database, judge, session, severities, store, task
+
+ID = "overlaid-store"
+
+
+def without_offset(release: str = "3.9.2", *, idle: float = 5, offset: int | None = None, told=None) -> Scenario:
+    """A store with 3,000 puts is opened again `idle` seconds later; its entry is gone, or `offset`."""
+    run = Scenario(release, told=told)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 3000)
+    app.checkpoints("0_0", 2999)
+    run.wait(1)
+    if offset is None:
+        run.world.play("unlink", "app/0_0/.checkpoint")
+    else:
+        app.checkpoints("0_0", offset)
+    run.wait(1)
+    app.crash()
+    run.wait(idle)
+    app = run.start()
+    run.wait(1)
+    app.opens("0_0")
+    app.restores("0_0", 3000, puts=3000)
+    return run
+
+
+@pytest.mark.parametrize("release", ["2.6.2", "2.8.2", "3.4.1", "3.9.2", "4.2.1"])
+@pytest.mark.parametrize("offset", [None, -4])
+def test_replay_from_the_start_is_information(release, offset):
+    """No offset in force over files with data: told as information ten seconds later."""
+    run = without_offset(release, offset=offset)
+    run.wait(5)
+    assert run.findings(ID) == []
+    run.wait(10)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.EXPOSURE,
+        Severity.INFO,
+        Confidence.CONFIRMED,
+        Status.RESOLVED,
+    )
+    assert "3000 puts" in finding.summary
+
+
+def test_expired_tombstones_make_it_a_warning():
+    """After more downtime than tombstones live, deleted keys may be back."""
+    run = without_offset(idle=90, told={"delete_retention_ms": 60_000})
+    run.wait(20)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+
+
+def test_tombstones_that_still_live():
+    """With less downtime it stays information."""
+    run = without_offset(idle=30, told={"delete_retention_ms": 60_000})
+    run.wait(20)
+    assert run.only(ID).severity is Severity.INFO
+
+
+def test_quiet_with_an_offset_in_force():
+    """An ordinary restart continues from its offset."""
+    run = without_offset(offset=2999)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_a_wipe():
+    """A wiped store has no old files."""
+    run = Scenario("3.9.2", "exactly_once_v2")
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 3000)
+    app.flushes("0_0")
+    run.wait(1)
+    app.wipes("0_0")
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def dossier(*, idle: float = 10, puts: int = 3000, offset: int | None = None, now: float = 100, retention: int | None = 10_000):
+    """Released at 20 s with `puts`, opened `idle` seconds later with `offset` in force."""
+    before = session(0, 20, puts=puts)
+    after = session(20 + idle, offset_at_open=offset)
+    told = {} if retention is None else {"delete_retention_ms": retention}
+    return case(task(store([database(puts=puts)], [before, after])), release="3.9.2", told=told, now=now)
+
+
+def test_boundaries():
+    """Retention is exceeded, not met; ten seconds settle it; an empty store is not overlaid."""
+    assert severities(ID, dossier(idle=10)) == [Severity.INFO]
+    assert severities(ID, dossier(idle=10.1)) == [Severity.WARNING]
+    assert severities(ID, dossier(idle=10.1, retention=None)) == [Severity.INFO]
+    assert judge(ID, dossier(now=39.9)) == []
+    assert len(judge(ID, dossier(now=40))) == 1
+    assert judge(ID, dossier(puts=0)) == []
+    assert judge(ID, dossier(offset=0)) == []
+    assert len(judge(ID, dossier(offset=-4))) == 1
+
+
+@pytest.mark.parametrize("change", ["created", "wiped"])
+def test_new_stores_are_not_overlaid(change):
+    """A store that this session made, or wiped, holds nothing old."""
+    one = dossier()
+    setattr(one.task.stores["s"].sessions[1], change, True)
+    assert judge(ID, one) == []
+
+
+def test_other_incarnation():
+    """The files must be those of before, and still be there."""
+    one = dossier()
+    one.task.stores["s"].sessions[1].identities = frozenset({"identity-2"})
+    assert judge(ID, one) == []
+    gone = dossier()
+    gone.task.stores["s"].databases[""].identity = "identity-2"
+    assert judge(ID, gone) == []
+
+
+@pytest.mark.parametrize("release", [None, "4.3.1"])
+def test_offsets_in_the_store(release):
+    """Where the store may hold its own offset, a missing checkpoint says nothing."""
+    before, after = session(0, 20, puts=3000), session(30)
+    assert judge(ID, case(task(store([database(puts=3000)], [before, after])), release=release)) == []

@@ -1,0 +1,128 @@
+"""Detector `regressed-checkpoint`: the offset went backwards on the same store (D3, KAFKA-13249)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import case, checkpoint, database, judge, session, severities, store, task
+
+ID = "regressed-checkpoint"
+
+
+def at_5000(release: str = "3.0.0", guarantee: str = "exactly_once_v2", **more) -> tuple[Scenario, App]:
+    """A task whose checkpoint says 5000."""
+    run = Scenario(release, guarantee, **more)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 5000)
+    app.checkpoints("0_0", 5000)
+    run.wait(5)
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.5.1", "2.8.1", "3.0.0", "4.1.2"])
+def test_falls_while_it_is_open(release):
+    """A running task whose offset falls is a warning."""
+    run, app = at_5000(release, "at_least_once")
+    app.checkpoints("0_0", 5001)
+    run.wait(5)
+    assert run.findings(ID) == []
+    app.checkpoints("0_0", 3000)
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        Status.RESOLVED,
+    )
+    assert (finding.task_id, finding.store) == ("0_0", "s")
+    assert "from 5001 to 3000" in finding.summary
+
+
+def test_falls_over_a_reopening():
+    """After a reopening a lower offset only costs a longer replay."""
+    run, app = at_5000("2.8.1", "exactly_once")
+    app.stops({"0_0": 5000})
+    run.wait(5)
+    app = run.start()
+    app.opens("0_0")
+    app.checkpoints("0_0", 4000)
+    run.wait(2)
+    assert run.only(ID).severity is Severity.INFO
+
+
+@pytest.mark.parametrize("offset", [5000, 4999, -4])
+def test_quiet_for_what_is_no_fall(offset):
+    """The same offset, one less (2.5 against 2.6), and `unknown`."""
+    run, app = at_5000()
+    app.checkpoints("0_0", offset)
+    run.wait(5)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize("release", ["2.6.2", "4.1.2"])
+def test_quiet_for_a_wipe(release):
+    """A new incarnation begins at its own offset."""
+    run, app = at_5000(release)
+    app.wipes("0_0")
+    app.restores("0_0", 3000, puts=3000)
+    run.wait(1)
+    app.checkpoints("0_0", 3000)
+    run.wait(5)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_a_wiped_store():
+    """Up to 2.5 the store is made anew within the same task directory."""
+    run, app = at_5000("2.1.1", "exactly_once")
+    app.wipes("0_0")
+    app.restores("0_0", 3000)
+    run.wait(1)
+    app.checkpoints("0_0", 3000)
+    run.wait(5)
+    assert run.findings(ID) == []
+
+
+def dossier(old: int = 5000, new: int = 3000, *, born: float = 0, incarnations: tuple[int, int] = (1, 1)):
+    """Two checkpoints at 10 and 20 s; the store was born at `born`."""
+    facts = [
+        checkpoint(10, old, ended=20, incarnation=incarnations[0]),
+        checkpoint(20, new, incarnation=incarnations[1]),
+    ]
+    return case(task(store([database(born=born)], [session(0)]), checkpoints=facts))
+
+
+def test_one_is_the_change_of_meaning():
+    """From 2.6 on the offset is one lower for the same record."""
+    assert judge(ID, dossier(5000, 4999)) == []
+    assert severities(ID, dossier(5000, 4998)) == [Severity.WARNING]
+    assert severities(ID, dossier(5000, 0)) == [Severity.WARNING]
+    assert judge(ID, dossier(5000, -4)) == []
+
+
+def test_store_must_be_older_than_the_first_checkpoint():
+    """A store made after the higher checkpoint is another one; an unknown one decides nothing."""
+    assert judge(ID, dossier(born=10)) == []
+    assert severities(ID, dossier(born=9.9)) == [Severity.WARNING]
+    gone = dossier()
+    gone.task.stores["s"].databases.clear()
+    assert judge(ID, gone) == []
+
+
+def test_other_life_of_the_directory():
+    """Checkpoints of two lives of the directory are not compared."""
+    assert judge(ID, dossier(incarnations=(1, 2))) == []
+
+
+def test_only_stores_of_both():
+    """A store without an entry in one of the two, or without a directory, is left out."""
+    one = dossier()
+    one.task.checkpoints[0].offsets.clear()
+    assert judge(ID, one) == []
+    other = dossier()
+    other.task.stores.clear()
+    assert judge(ID, other) == []

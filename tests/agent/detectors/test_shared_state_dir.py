@@ -1,0 +1,77 @@
+"""Detector `shared-state-dir`: two processes on one application directory (KAFKA-6647)."""
+
+from __future__ import annotations
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.inventory.disk import ProcessFact
+from agent.inventory.model import Application
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import at, case, judge
+
+ID = "shared-state-dir"
+
+
+def with_processes(*pids: int):
+    """Visible processes on one directory."""
+    app = Application("app", exists=True)
+    app.processes = tuple(ProcessFact(pid, at(pid)) for pid in pids)
+    return case(application=app)
+
+
+def test_two_visible_processes():
+    """Both are named, and the finding is dated to the second."""
+    verdict = judge(ID, with_processes(3, 5))[0]
+    assert (verdict.severity, verdict.confidence, verdict.opened_at_us) == (
+        Severity.CRITICAL,
+        Confidence.CONFIRMED,
+        at(5),
+    )
+    assert "pids 3, 5" in verdict.summary
+    assert len(verdict.evidence) == 2
+
+
+def test_one_process_or_none_in_sight():
+    """One is normal, none is what a sidecar without a shared process namespace sees."""
+    assert judge(ID, with_processes(3)) == []
+    assert judge(ID, with_processes()) == []
+
+
+def test_lock_file_replaced_under_its_holder():
+    """A lock file that is removed and made anew while it is held lets a second process in."""
+    run = Scenario("3.9.2")
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    with run.unheard():
+        run.world.play("unlink", "app/.lock")
+        run.world.lock("app/.lock")
+    run.wait(65)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence) == (
+        Level.DAMAGE,
+        Severity.WARNING,
+        Confidence.SUSPECTED,
+    )
+
+
+def test_quiet_for_restarts():
+    """The next process takes the same file."""
+    run = Scenario("3.9.2")
+    for _ in range(3):
+        app = run.start()
+        app.opens("0_0")
+        run.wait(2)
+        app.crash()
+        run.wait(1)
+    assert run.findings(ID) == []
+
+
+def test_two_applications_side_by_side():
+    """Each has a directory and a lock of its own."""
+    run = Scenario("3.9.2")
+    run.start().opens("0_0")
+    run.application = "other"
+    run.tasks.clear()
+    run.start().opens("0_0")
+    run.wait(5)
+    assert run.findings(ID) == []

@@ -1,0 +1,141 @@
+"""Detector `torn-store`: files are missing from a store (D8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
+from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import at, case, database, judge, store, task
+
+ID = "torn-store"
+
+
+def two_files(release: str = "3.9.2") -> tuple[Scenario, App]:
+    """A closed store with two SST files beside a task that works."""
+    run = Scenario(release)
+    app = run.start()
+    for task_id in ("0_0", "0_1"):
+        app.opens(task_id)
+        run.wait(0.5)
+        app.puts(task_id, 500)
+        app.flushes(task_id)
+        app.puts(task_id, 500)
+        app.flushes(task_id)
+    run.wait(5)
+    app.closes("0_1", 999)
+    run.wait(60)
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["2.3.1", "2.8.2", "3.9.2", "4.1.2"])
+def test_remains_of_a_torn_deletion(release):
+    """A deletion that was killed after CURRENT leaves data files that make no database."""
+    run, app = two_files(release)
+    app.cleaner.deletes("0_1", stop_after="s/CURRENT")
+    app.crash()
+    run.wait(10)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        Status.OPEN,
+    )
+    assert (finding.task_id, finding.store) == ("0_1", "s")
+    assert "2 data files" in finding.summary
+
+
+@pytest.mark.parametrize("release", ["2.3.1", "3.9.2", "4.3.1"])
+def test_manifest_names_a_missing_file(release):
+    """A stable manifest that names files that are gone is proof."""
+    run, app = two_files(release)
+    names = [name for name, _ in run.world.children("app/0_1/rocksdb/s") if name.endswith(".sst")]
+    run.world.play("unlink", f"app/0_1/rocksdb/s/{names[0]}")
+    run.wait(130)
+    finding = run.only(ID)
+    assert (finding.severity, finding.status) == (Severity.WARNING, Status.OPEN)
+    assert names[0] in finding.summary
+
+
+def test_quiet_during_a_deletion():
+    """A slow cleaner pass is not torn: it goes on."""
+    run, app = two_files()
+    for name in ("MANIFEST-000005", "000004.log", "OPTIONS-000006", "LOG", "IDENTITY", "CURRENT"):
+        path = f"app/0_1/rocksdb/s/{name}"
+        if run.world.has(path):
+            run.world.play("unlink", path)
+        run.wait(1)
+    assert run.findings(ID) == []
+    app.delete_tree("app/0_1")
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.2"])
+def test_quiet_while_an_operator_removes_the_directory(release):
+    """The mitigation itself: with the process stopped a directory is removed, and that takes some milliseconds."""
+    run, app = two_files(release)
+    app.stops({"0_0": 999})
+    run.wait(10)
+    app.deletes_directory("0_1")
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
+def test_quiet_for_a_compaction():
+    """A running store drops compacted files together with their names."""
+    run, app = two_files()
+    app.compacts("0_0")
+    run.wait(130)
+    assert run.findings(ID) == []
+
+
+def test_clears_when_the_directory_is_removed():
+    """The mitigation ends it."""
+    run, app = two_files()
+    app.cleaner.deletes("0_1", stop_after="s/CURRENT")
+    app.crash()
+    run.wait(10)
+    app.deletes_directory("0_1")
+    run.wait(2)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def dossier(*, last: float = 90, since: float = 90, now: float = 100, dead: bool = False, missing: tuple[int, ...] = ()):
+    """Remains seen at `since`, the last removal at `last`."""
+    app = Application("app", exists=True)
+    app.lock_ever_held = True
+    app.lives.append(ProcessLife(at(0), at(50) if dead else None))
+    held = store([database()])
+    if missing:
+        held.databases[""].missing_files = missing
+    else:
+        held.remains[""] = Remains("app/0_0/rocksdb/s", at(since), 3)
+    one = task(held)
+    one.walk = Walk(at(80), at(last), Shape.CLEANER_WALK, held=False)
+    return case(one, application=app, now=now)
+
+
+def test_five_quiet_seconds_or_no_process():
+    """A deletion is over after five seconds, or when nobody lives to go on with it."""
+    assert len(judge(ID, dossier(last=95, since=95))) == 1
+    assert judge(ID, dossier(last=95.1, since=90)) == []
+    assert judge(ID, dossier(last=90, since=95.1)) == []
+    assert len(judge(ID, dossier(last=99, since=99, dead=True))) == 1
+
+
+def test_missing_files_are_listed():
+    """Three names are enough."""
+    verdict = judge(ID, dossier(missing=(7, 8, 9, 10)))[0]
+    assert "4 files" in verdict.summary
+    assert "000009.sst" in verdict.summary
+    assert "000010.sst" not in verdict.summary
+
+
+def test_directory_that_is_gone():
+    """Nothing is torn where nothing is."""
+    one = dossier()
+    one.task.exists = False
+    assert judge(ID, one) == []

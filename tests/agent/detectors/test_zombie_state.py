@@ -1,0 +1,105 @@
+"""Detector `zombie-state`: state reused after its tombstones expired (KAFKA-19943)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import case, database, judge, session, severities, store, task
+
+ID = "zombie-state"
+
+
+def idle(release: str = "3.9.2", *, seconds: float = 43, retention: int | None = 10_000, wipe: bool = False) -> Scenario:
+    """A task is closed clean, lies for `seconds`, and is opened again."""
+    told = {} if retention is None else {"delete_retention_ms": retention}
+    run = Scenario(release, "exactly_once_v2" if wipe else "at_least_once", told=told)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 1000)
+    if app.habits.offsets_in_store:
+        app.commits("0_0", 999)
+    run.wait(2)
+    app.stops({"0_0": 999})
+    run.wait(seconds)
+    app = run.start()
+    app.opens("0_0")
+    if wipe:
+        app.wipes("0_0")
+    run.wait(15)
+    return run
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.3.1", "2.8.2", "3.9.2", "4.1.2", "4.3.1"])
+def test_idle_for_longer_than_tombstones_live(release):
+    """Unheld for 43 s with a retention of 10 s, then trusted: suspected."""
+    finding = idle(release).only(ID)
+    assert (finding.level, finding.severity, finding.confidence) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.SUSPECTED,
+    )
+    assert (finding.task_id, finding.affected) == ("0_0", Affected.YES)
+
+
+def test_short_restart():
+    """N6: a restart of seconds is no zombie."""
+    assert idle(seconds=5).findings(ID) == []
+
+
+def test_quiet_store_that_is_held():
+    """A store without writes that is held all the time is not idle."""
+    run = Scenario("3.9.2", told={"delete_retention_ms": 10_000})
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.puts("0_0", 1000)
+    app.checkpoints("0_0", 999)
+    run.wait(300)
+    app.stops({"0_0": 999})
+    run.wait(3)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(15)
+    assert run.findings(ID) == []
+
+
+def test_needs_the_retention():
+    """Without delete.retention.ms nothing is said."""
+    assert idle(retention=None).findings(ID) == []
+
+
+def test_wiped_right_after_the_opening():
+    """An opening that ends in a wipe within milliseconds (offset out of range) brings no zombie back."""
+    assert idle(wipe=True).findings(ID) == []
+
+
+def dossier(*, gap: float = 10.1, offset: int | None = 999, release: str = "3.9.2", created: bool = False, wiped: bool = False):
+    """Released at 20 s, opened `gap` seconds later; tombstones live ten seconds."""
+    after = session(20 + gap, offset_at_open=offset, created=created)
+    after.wiped = wiped
+    one = store([database()], [session(0, 20), after])
+    return case(task(one), release=release, told={"delete_retention_ms": 10_000})
+
+
+def test_boundaries():
+    """Longer than the retention, at a real offset, on the same store that was not made anew."""
+    assert severities(ID, dossier()) == [Severity.WARNING]
+    assert judge(ID, dossier(gap=10)) == []
+    assert judge(ID, dossier(offset=None)) == []
+    assert judge(ID, dossier(offset=0)) == []
+    assert len(judge(ID, dossier(offset=None, release="4.3.1"))) == 1
+    assert judge(ID, dossier(created=True)) == []
+    assert judge(ID, dossier(wiped=True)) == []
+
+
+def test_other_incarnation():
+    """A store that was replaced meanwhile is not the old one."""
+    one = dossier()
+    one.task.stores["s"].sessions[1].identities = frozenset({"identity-2"})
+    assert judge(ID, one) == []
+    gone = dossier()
+    gone.task.stores["s"].databases[""].identity = "identity-2"
+    assert judge(ID, gone) == []

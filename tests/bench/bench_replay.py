@@ -1,0 +1,72 @@
+"""Throughput and memory of `replay` on a long trace."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from agent.inventory.settings import SettingsBook
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.trace import read_trace
+from agent.runtime.pipeline import Pipeline
+from agent.runtime.replay_run import first_time_us, replay
+from tests.bench.measure import ROOT, run_module, spread
+from tests.bench.report import Options, Section
+from tests.bench.trace_maker import LANES, write_trace
+
+FULL, SMALL = 1_000_000, 100_000
+GOAL = 50_000
+TRACES = ROOT / "tests" / "data" / "traces"
+
+
+def run(options: Options) -> Section:
+    """Replay a trace of 1,000,000 operations (small: 100,000) in a process of its own."""
+    operations = FULL if options.full else SMALL
+    halves = (operations // 2, operations)
+    files = [options.work / f"trace-{count}.jsonl.gz" for count in halves]
+    for file, count in zip(files, halves, strict=True):
+        write_trace(file, TRACES, count)
+    rows = []
+    for file, count in zip(files, halves, strict=True):
+        rounds = [json.loads(run_module(__name__, str(file)).output) for _ in range(options.rounds)]
+        rows.append(
+            (
+                f"{count:,} operations",
+                spread([count / x["replay_s"] for x in rounds], 0),
+                spread([count / x["read_s"] for x in rounds], 0),
+                spread([x["peak_kib"] / 1024 for x in rounds], 0),
+                f"{rounds[0]['findings']:,}",
+            )
+        )
+    return Section(
+        "Replay of a long trace",
+        f"The recorded scenarios played one after another in {LANES} applications side by side, until the trace has"
+        " the stated number of operations; per CPU second of one core, gzip and JSON included. `reading alone` is"
+        " the part that decompresses and parses and looks at nothing. Memory must not grow with the length.",
+        ("trace", "operations/s", "reading alone, operations/s", "peak resident MiB", "findings"),
+        rows,
+        [f"Goal: at least {GOAL:,} operations/s."],
+    )
+
+
+def measure(trace: Path) -> dict[str, float]:
+    """Replay one trace here, and read it once without looking."""
+    began_s = time.process_time()
+    disk = MemoryDisk()
+    pipeline = Pipeline(disk, SettingsBook(), first_time_us(trace), lambda record: None)
+    replay(trace, pipeline, disk, 0)
+    replay_s = time.process_time() - began_s
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began_s = time.process_time()
+    for _ in read_trace(trace):
+        pass
+    read_s = time.process_time() - began_s
+    findings = len(pipeline.ledger.findings())
+    return {"replay_s": replay_s, "read_s": read_s, "peak_kib": peak_kib, "findings": findings}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Path(sys.argv[1]))))

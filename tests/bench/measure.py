@@ -1,0 +1,111 @@
+"""What a process cost, told by the kernel, and how a few such numbers are summed up."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A child process that ended.
+
+    Args of the dataclass:
+        user_s: CPU seconds in user mode.
+        system_s: CPU seconds in the kernel.
+        wall_s: From its start to its end.
+        peak_kib: Largest resident size.
+        output: What it wrote to stdout.
+    """
+
+    user_s: float
+    system_s: float
+    wall_s: float
+    peak_kib: int
+    output: str
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds, user and kernel."""
+        return self.user_s + self.system_s
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory of a live process, in KiB: resident, and with shared pages counted by share."""
+
+    rss_kib: int
+    pss_kib: int
+
+
+def run_child(*command: str, expected: Sequence[int] = (0,)) -> Finished:
+    """Run a command to its end, from the repository's root.
+
+    Raises:
+        RuntimeError: it ended with another exit code than `expected`.
+    """
+    began_s = time.monotonic()
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    wall_s = time.monotonic() - began_s
+    child.returncode = os.waitstatus_to_exitcode(status)
+    child.stdout.close()
+    if child.returncode not in expected:
+        raise RuntimeError(f"{' '.join(command)}: exit code {child.returncode}")
+    return Finished(usage.ru_utime, usage.ru_stime, wall_s, usage.ru_maxrss, output)
+
+
+def run_module(module: str, *arguments: str, expected: Sequence[int] = (0,)) -> Finished:
+    """Run a module of this repository to its end, with this interpreter."""
+    return run_child(sys.executable, "-m", module, *arguments, expected=expected)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds, user and kernel, that a live process has used; resolution 10 ms."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS  # utime, stime: fields 14 and 15 of proc(5)
+
+
+def memory(pid: int) -> Memory:
+    """Memory of a live process."""
+    resident = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * _PAGE_BYTES // 1024
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
+    return Memory(resident, int(pss.split()[1]))
+
+
+def watches(pid: int) -> int:
+    """Number of inotify watches that a live process has."""
+    infos = Path(f"/proc/{pid}/fdinfo")
+    return sum(_inotify_lines(info) for info in infos.iterdir())
+
+
+def _inotify_lines(info: Path) -> int:
+    try:
+        return sum(line.startswith("inotify ") for line in info.read_text("ascii").splitlines())
+    except OSError:  # the descriptor was closed in between
+        return 0
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """Sum values up as `median (lowest - highest)`."""
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:,.{digits}f} ({low:,.{digits}f} - {high:,.{digits}f})"
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of the values lie; the nearest one, not interpolated."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

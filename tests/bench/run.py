@@ -1,0 +1,60 @@
+"""Measure what the design promises, and write docs/benchmarks.md: `make bench`.
+
+Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.bench import bench_replay, bench_rocksdb, bench_scan, bench_spool, bench_watch  # noqa: E402 - path first
+from tests.bench.report import Options, Section, render_page, render_text  # noqa: E402
+
+BENCHMARKS: dict[str, Callable[[Options], Section]] = {
+    "replay": bench_replay.run,
+    "scan": bench_scan.run,
+    "watch": bench_watch.run,
+    "rocksdb": bench_rocksdb.run,
+    "spool": bench_spool.run,
+}
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the chosen benchmarks; the page is written only when all of them ran.
+
+    Returns:
+        Exit code, always 0: numbers are not judged.
+    """
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--full", action="store_true", help="sizes of the promise; takes about 20 minutes")
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default: 3)")
+    parser.add_argument("--page", type=Path, help="write the result here, also if only some benchmarks ran")
+    chosen = parser.parse_args(arguments)
+    unknown = sorted(set(chosen.names) - BENCHMARKS.keys())
+    if unknown or chosen.rounds < 1:
+        parser.error(f"no such benchmark: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
+    sections = []
+    for name in chosen.names or BENCHMARKS:
+        with tempfile.TemporaryDirectory(prefix=f"statewarden-bench-{name}-") as work:
+            options = Options(chosen.full, chosen.rounds, Path(work))
+            section = BENCHMARKS[name](options)
+        sys.stdout.write(render_text(section))
+        sys.stdout.flush()
+        sections.append(section)
+    page = chosen.page or (None if chosen.names else PAGE)
+    if page is not None:
+        page.write_text(render_page(sections, Options(chosen.full, chosen.rounds, Path())), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""What an oracle says of a database, and how it differs from what the agent's reader says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.observe.rocksdb.store import StoreFacts
+from tests.oracle.toolbox import HERE, Writer, rocksdict_python
+
+_FILE_FIELDS = ("level", "bytes", "entries", "deletions", "lowest sequence", "highest sequence")
+_TABLE_FIELDS = ("entries", "deletions", "key bytes", "value bytes", "data blocks", "family")
+_TOTALS = {"# entries": "entries", "raw key size": "key bytes", "raw value size": "value bytes"}
+_UNKNOWN = {"null", "NOT_THERE"}
+
+
+@dataclass(slots=True)
+class Answer:
+    """What an oracle says; a field that it does not know is not there.
+
+    Args of the dataclass:
+        families: Family -> number of live entries, by iterating over them.
+        files: File number -> named numbers.
+        totals: Family -> named sums over its files.
+        offsets: Key -> value of the `offsets` family, both hexadecimal.
+        knows_files: Whether `files` is the whole file set.
+    """
+
+    families: dict[str, int] = field(default_factory=dict)
+    files: dict[int, dict[str, int]] = field(default_factory=dict)
+    totals: dict[str, dict[str, int]] = field(default_factory=dict)
+    offsets: dict[str, str] = field(default_factory=dict)
+    knows_files: bool = False
+
+
+def copy_of(database: Path, target: Path) -> Path:
+    """Make a directory of symbolic links: an oracle opens that and never the original."""
+    target.mkdir(parents=True)
+    for one in database.iterdir():
+        if one.name != "LOCK" and not one.name.startswith("LOG"):
+            (target / one.name).symlink_to(one.resolve())
+    return target
+
+
+def ask_rocksdict(copies: list[Path]) -> list[Answer]:
+    """Ask rocksdict, one process for all.
+
+    Raises:
+        MissingToolError: it is not here.
+        RuntimeError: it could not open one.
+    """
+    command = [rocksdict_python(), str(HERE / "ask_rocksdict.py"), *map(str, copies)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [_rocksdict_answer(line) for line in printed.splitlines()]
+
+
+def _rocksdict_answer(line: str) -> Answer:
+    told = json.loads(line)
+    if "error" in told:
+        raise RuntimeError(f"rocksdict: {told['error']}")
+    files = {number: dict(zip(_FILE_FIELDS, rest, strict=False)) for number, *rest in told["files"]}
+    return Answer(told["counts"], files, offsets=told["offsets"], knows_files=True)
+
+
+def ask_writer(writer: Writer, copy: Path, scratch: Path) -> Answer:
+    """Ask the RocksDB release that wrote the database; old ones know less."""
+    answer = Answer()
+    for line in writer.run(scratch, "dump", str(copy)).splitlines():
+        kind, name, *cells = line.split("\t")
+        if kind == "family":
+            answer.families[name] = int(cells[0])
+        elif kind == "entry":
+            answer.offsets[name] = cells[0]
+        elif kind == "total":
+            answer.totals[name] = _totals(cells[0])
+        elif kind == "file":
+            answer.knows_files = True
+            _add(answer, name, _FILE_FIELDS, cells)
+        elif kind == "table":
+            _add(answer, name, _TABLE_FIELDS, cells)
+    return answer
+
+
+def _add(answer: Answer, name: str, fields: tuple[str, ...], cells: list[str]) -> None:
+    known = {key: int(cell) for key, cell in zip(fields, cells, strict=True) if cell not in _UNKNOWN}
+    answer.files.setdefault(int(Path(name).stem), {}).update(known)
+
+
+def _totals(text: str) -> dict[str, int]:
+    pairs = (part.strip().partition("=") for part in text.split(";"))
+    return {_TOTALS[name]: int(value) for name, _, value in pairs if name in _TOTALS}
+
+
+def differences(facts: StoreFacts, answer: Answer) -> list[str]:
+    """List, in words, where the reader and the oracle disagree; empty if nowhere."""
+    mine = _files(facts)
+    found = [f"problem: {problem}" for problem in facts.problems]
+    found += [f"missing: {number}" for number in facts.missing_files]
+    if facts.manifest.torn:
+        found.append("manifest torn")
+    names = dict(facts.manifest.families)
+    if set(names.values()) != set(answer.families):
+        found.append(f"families: {sorted(names.values())}, oracle {sorted(answer.families)}")
+    if (answer.knows_files or answer.files) and set(mine) != set(answer.files):
+        found.append(f"files: {sorted(mine)}, oracle {sorted(answer.files)}")
+    for number, fields in answer.files.items():
+        found += _unequal(f"file {number}", mine.get(number, {}), fields)
+    for name, fields in answer.totals.items():
+        ids = {family_id for family_id, one in names.items() if one == name}
+        inside = [one for one in mine.values() if one["family"] in ids]
+        sums = {key: sum(one.get(key, 0) for one in inside) for key in fields}
+        found += _unequal(f"family {name}", sums, fields)
+    if _offsets(facts) != answer.offsets:
+        found.append(f"offsets: {_offsets(facts)}, oracle {answer.offsets}")
+    live = sum(count for name, count in answer.families.items() if name != "offsets")
+    if facts.live is None or not facts.live.low <= live <= facts.live.high:
+        found.append(f"live entries: {facts.live}, oracle {live}")
+    return found
+
+
+def _unequal(what: str, mine: dict[str, int], theirs: dict[str, int]) -> list[str]:
+    return [
+        f"{what}, {key}: {mine.get(key)}, oracle {value}"
+        for key, value in theirs.items()
+        if mine.get(key) != value
+    ]
+
+
+def _files(facts: StoreFacts) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for one in facts.files:
+        found[one.file.number] = {
+            "level": one.file.level,
+            "bytes": one.file.size_bytes,
+            "family": one.file.family_id,
+            "lowest sequence": one.file.smallest_sequence,
+            "highest sequence": one.file.largest_sequence,
+        }
+        if one.properties is not None:
+            found[one.file.number] |= {
+                "entries": one.properties.entries,
+                "deletions": one.properties.deletions,
+                "key bytes": one.properties.raw_key_bytes,
+                "value bytes": one.properties.raw_value_bytes,
+                "data blocks": one.properties.data_blocks,
+            }
+    return found
+
+
+def _offsets(facts: StoreFacts) -> dict[str, str]:
+    """Encode what the reader decoded, so that it can be compared byte by byte."""
+    told = facts.offsets
+    if told is None:
+        return {}
+    found = {name.encode().hex(): one.value.to_bytes(8, "big", signed=True) for name, one in told.offsets}
+    if told.status is not None:
+        found[b"status".hex()] = told.status.value.to_bytes(8, "big")
+    if told.position_sequence is not None:
+        found[b"position".hex()] = _position(facts)
+    return {key: value.hex() for key, value in found.items()}
+
+
+def _position(facts: StoreFacts) -> bytes:
+    topics: dict[str, bytes] = {}
+    for one in facts.offsets.position if facts.offsets else ():
+        pair = one.partition.to_bytes(4, "big") + one.offset.to_bytes(8, "big", signed=True)
+        topics[one.topic] = topics.get(one.topic, b"") + pair
+    encoded = b"\0" + len(topics).to_bytes(4, "big")
+    for topic, pairs in topics.items():
+        name = topic.encode()
+        encoded += len(name).to_bytes(4, "big") + name + (len(pairs) // 12).to_bytes(4, "big") + pairs
+    return encoded

@@ -1,0 +1,90 @@
+"""Stores of one RocksDB release, and recorded ones, compared with what RocksDB itself says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.observe.kernel_disk import KernelDisk
+from agent.observe.rocksdb.store import StoreFacts, read_store
+from tests.oracle.answers import Answer, ask_rocksdict, ask_writer, copy_of, differences
+from tests.oracle.toolbox import Writer
+
+SHAPES = ("compacted", "compacting", "emptied", "flushed", "killed", "reopened", "upgraded")
+"""What `StoreWriter write` makes."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the table.
+
+    Args of the dataclass:
+        name: What wrote the stores.
+        stores: Databases compared.
+        files: Their live SST files.
+        entries: Entries of the data families in them, deletions included.
+        deletions: Deletions among them.
+        offsets: Entries of `offsets` families: offsets, positions, statuses.
+        unequal: Where reader and oracle disagree.
+    """
+
+    name: str
+    stores: int = 0
+    files: int = 0
+    entries: int = 0
+    deletions: int = 0
+    offsets: int = 0
+    unequal: list[str] = field(default_factory=list)
+
+    def add(self, store: str, facts: StoreFacts, answers: Iterable[Answer]) -> None:
+        """Count a store, and compare it with each answer."""
+        answers = list(answers)
+        self.stores += 1
+        self.files += len(facts.files)
+        self.entries += facts.entries or 0
+        self.deletions += facts.deletions or 0
+        self.offsets += len(answers[0].offsets)
+        self.unequal += [f"{store}: {one}" for answer in answers for one in differences(facts, answer)]
+
+
+def write_and_compare(writer: Writer, place: Path) -> Row:
+    """Let a release write every shape below `place`, and compare with rocksdict and with the release itself.
+
+    Raises:
+        MissingToolError: rocksdict is not here.
+    """
+    scratch, stores = place / "scratch", place / "stores"
+    writer.run(scratch, "write", str(stores), str(writer.has_offsets).lower())
+    copies = [copy_of(stores / shape, place / "copies" / shape) for shape in SHAPES]
+    row = Row(f"rocksdbjni {writer.version}")
+    for shape, copy, answer in zip(SHAPES, copies, ask_rocksdict(copies), strict=True):
+        facts = _read(stores, shape)
+        own = copy_of(stores / shape, place / "own" / copy.name)
+        row.add(shape, facts, [answer, ask_writer(writer, own, scratch)])
+    return row
+
+
+def compare_recorded(root: Path, place: Path) -> Row:
+    """Compare every database below `root` with rocksdict.
+
+    Raises:
+        MissingToolError: rocksdict is not here.
+    """
+    databases = sorted(one.parent for one in root.rglob("CURRENT"))
+    copies = [copy_of(one, place / "copies" / str(number)) for number, one in enumerate(databases)]
+    row = Row(f"recorded in {root.name}")
+    if not databases:
+        row.unequal.append("no database found")
+        return row
+    for database, answer in zip(databases, ask_rocksdict(copies), strict=True):
+        name = str(database.relative_to(root))
+        row.add(name, _read(root, name), [answer])
+    return row
+
+
+def _read(root: Path, database: str) -> StoreFacts:
+    facts = read_store(KernelDisk(root), database)
+    if not isinstance(facts, StoreFacts):
+        raise TypeError(f"{database}: {facts}")
+    return facts
