@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli import catalogue, inspect, offline
+from agent.cli.output import printable
 from agent.config import Config, load_config
 from agent.errors import StatewardenError
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return command(chosen)
     except StatewardenError as error:
-        sys.stderr.write(f"statewarden: {error}\n")
+        sys.stderr.write(f"statewarden: {printable(str(error))}\n")
         return EXIT_WRONG
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

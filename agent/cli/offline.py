@@ -121,7 +121,8 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
     """
     entries = disk.list("")
     if entries is Unseen.VANISHED:
-        raise UsageError(f"{directory}: no such directory; give Kafka Streams' state.dir")
+        what = "not a directory" if directory.exists() else "no such directory"
+        raise UsageError(f"{directory}: {what}; give Kafka Streams' state.dir")
     if entries is Unseen.DENIED:
         raise UsageError(
             f"{directory}: permission denied; Kafka Streams makes its directories 0750, so run with the"

@@ -65,7 +65,7 @@ def print_findings(
 
 
 def exit_code(findings: Sequence[Finding], fail_on: str) -> int:
-    """Tell 1 if an open (or momentary) finding is at least as loud as asked for, else 0."""
+    """Tell 1 if an open finding is at least as loud as asked for, else 0; momentary ones are not open."""
     limit = Severity(fail_on).rank
     return int(any(x.severity.rank >= limit and x.status is Status.OPEN for x in findings))
 

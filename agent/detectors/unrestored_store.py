@@ -84,7 +84,7 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
         ),
         _claim(task, mark, f"{advance} offsets ahead of its start, but only {puts} puts were flushed"),
     )
-    return _verdict(case, task, store, mark, chain, KAFKA_7672, sure=sure)
+    return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure)
 
 
 def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
@@ -105,7 +105,7 @@ def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdic
         Evidence(session.opened_us, "a new, empty store was made", where(task, store)),
         _claim(task, mark, f"with only {mark.puts} puts restored"),
     )
-    return _verdict(case, task, store, mark, chain, KAFKA_16017, sure=sure)
+    return _verdict(case, task, store, session, mark, chain, KAFKA_16017, sure=sure)
 
 
 def _before(store: Store, session: Session) -> PastDatabase | None:
@@ -117,6 +117,7 @@ def _verdict(
     case: Case,
     task: Task,
     store: Store,
+    session: Session,
     mark: Mark,
     chain: tuple[Evidence, ...],
     upstream: Upstream,
@@ -130,7 +131,7 @@ def _verdict(
         missing.append("processing_guarantee")
     return Verdict(
         subject=store.identity or "",
-        opened_at_us=mark.at_us,
+        opened_at_us=session.opened_us,
         summary=(
             f"Task {task.id}: store {store.name} claims changelog offset {mark.offset}, but was not restored up"
             " to it; state is missing."

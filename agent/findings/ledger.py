@@ -223,7 +223,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
         affected=verdict.affected,
         missing_facts=verdict.missing_facts,
         summary=verdict.summary,
-        evidence=verdict.evidence,
+        evidence=tuple(sorted(verdict.evidence, key=lambda step: step.at_us)),
         next_action=verdict.next_action or meta.next_action,
     )
 

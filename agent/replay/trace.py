@@ -7,7 +7,6 @@ verdict; the reader keeps only what a real agent could have seen of them.
 from __future__ import annotations
 
 import base64
-import binascii
 import gzip
 import json
 import zlib
@@ -16,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import TraceError
+
+MAX_FILE_BYTES = 1 << 30
+"""Larger files are not replayed: the disk is held in memory."""
 
 OPERATIONS = frozenset(
     {
@@ -112,15 +114,27 @@ def _parse(line: bytes, path: Path, number: int) -> Operation:
         return Operation(
             at_us=round(row["t"] * 1_000_000),
             op=op,
-            path=row.get("path", ""),
-            to=row.get("to", ""),
-            data=base64.b64decode(encoded) if encoded else b"",
-            offset=row.get("off"),
-            size=row.get("size", 0),
+            path=_text(row.get("path", "")),
+            to=_text(row.get("to", "")),
+            data=base64.b64decode(encoded, validate=True) if encoded else b"",
+            offset=None if row.get("off") is None else _size(row["off"]),
+            size=_size(row.get("size", 0)),
             nameless=bool(row.get("deleted")),
             append=bool(row.get("append")),
             version=row.get("version"),
             killed=row.get("how") == "killed",
         )
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise TraceError(f"{path}: line {number}: not a trace operation ({error})") from error
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a path must be text, not {type(value).__name__}")
+    return value
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_FILE_BYTES:
+        raise ValueError(f"a size must be a number of bytes up to {MAX_FILE_BYTES}, not {value!r}")
+    return value

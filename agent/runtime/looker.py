@@ -12,7 +12,7 @@ from agent.contract.events import Source
 from agent.inventory.blindness import begin_blind, end_blind
 from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
-from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.model import Application, BlindInterval, Inventory, Task
 from agent.inventory.observations import Observation, Removal
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.transitions import Transition
@@ -33,6 +33,7 @@ LOCKS_PER_POLL = 64
 TORN_AGAIN_US = 5_500_000
 """When a store that misses files is looked at again."""
 
+_REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
 _RELEASES = frozenset({Role.STORE_LOCK})
 _STORE_EVENTS = frozenset(
     {Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK}
@@ -52,6 +53,7 @@ class Looker:
         self._poll_at_us = started_us + LOCK_POLL_US
         self._slow_poll_at_us = started_us + SLOW_POLL_US
         self._cursor = 0
+        self._refused: dict[str, BlindInterval] = {}
 
     # -- hints ------------------------------------------------------------------------------------------
 
@@ -149,7 +151,20 @@ class Looker:
 
     def _reduce(self, look: Observation) -> list[Transition]:
         self.looks += 1
+        self._mind_refusal(look.place, look.unseen, look.at_us)
         return reduce_observation(self.inventory, look)
+
+    def _mind_refusal(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
+        """What may not be read is a blind interval, until it can be read or is gone."""
+        known = self._refused.get(place.path)
+        if unseen in _REFUSALS and known is None:
+            cause = f"{unseen}" if unseen else ""
+            interval = BlindInterval(at_us, cause, None, place.application, place.task)
+            self.inventory.blind.append(interval)
+            self._refused[place.path] = interval
+        elif unseen not in _REFUSALS and known is not None:
+            known.ended_us = at_us
+            del self._refused[place.path]
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
@@ -257,6 +272,7 @@ class Looker:
         if place.task is not None:
             return self._task_tree(classify(place.task_path or ""), now_us, source)
         entries = self._disk.list(path)
+        self._mind_refusal(place, entries if isinstance(entries, Unseen) else None, now_us)
         if isinstance(entries, Unseen):
             return self._directory(place, now_us, source) if path else []
         self.inventory.root_seen = True

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from agent.contract.events import Change, Confidence, Kind, Record, Severity, Source
+from agent.contract.events import Affected, Change, Confidence, Kind, Record, Severity, Source
 from agent.detectors.base import Case, Detector, DetectorMeta, Scope, Verdict
 from agent.detectors.base import Kind as DetectorKind
 from agent.detectors.registry import DETECTORS
@@ -202,7 +202,10 @@ class Pipeline:
             finally:
                 stats.runs += 1
                 stats.seconds += time.perf_counter() - began
-            verdicts = [self._doubt(detector.meta, verdict, application, task) for verdict in verdicts]
+            verdicts = [
+                self._doubt(detector.meta, _name_issues(case, detector.meta, verdict), application, task)
+                for verdict in verdicts
+            ]
             place = Place(detector.meta.id, *place_of)
             identities = _identities(task)
             for finding in self.ledger.settle(detector.meta, place, verdicts, now_us, identities):
@@ -235,6 +238,14 @@ class Pipeline:
         settings = self.settings.of(application.id)
         profile = self.profiles.of(application)
         return Case(self.inventory, now_us, settings, profile, application, task, needs)
+
+
+def _name_issues(case: Case, meta: DetectorMeta, verdict: Verdict) -> Verdict:
+    """Name only issues that may affect the release; all of them where none may."""
+    if verdict.upstream:
+        return verdict
+    concerned = tuple(x.key for x in meta.upstream if case.affected(x) is not Affected.NO)
+    return replace(verdict, upstream=concerned)
 
 
 def _identities(task: Task | None) -> frozenset[str] | None:

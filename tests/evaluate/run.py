@@ -97,7 +97,7 @@ def replay_pod(trace: Path, settings: dict[str, object], faults: list[str], dela
 def _delays(delay_ms: int) -> Iterator[int] | None:
     if delay_ms == 0:
         return None
-    dice = random.Random(delay_ms)  # noqa: S311 - a test's dice
+    dice = random.Random(delay_ms)
     return iter(lambda: dice.randint(1, delay_ms * 1_000), None)
 
 
@@ -155,8 +155,8 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
                 _say(f"      {word}: {row}")
     _say("")
     _say(f"{'detector':<26}{'expected':>9}{'found':>7}{'missed':>8}{'false alarms':>14}")
-    for row in detector_rows(outcomes):
-        _say(f"{row[0]:<26}{row[1]:>9}{row[2]:>7}{row[3]:>8}{row[4]:>14}")
+    for name, expected, found, missed, alarms in detector_rows(outcomes):
+        _say(f"{name:<26}{expected:>9}{found:>7}{missed:>8}{alarms:>14}")
 
 
 def detector_rows(outcomes: Sequence[Outcome]) -> list[tuple[str, int, int, int, int]]:

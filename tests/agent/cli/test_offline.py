@@ -129,7 +129,6 @@ def test_scan_as_a_stranger_of_a_readable_directory(repository: Path, tmp_path: 
 
 
 @pytest.mark.usefixtures("reopened")
-@pytest.mark.xfail(reason="what is denied beside something readable is left out without a word")
 @pytest.mark.parametrize("closed", ["state/second", "state/app/0_0"])
 def test_scan_tells_of_a_part_that_it_may_not_read(repository: Path, tmp_path: Path, closed: str) -> None:
     """One unreadable application or task beside readable ones is told, not skipped in silence."""

@@ -128,9 +128,6 @@ def test_a_bad_line(tmp_path: Path, line: object, words: str) -> None:
         {**GOOD, "op": "write", "b64": "***"},
     ],
 )
-@pytest.mark.xfail(
-    reason="the reader takes any type for path, to, off and size, and drops what is not base64"
-)
 def test_a_value_of_the_wrong_kind(tmp_path: Path, line: object) -> None:
     """A path that is no text, a position that is no count and content that is no base64 are bad lines."""
     path = written(tmp_path, GOOD, line)

@@ -325,9 +325,6 @@ def test_findings_are_handed_over_as_they_change() -> None:
     assert told
 
 
-@pytest.mark.xfail(
-    reason="resurrected-checkpoint tells the release and the deletion before the older checkpoint"
-)
 @pytest.mark.parametrize("scenario", ["torn-clean-3.9.2", "kafka-8187-stage2-2.0.1"])
 def test_evidence_is_in_order_of_time(scenario: str) -> None:
     """A reader follows the chain from top to bottom."""
@@ -336,9 +333,6 @@ def test_evidence_is_in_order_of_time(scenario: str) -> None:
         assert times == sorted(times)
 
 
-@pytest.mark.xfail(
-    reason="unrestored-store opens at the checkpoint that gave it away, seconds after the damage began"
-)
 @pytest.mark.parametrize("scenario", ["kafka-7672-eos", "kafka-7672-gap"])
 def test_damage_opens_when_it_began(scenario: str) -> None:
     """What was written since the opening time must be reprocessed, so that time is when the store was opened."""

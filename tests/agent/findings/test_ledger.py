@@ -1,0 +1,280 @@
+"""The ledger: verdicts over time become findings with a stable id, each told when it changes and not again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.detectors.base import DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.findings.ledger import CLOSED_KEPT, Ledger, Place
+from agent.layout.releases import ReleaseRange
+
+PLACE = Place("d", "app", "0_0")
+INFO, WARNING, CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
+
+
+def meta(kind: Kind = Kind.CONDITION) -> DetectorMeta:
+    """A detector."""
+    upstream = (Upstream("KAFKA-1", (ReleaseRange(),), "never"),)
+    return DetectorMeta("d", "title", Level.EXPOSURE, CRITICAL, kind, Scope.TASK, "act", upstream=upstream)
+
+
+def verdict(
+    subject: str = "x", severity: Severity = WARNING, *, at_us: int = 5, identity: str | None = "id-1", **more
+) -> Verdict:
+    """A verdict with one step of evidence."""
+    step = Evidence(at_us, f"{severity.value} seen", "app/0_0")
+    fields = {
+        "subject": subject,
+        "opened_at_us": at_us,
+        "summary": f"{subject} is {severity.value}",
+        "evidence": (step,),
+        "severity": severity,
+        "confidence": Confidence.SUSPECTED,
+        "identity": identity,
+        **more,
+    }
+    return Verdict(**fields)
+
+
+def settle(ledger: Ledger, *verdicts: Verdict, kind: Kind = Kind.CONDITION, now: int = 10, identities=frozenset({"id-1"})):
+    """One judgement."""
+    return ledger.settle(meta(kind), PLACE, verdicts, now, identities)
+
+
+# -- life ---------------------------------------------------------------------------------------------------
+
+
+def test_opens_with_everything_a_user_sees():
+    """A first verdict opens a finding that takes what the verdict leaves out from the detector."""
+    ledger = Ledger()
+    (finding,) = settle(ledger, verdict(store="s"))
+    assert finding.status is Status.OPEN
+    assert (finding.detector, finding.application_id, finding.task_id, finding.store) == ("d", "app", "0_0", "s")
+    assert (finding.level, finding.upstream, finding.next_action) == (Level.EXPOSURE, ("KAFKA-1",), "act")
+    assert (finding.opened_at_us, finding.resolved_at_us, finding.affected) == (5, None, Affected.POSSIBLY)
+    assert ledger.open_findings() == ledger.findings() == [finding]
+
+
+def test_verdict_overrides_the_detector():
+    """Level, issues and next action of the verdict win."""
+    own = verdict(level=Level.DAMAGE, upstream=("KAFKA-2",), next_action="other")
+    (finding,) = settle(Ledger(), own)
+    assert (finding.level, finding.upstream, finding.next_action) == (Level.DAMAGE, ("KAFKA-2",), "other")
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_same_verdict_again_is_no_news(kind):
+    """Judging the same state any number of times changes nothing."""
+    ledger = Ledger()
+    first = settle(ledger, verdict(), kind=kind)
+    before = ledger.findings()
+    for now in (11, 12, 100):
+        assert settle(ledger, verdict(), kind=kind, now=now) == []
+    assert ledger.findings() == before
+    assert len(first) == 1
+
+
+def test_condition_ends_with_its_verdict():
+    """A condition that no longer holds is resolved at that time; that is told once."""
+    ledger = Ledger()
+    settle(ledger, verdict())
+    (ended,) = settle(ledger, now=20)
+    assert (ended.status, ended.resolved_at_us) == (Status.RESOLVED, 20)
+    assert settle(ledger, now=30) == []
+    assert ledger.open_findings() == []
+    assert ledger.findings() == [ended]
+
+
+def test_condition_comes_back_with_its_id():
+    """The same condition again is the same finding, open."""
+    ledger = Ledger()
+    (first,) = settle(ledger, verdict())
+    settle(ledger, now=20)
+    (again,) = settle(ledger, verdict(), now=30)
+    assert (again.id, again.status, again.resolved_at_us) == (first.id, Status.OPEN, None)
+    assert ledger.open_findings() == [again]
+    (ended,) = settle(ledger, now=40)
+    assert ended.resolved_at_us == 40
+
+
+def test_event_is_closed_at_once():
+    """An event is told once and is over, also when it is not judged any more."""
+    ledger = Ledger()
+    (told,) = settle(ledger, verdict(), kind=Kind.EVENT)
+    assert (told.status, told.resolved_at_us) == (Status.RESOLVED, 10)
+    assert settle(ledger, kind=Kind.EVENT, now=20) == []
+    assert settle(ledger, verdict(), kind=Kind.EVENT, now=30) == []
+    assert ledger.open_findings() == []
+
+
+def test_damage_ends_with_its_incarnation():
+    """Damage stays open while the incarnation that it names is there, whatever the detector says."""
+    ledger = Ledger()
+    settle(ledger, verdict(), kind=Kind.DAMAGE)
+    assert settle(ledger, kind=Kind.DAMAGE, now=20) == []
+    assert settle(ledger, kind=Kind.DAMAGE, now=20, identities=None) == []
+    (ended,) = settle(ledger, kind=Kind.DAMAGE, now=30, identities=frozenset({"id-2"}))
+    assert (ended.status, ended.resolved_at_us) == (Status.RESOLVED, 30)
+
+
+def test_damage_without_an_incarnation():
+    """Damage that names none cannot be seen to be replaced."""
+    ledger = Ledger()
+    settle(ledger, verdict(identity=None), kind=Kind.DAMAGE)
+    assert settle(ledger, kind=Kind.DAMAGE, now=30, identities=frozenset()) == []
+
+
+def test_resolved_damage_does_not_reopen():
+    """An incarnation that is gone does not come back."""
+    ledger = Ledger()
+    settle(ledger, verdict(), kind=Kind.DAMAGE)
+    settle(ledger, kind=Kind.DAMAGE, identities=frozenset())
+    assert settle(ledger, verdict(), kind=Kind.DAMAGE, now=40) == []
+
+
+# -- change -------------------------------------------------------------------------------------------------
+
+
+def test_escalation_keeps_id_and_history():
+    """What decided earlier stays in the evidence, in time order."""
+    ledger = Ledger()
+    (first,) = settle(ledger, verdict(at_us=5))
+    louder = verdict(severity=CRITICAL, at_us=9, confidence=Confidence.CONFIRMED, missing_facts=("f",))
+    (second,) = settle(ledger, louder, kind=Kind.CONDITION)
+    assert (second.id, second.opened_at_us) == (first.id, 5)
+    assert (second.severity, second.confidence, second.missing_facts) == (CRITICAL, Confidence.CONFIRMED, ("f",))
+    assert [step.what for step in second.evidence] == ["warning seen", "critical seen"]
+    assert second.summary == louder.summary
+
+
+@pytest.mark.parametrize(("kind", "severity"), [(Kind.DAMAGE, CRITICAL), (Kind.CONDITION, INFO)])
+def test_damage_never_gets_quieter(kind, severity):
+    """A condition may calm down, damage may not."""
+    ledger = Ledger()
+    settle(ledger, verdict(severity=CRITICAL), kind=kind)
+    settle(ledger, verdict(severity=INFO), kind=kind)
+    assert ledger.findings()[0].severity is severity
+
+
+def test_numbers_in_a_sentence_are_no_change():
+    """A summary that counts up does not tell the finding anew; another severity, confidence or store does."""
+    ledger = Ledger()
+    settle(ledger, verdict())
+    assert settle(ledger, replace(verdict(), summary="now 600 puts")) == []
+    assert len(settle(ledger, replace(verdict(), confidence=Confidence.CONFIRMED))) == 1
+
+
+def test_evidence_is_in_time_order_from_the_beginning():
+    """The chain of a new finding is told one step after the other, whatever order the detector gave."""
+    steps = (Evidence(9, "later", "b"), Evidence(3, "earlier", "a"))
+    (finding,) = settle(Ledger(), replace(verdict(), evidence=steps))
+    assert [step.what for step in finding.evidence] == ["earlier", "later"]
+
+
+# -- identity -----------------------------------------------------------------------------------------------
+
+
+def test_id_depends_on_what_and_where_and_when():
+    """Detector, application, task, store, incarnation and opening time make the id; nothing else does."""
+    (base,) = settle(Ledger(), verdict())
+    (same,) = settle(Ledger(), replace(verdict(), summary="other words", severity=INFO), now=99)
+    assert same.id == base.id
+    others = [
+        settle(Ledger(), verdict(store="t"))[0],
+        settle(Ledger(), verdict(identity="id-2"))[0],
+        settle(Ledger(), verdict(at_us=6))[0],
+        Ledger().settle(meta(), Place("d", "app", "0_1"), [verdict()], 10)[0],
+        Ledger().settle(meta(), Place("d", "other", "0_0"), [verdict()], 10)[0],
+        Ledger().settle(replace(meta(), id="e"), PLACE, [verdict()], 10)[0],
+    ]
+    assert len({base.id, *(x.id for x in others)}) == 7
+
+
+def test_two_subjects_are_two_findings():
+    """Episodes of one detector on one task are kept apart."""
+    ledger = Ledger()
+    assert len(settle(ledger, verdict("x", at_us=1), verdict("y", at_us=2))) == 2
+    (ended,) = settle(ledger, verdict("y", at_us=2))
+    assert ended.summary.startswith("x")
+
+
+def test_places_do_not_touch_each_other():
+    """A judgement of one task resolves nothing of another, nor of another detector."""
+    ledger = Ledger()
+    settle(ledger, verdict())
+    assert ledger.settle(meta(), Place("d", "app", "0_1"), [], 20) == []
+    assert ledger.settle(meta(), Place("e", "app", "0_0"), [], 20) == []
+    assert len(ledger.open_findings()) == 1
+
+
+def test_listed_in_the_order_of_opening():
+    """Findings are listed by when they opened."""
+    ledger = Ledger()
+    settle(ledger, verdict("b", at_us=9), verdict("a", at_us=3))
+    assert [x.opened_at_us for x in ledger.findings()] == [3, 9]
+
+
+def test_memory_is_bounded():
+    """Only so many resolved findings are remembered; open ones always."""
+    ledger = Ledger()
+    settle(ledger, verdict("open", at_us=1))
+    place = Place("d", "app", "0_1")
+    for number in range(CLOSED_KEPT + 50):
+        ledger.settle(meta(Kind.EVENT), place, [verdict(str(number), at_us=number)], number)
+    assert len(ledger.findings()) <= CLOSED_KEPT + 1
+    assert len(ledger.open_findings()) == 1
+
+
+def test_body_is_plain():
+    """The record's body holds plain values under the contract's names."""
+    (finding,) = settle(Ledger(), verdict())
+    body = finding.body()
+    assert (body["finding_id"], body["severity"], body["status"]) == (finding.id, "warning", "open")
+    assert body["evidence"] == [{"at": "1970-01-01T00:00:00.000005Z", "what": "warning seen", "where": "app/0_0"}]
+    assert Ledger().settle(meta(), Place("d", "", None), [verdict()], 1)[0].body()["application_id"] is None
+
+
+# -- any history --------------------------------------------------------------------------------------------
+
+verdicts = st.lists(
+    st.builds(
+        verdict,
+        st.sampled_from(["x", "y"]),
+        st.sampled_from(list(Severity)),
+        at_us=st.integers(0, 3),
+        identity=st.sampled_from(["id-1", "id-2", None]),
+        store=st.sampled_from([None, "s"]),
+    ),
+    max_size=3,
+    unique_by=lambda v: (v.subject, v.store),
+)
+judgements = st.lists(st.tuples(verdicts, st.sampled_from([None, frozenset(), frozenset({"id-1"})])), max_size=8)
+
+
+@given(judgements, st.sampled_from(list(Kind)))
+def test_repeating_a_judgement_says_nothing(history, kind):
+    """After any history, the same judgement a second time changes nothing and tells nothing."""
+    ledger = Ledger()
+    for now, (one, identities) in enumerate(history):
+        settle(ledger, *one, kind=kind, now=now, identities=identities)
+        before = ledger.findings()
+        again = settle(ledger, *one, kind=kind, now=now, identities=identities)
+        if kind is not Kind.EVENT:
+            assert [x for x in again if x.status is Status.OPEN] == [] or ledger.findings() != before
+        assert settle(ledger, *one, kind=kind, now=now, identities=identities) == []
+
+
+@given(judgements, st.sampled_from(list(Kind)))
+def test_told_changes_add_up_to_the_state(history, kind):
+    """Whoever keeps the last word of each finding that was told knows all findings."""
+    ledger = Ledger()
+    told = {}
+    for now, (one, identities) in enumerate(history):
+        told.update({x.id: x for x in settle(ledger, *one, kind=kind, now=now, identities=identities)})
+    assert sorted(told) == sorted({x.id for x in ledger.findings()})
+    assert all(told[x.id].status is x.status for x in ledger.findings())

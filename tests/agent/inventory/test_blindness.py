@@ -1,0 +1,65 @@
+"""Blind intervals: when something may have been missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.inventory.blindness import begin_blind, end_blind, is_blind
+from agent.inventory.model import Inventory
+
+
+def test_the_same_blindness_is_one_interval():
+    """A cause that lasts is not begun twice; another place or cause is another one."""
+    inventory = Inventory()
+    first = begin_blind(inventory, 10, "overflow")
+    assert begin_blind(inventory, 20, "overflow") is first
+    assert begin_blind(inventory, 20, "overflow", "app") is not first
+    assert begin_blind(inventory, 20, "limit") is not first
+    assert len(inventory.blind) == 3
+
+
+def test_end():
+    """All open intervals of the cause end, and no others."""
+    inventory = Inventory()
+    begin_blind(inventory, 10, "overflow")
+    begin_blind(inventory, 11, "limit")
+    assert [x.cause for x in end_blind(inventory, 30, "overflow")] == ["overflow"]
+    assert [x.ended_us for x in inventory.blind] == [30, None]
+    assert end_blind(inventory, 40, "overflow") == []
+
+
+def test_begins_anew_after_its_end():
+    """The next loss of the same cause is another interval."""
+    inventory = Inventory()
+    begin_blind(inventory, 10, "overflow")
+    end_blind(inventory, 20, "overflow")
+    begin_blind(inventory, 30, "overflow")
+    assert [(x.started_us, x.ended_us) for x in inventory.blind] == [(10, 20), (30, None)]
+
+
+@pytest.mark.parametrize(
+    ("application", "task", "from_us", "to_us", "blind"),
+    [
+        ("app", "0_0", 12, 15, True),
+        ("app", "0_0", 0, 11, True),
+        ("app", "0_0", 0, 10, False),
+        ("app", "0_0", 20, 30, False),
+        ("app", "0_0", 19, 30, True),
+        ("app", "0_1", 12, 15, False),
+        ("other", "0_0", 12, 15, False),
+    ],
+)
+def test_whom_and_when_it_concerns(application, task, from_us, to_us, blind):
+    """An interval concerns its own task and every period that overlaps it."""
+    inventory = Inventory()
+    begin_blind(inventory, 10, "denied", "app", "0_0")
+    end_blind(inventory, 20, "denied")
+    assert is_blind(inventory, application, task, from_us, to_us) is blind
+
+
+def test_whole_directory_and_no_end():
+    """An interval without a place concerns all, one without an end lasts."""
+    inventory = Inventory()
+    begin_blind(inventory, 10, "overflow")
+    assert is_blind(inventory, "any", "1_1", 1000, 2000)
+    assert not is_blind(inventory, "any", "1_1", 0, 5)

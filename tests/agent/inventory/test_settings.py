@@ -1,0 +1,57 @@
+"""Settings that are not on disk: checked, typed, per application."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.inventory.settings import KEYS, KEYS_BY_NAME, ApplicationSettings, Setting, SettingsBook
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("processing_guarantee", ["at_least_once", "exactly_once_v2"], ["eos", "", "EXACTLY_ONCE"]),
+        ("kafka_streams_version", ["3.9.2", "4.2", "2.8.x"], ["three", "3", ""]),
+        ("num_standby_replicas", ["0", "2"], ["-1", "1.5", ""]),
+        ("state_cleanup_delay_ms", ["600000", "-1"], ["-2", "1s", ""]),
+        ("commit_interval_ms", ["100"], ["x"]),
+        ("upgrade_from", ["2.3"], ["old"]),
+    ],
+)
+def test_checks(name, good, bad):
+    """Each key takes what Kafka Streams takes and refuses the rest with a reason."""
+    for text in good:
+        KEYS_BY_NAME[name].check(text)
+    for text in bad:
+        with pytest.raises(ValueError, match=r"\w"):
+            KEYS_BY_NAME[name].check(text)
+
+
+def test_keys_are_listed_once():
+    """Names are unique."""
+    assert len(KEYS_BY_NAME) == len(KEYS)
+
+
+def test_absent_is_unknown():
+    """No key, no guess."""
+    nothing = ApplicationSettings()
+    assert (nothing.text("x"), nothing.number("x"), nothing.release, nothing.exactly_once) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "exactly_once"),
+    [("at_least_once", False), ("exactly_once", True), ("exactly_once_beta", True), ("exactly_once_v2", True)],
+)
+def test_guarantee(guarantee, exactly_once):
+    """Everything but at-least-once is exactly-once."""
+    settings = ApplicationSettings({"processing_guarantee": Setting(guarantee, "flag")})
+    assert settings.exactly_once is exactly_once
+
+
+def test_own_settings_win():
+    """What is said of one application overrides what is said of all, key by key."""
+    book = SettingsBook(
+        {"a": Setting("1", "file"), "b": Setting("2", "file")}, {"mine": {"a": Setting("9", "flag")}}
+    )
+    assert (book.of("mine").text("a"), book.of("mine").number("b")) == ("9", 2)
+    assert book.of("other").text("a") == "1"
