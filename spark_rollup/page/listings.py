@@ -34,7 +34,8 @@ def pods(data: PageData) -> str:
         )
         state = str(row["agent_state"])
         lines.append(
-            f"<tr><td>{name(row['pod'])}</td><td>{name(row['namespace'])}</td><td>{name(row['node'])}</td>"
+            f'<tr><td class="k">{name(row["pod"])}</td><td class="k">{name(row["namespace"])}</td>'
+            f'<td class="k">{name(row["node"])}</td>'
             f'<td><span class="chip {"warning" if state == "silent" else "quiet"}">{escape(state)}</span></td>'
             f'<td class="n">{integer(row["tasks_held"])}</td>'
             f"<td>{coverage_strip(whole, first, data.as_of_us)}</td>"

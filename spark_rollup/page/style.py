@@ -53,7 +53,9 @@ th { text-align: left; font-weight: 560; font-size: 12.5px; color: var(--soft); 
 th, td { padding: 8px 14px; border-bottom: 1px solid var(--line); vertical-align: middle; }
 tr:last-child td { border-bottom: 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-.strip { display: block; width: 220px; height: 12px; }
+td.n, td.k, td .chip { white-space: nowrap; }
+td .chip { margin: 1px 0; }
+.strip { display: block; width: 190px; height: 12px; }
 .chip { display: inline-block; border-radius: 999px; padding: 1px 9px; font-size: 12px; font-weight: 600;
   white-space: nowrap; border: 1px solid transparent; }
 .chip.critical { color: var(--critical); background: var(--critical-wash); }

@@ -80,7 +80,7 @@ def number(value: object) -> float:
 def percent(share: float) -> str:
     """Write a share; only all of it is 100 %."""
     text = f"{share * 100:.1f}"
-    return "100 %" if text == "100.0" and share >= 1 else f"{min(float(text), 99.9):.1f} %"
+    return "100\u202f%" if text == "100.0" and share >= 1 else f"{min(float(text), 99.9):.1f}\u202f%"
 
 
 def items_of(value: object) -> list[object]:

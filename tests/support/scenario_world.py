@@ -6,7 +6,7 @@ by `wait`; nothing here asks the machine for anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from agent.contract.events import Record
@@ -26,7 +26,10 @@ SECOND_US = 1_000_000
 
 
 class World:
-    """One state directory over time, and the agent beside it."""
+    """One state directory over time, and the agent beside it.
+
+    `through` is what notifications pass on their way to the agent; a test may lose, double or delay them there.
+    """
 
     def __init__(self, settings: Mapping[str, object], *, watched: bool = True) -> None:
         """Begin with an empty state directory; `watched=False` leaves the agent out until `watch`."""
@@ -37,8 +40,8 @@ class World:
         self.faults: list[str] = []
         self.settings = {key: str(value) for key, value in settings.items()}
         self.pipeline: Pipeline | None = None
+        self.through: Callable[[Sequence[Hint]], Sequence[Hint]] = lambda hints: hints
         self._player = Player()
-        self._deaf = False
         if watched:
             self.watch()
 
@@ -59,9 +62,9 @@ class World:
     @contextmanager
     def unheard(self) -> Iterator[None]:
         """Let notifications get lost for a while; what the agent's own clock does goes on."""
-        self._deaf = True
+        before, self.through = self.through, lambda hints: ()
         yield
-        self._deaf = False
+        self.through = before
 
     def overflows(self) -> None:
         """Tell the agent that notifications were lost: it looks at everything anew."""
@@ -105,8 +108,8 @@ class World:
         )
         self.operations.append(operation)
         self.disk.apply(operation)
-        hints = self._player.hints(operation)
-        if hints and self.pipeline is not None and not self._deaf:
+        hints = self.through(self._player.hints(operation))
+        if hints and self.pipeline is not None:
             self.pipeline.handle(hints, self.now_us)
 
     def has(self, path: str) -> bool:

@@ -1,0 +1,214 @@
+"""The dossier of a store: databases, their incarnations, and the sessions in which somebody held them.
+
+All times are microseconds since the epoch. An *incarnation* is one life of a directory or store; a *session* is one
+holding of a store by a process, from its open to its release; *puts* is the highest sequence number that was
+flushed, the number of writes that reached the disk in this incarnation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agent.inventory.disk import LockState
+from agent.inventory.observations import StoreOffsets
+
+SESSIONS_KEPT = 6
+FLUSHES_KEPT = 48
+
+
+class Shape(StrEnum):
+    """How something was deleted."""
+
+    OWNER_WALK = "owner-walk"  # by the process that held it until just before: a wipe
+    CLEANER_WALK = "cleaner-walk"  # a recursive walk over something nobody held
+    SWEPT_FILES = "swept-files"  # single old files under a held lock
+    VANISHED_UNSEEN = "vanished-unseen"  # it was there, then it was not; nobody saw it go
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True)
+class Mark:
+    """A checkpoint entry of one store, beside what was flushed when it was written."""
+
+    at_us: int
+    offset: int
+    puts: int
+
+
+@dataclass(slots=True)
+class Database:
+    """One RocksDB directory, as it is now.
+
+    `flushed` is the timeline of `puts`: (puts, written at), ascending.
+    """
+
+    path: str
+    segment: str | None
+    inode: int = 0
+    identity: str | None = None
+    born_us: int = 0
+    incarnation: int = 0
+    manifest: int | None = None
+    manifest_problem: str | None = None
+    puts: int = 0
+    opened_puts: int = 0
+    flushed: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=FLUSHES_KEPT))
+    dropped_puts: int = 0
+    newest_flush: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    entries_low: int | None = None
+    entries_high: int | None = None
+    lock: LockState | None = None
+    lock_since_us: int = 0
+    reopened_us: tuple[int, ...] = ()
+    rocksdb_version: str | None = None
+    families: tuple[str, ...] = ()
+    options_written_us: int = 0
+    missing_files: tuple[int, ...] = ()
+    missing_since_us: int = 0
+    offsets: StoreOffsets | None = None
+    seen_us: int = 0
+
+    def puts_at(self, at_us: int) -> int:
+        """Tell how many puts were on disk at a time; 0 before the first flush that is remembered."""
+        known = self.dropped_puts
+        for puts, written_us in self.flushed:
+            if written_us > at_us:
+                break
+            known = puts
+        return known
+
+
+@dataclass(slots=True)
+class PastDatabase:
+    """An incarnation that ended."""
+
+    segment: str | None
+    identity: str | None
+    born_us: int
+    ended_us: int
+    shape: Shape
+    puts: int
+    entries_low: int | None
+    size_bytes: int
+    released_us: int | None
+    task_incarnation: int
+
+
+@dataclass(slots=True)
+class Session:
+    """One holding of a store by a process.
+
+    Args of the dataclass:
+        opened_us: When the store was opened (by `LOG.old.<us>` or `IDENTITY` where they tell).
+        identities: RocksDB identities when it was opened (one per segment).
+        puts_at_open: Flushed before it.
+        offset_at_open: Checkpoint entry in force then; None = there was none.
+        first: First checkpoint written in the session.
+        last: Last checkpoint written in it.
+        released_us: When it was released; None = it is held.
+        puts_at_release: Flushed when it was released.
+        restored_puts: What the last manifest of the session began with: up to 2.5 that is what was flushed
+            when the restoration ended (the bulk-load mode is switched off by a reopen).
+        reopens: Reopens within the session, beside the opening itself.
+        created: The store was made by this session's opening.
+        wiped: The owner wiped the store and made it anew while it kept the task's lock (up to 2.5).
+        final_identities: Identities when it was released.
+        seen_us: When the look was made that found it.
+        closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release;
+            None = it was too short to tell.
+        closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
+            order can be told.
+        stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
+        stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
+        status_floor: 4.3+: highest sequence known when it was opened; a close writes above it.
+        outlived: Another task of the application stayed held when this store was released: an orderly close
+            in a living process, no crash. None until the next session tells.
+    """
+
+    opened_us: int
+    identities: frozenset[str]
+    puts_at_open: int
+    offset_at_open: int | None
+    created: bool
+    first: Mark | None = None
+    last: Mark | None = None
+    released_us: int | None = None
+    puts_at_release: int = 0
+    restored_puts: int = 0
+    reopens: int = 0
+    wiped: bool = False
+    final_identities: frozenset[str] = frozenset()
+    seen_us: int = 0
+    closed: bool | None = None
+    closed_with_offset: bool = True
+    stored_offset_at_open: int | None = None
+    stored_offset: int | None = None
+    status_floor: int = 0
+    outlived: bool | None = None
+
+
+@dataclass(slots=True)
+class Remains:
+    """What is left of a database that lost its CURRENT or IDENTITY.
+
+    Args of the dataclass:
+        path: Its directory.
+        since_us: When it was first seen so.
+        files: SST and WAL files that are left.
+    """
+
+    path: str
+    since_us: int
+    files: int
+
+
+@dataclass(slots=True)
+class Store:
+    """One store of a task: a key-value database or the segments of a windowed store."""
+
+    name: str
+    segmented: bool
+    databases: dict[str, Database] = field(default_factory=dict)
+    past: deque[PastDatabase] = field(default_factory=lambda: deque(maxlen=4))
+    sessions: deque[Session] = field(default_factory=lambda: deque(maxlen=SESSIONS_KEPT))
+    remains: dict[str, Remains] = field(default_factory=dict)
+    retired_puts: int = 0
+    incarnation: int = 0
+
+    @property
+    def puts(self) -> int:
+        """Flushed in this incarnation, over all segments, expired ones included."""
+        return self.retired_puts + sum(database.puts for database in self.databases.values())
+
+    def puts_at(self, at_us: int) -> int:
+        """The same at an earlier time."""
+        return self.retired_puts + sum(database.puts_at(at_us) for database in self.databases.values())
+
+    @property
+    def identities(self) -> frozenset[str]:
+        """RocksDB identities of what is there now."""
+        return frozenset(x.identity for x in self.databases.values() if x.identity)
+
+    @property
+    def lock(self) -> LockState | None:
+        """HELD if any database is held; UNKNOWN if one could not be asked; None without a LOCK file."""
+        states = {x.lock for x in self.databases.values()}
+        for state in (LockState.HELD, LockState.UNKNOWN, LockState.FREE):
+            if state in states:
+                return state
+        return None
+
+    @property
+    def session(self) -> Session | None:
+        """The session that lasts, if any."""
+        return self.sessions[-1] if self.sessions and self.sessions[-1].released_us is None else None
+
+    @property
+    def identity(self) -> str | None:
+        """Identity of the incarnation: that of the only database, or of the oldest segment."""
+        born = sorted((x.born_us, x.identity) for x in self.databases.values() if x.identity)
+        return born[0][1] if born else None
