@@ -19,16 +19,11 @@ from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 from agent.observe.observer import Observer
+from agent.runtime.lock_polls import LockPolls
 from agent.runtime.schedule import Schedule
 
 SETTLE_US = 100_000
 """A store is looked at once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
-
-LOCK_POLL_US = 250_000
-"""Locks make no notification; state-semantics 0.1: 250 ms to 1 s is enough for everything but a hand-off."""
-
-SLOW_POLL_US = 5_000_000
-LOCKS_PER_POLL = 64
 
 TORN_AGAIN_US = 5_500_000
 """When a store that misses files is looked at again."""
@@ -50,9 +45,9 @@ class Looker:
         self.looks = 0
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
-        self._poll_at_us = started_us + LOCK_POLL_US
-        self._slow_poll_at_us = started_us + SLOW_POLL_US
-        self._cursor = 0
+        self._polls = LockPolls(
+            self.inventory, self.observer, self._application, self.look_at_task, started_us
+        )
         self._refused: dict[str, BlindInterval] = {}
 
     # -- hints ------------------------------------------------------------------------------------------
@@ -130,7 +125,7 @@ class Looker:
         changes = self._database(database, now_us, Source.INOTIFY, announced_us=hint.at_us)
         application = self.inventory.applications.get(place.application or "")
         if application is not None and application.lock_ever_held:
-            changes += self._poll_application(application, now_us)
+            changes += self._polls.ask_application(application, now_us)
         return changes
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -322,84 +317,18 @@ class Looker:
     def next_us(self) -> int:
         """When `tick` has something to do."""
         settling = self._settling.next_us()
-        polls = min(self._poll_at_us, self._slow_poll_at_us)
-        return polls if settling is None else min(polls, settling)
+        return self._polls.next_us if settling is None else min(self._polls.next_us, settling)
 
     def tick(self, now_us: int) -> list[Transition]:
         """Look where a burst has settled, and poll locks."""
         changes: list[Transition] = []
         for path in self._settling.take(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
-        if now_us >= self._poll_at_us:
-            self._poll_at_us = now_us + LOCK_POLL_US
-            changes += self._poll_locks(now_us)
-        if now_us >= self._slow_poll_at_us:
-            self._slow_poll_at_us = now_us + SLOW_POLL_US
-            changes += self._poll_round(now_us)
-        return changes
-
-    def _poll_locks(self, now_us: int) -> list[Transition]:
-        """Ask for the one lock per application that tells of its process, or one per held task without it."""
-        changes: list[Transition] = []
-        for application in self.inventory.applications.values():
-            if not application.exists:
-                continue
-            if application.lock_ever_held:
-                changes += self._poll_application(application, now_us)
-            else:
-                held = [task for task in application.tasks.values() if task.held]
-                for task in held[:LOCKS_PER_POLL]:
-                    changes += self._poll_task(task, now_us)
-        return changes
-
-    def _poll_application(self, application: Application, now_us: int) -> list[Transition]:
-        place = classify(f"{application.id}/{names.LOCK_FILE}")
-        look = self.observer.lock(place, now_us, Source.TIMER)
-        if look.lock is application.lock:
-            return []
-        return self._application(place, now_us, Source.TIMER)
-
-    def _poll_task(self, task: Task, now_us: int) -> list[Transition]:
-        place = _sentinel(task)
-        if place is None or self.observer.lock(place, now_us, Source.TIMER).lock is LockState.HELD:
-            return []
-        return self.look_at_task(task, now_us, Source.TIMER)
-
-    def _poll_round(self, now_us: int) -> list[Transition]:
-        """Ask a bounded number of tasks in turn, so that a lock nobody announced is found in the end."""
-        tasks = [t for a in self.inventory.applications.values() for t in a.tasks.values() if t.exists]
-        if not tasks:
-            return []
-        changes: list[Transition] = []
-        for step in range(min(LOCKS_PER_POLL, len(tasks))):
-            task = tasks[(self._cursor + step) % len(tasks)]
-            changes += self._poll_quietly(task, now_us)
-        self._cursor = (self._cursor + LOCKS_PER_POLL) % len(tasks)
-        return changes
-
-    def _poll_quietly(self, task: Task, now_us: int) -> list[Transition]:
-        place = _sentinel(task)
-        if place is None:
-            return []
-        look = self.observer.lock(place, now_us, Source.TIMER)
-        held = look.lock is LockState.HELD
-        if look.lock is LockState.UNKNOWN or held == bool(task.held):
-            return []
-        return self.look_at_task(task, now_us, Source.TIMER)
+        return changes + self._polls.poll(now_us)
 
 
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "watch-limit", "root-replaced", "root-missing"})
 """Causes of a rescan that mean that notifications were lost."""
-
-
-def _sentinel(task: Task) -> StatePath | None:
-    """The lock that tells of a task: its own `.lock` where it has one, else the LOCK of a store."""
-    if task.lock is not None:
-        return classify(f"{task.path}/{names.LOCK_FILE}")
-    for store in task.stores.values():
-        for database in store.databases.values():
-            return classify(f"{database.path}/{names.STORE_LOCK_FILE}")
-    return None
 
 
 def _directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:

@@ -71,6 +71,19 @@ def test_clears_with_the_directory():
     assert run.only(ID).status is Status.RESOLVED
 
 
+def test_wipe_ends_it():
+    """A directory that was wiped and made anew has no checkpoint that could be malformed."""
+    run = Scenario("3.7.2", "exactly_once_v2")
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    writes(run, b"nonsense")
+    run.wait(1)
+    app.wipes("0_0")
+    run.wait(5)
+    assert run.only(ID).status is Status.RESOLVED
+
+
 @pytest.mark.parametrize("content", [b"0\n0\n", b"0\n1\napp-s-changelog 0 -4\n", b"0\n1\nsource 0 7"])
 def test_quiet_for_what_streams_writes(content):
     """An empty map, an unknown offset, a source topic, and a missing last newline are well formed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +29,6 @@ from tests.support.scenario_looks import (
 )
 
 TASKS = ("0_0", "0_1")
-RELEASES = ("2.1.1", "2.3.1", "2.8.2", "3.9.2", "4.1.2", "4.3.1")
 
 
 class Play:
@@ -131,13 +129,13 @@ def current_view(inventory: Inventory) -> dict[str, Any]:
 
 
 ACTIONS = ["open", "work", "compact", "checkpoint", "close", "wipe", "clean", "crash", "wait", "garble"]
+releases = st.sampled_from(["2.1.1", "2.3.1", "2.8.2", "3.9.2", "4.1.2", "4.3.1"])
 steps = st.lists(
     st.tuples(st.sampled_from(ACTIONS), st.sampled_from(TASKS), st.integers(1, 50)), min_size=1, max_size=12
 )
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@given(steps=steps, fates=st.lists(st.integers(0, 4), max_size=40))
+@given(release=releases, steps=steps, fates=st.lists(st.integers(0, 4), max_size=40))
 def test_rescan_repairs_everything(release, steps, fates):
     """Any interleaving of lost, doubled and reordered hints that ends in a rescan gives the view of a rescan alone."""
     play = Play(release)
@@ -153,8 +151,7 @@ def test_rescan_repairs_everything(release, steps, fates):
     assert world.faults == []
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@given(steps=steps)
+@given(release=releases, steps=steps)
 def test_notifications_alone_keep_up(release, steps):
     """With every hint delivered, six seconds of quiet are enough: the view is that of a rescan."""
     play = Play(release)

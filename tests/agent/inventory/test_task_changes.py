@@ -326,6 +326,21 @@ def test_malformed_checkpoint():
     assert one.task.checkpoint_problem is None
 
 
+@pytest.mark.parametrize("gone", [checkpoint_look(10, unseen=GONE), removal(10, f"{TASK}/.checkpoint")])
+def test_malformed_checkpoint_that_is_gone(gone):
+    """A file that is no longer there has no problem."""
+    one = working()
+    one.see(checkpoint_look(9, problem="bad"), gone)
+    assert one.task.checkpoint_problem is None
+
+
+def test_malformed_checkpoint_of_another_life():
+    """A directory made anew does not inherit the problem of the one before."""
+    one = working()
+    one.see(checkpoint_look(9, problem="bad"), task_look(20, unseen=GONE), task_look(21, inode=11))
+    assert one.task.checkpoint_problem is None
+
+
 def test_custom_stores_checkpoint_is_not_the_tasks():
     """`.checkpoint_<store>` is another file."""
     one = working()

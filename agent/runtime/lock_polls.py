@@ -1,0 +1,109 @@
+"""Polling of locks: they make no notification, so somebody has to ask. Asks little, in turn, and never takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.contract.events import Source
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.transitions import Transition
+from agent.layout import names
+from agent.layout.paths import StatePath, classify
+from agent.observe.observer import Observer
+
+LOCK_POLL_US = 250_000
+"""State-semantics 0.1: 250 ms to 1 s is enough for everything but a hand-off within one process."""
+
+SLOW_POLL_US = 5_000_000
+LOCKS_PER_POLL = 64
+
+LookAtApplication = Callable[[StatePath, int, Source], list[Transition]]
+LookAtTask = Callable[[Task, int, Source], list[Transition]]
+
+
+class LockPolls:
+    """Asks for one lock per application that tells of its process, and for all others in turn."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        observer: Observer,
+        look_at_application: LookAtApplication,
+        look_at_task: LookAtTask,
+        started_us: int,
+    ) -> None:
+        """Prepare to poll what `inventory` knows."""
+        self._inventory, self._observer = inventory, observer
+        self._look_at_application, self._look_at_task = look_at_application, look_at_task
+        self._poll_at_us = started_us + LOCK_POLL_US
+        self._slow_poll_at_us = started_us + SLOW_POLL_US
+        self._cursor = 0
+
+    @property
+    def next_us(self) -> int:
+        """When the next poll is due."""
+        return min(self._poll_at_us, self._slow_poll_at_us)
+
+    def poll(self, now_us: int) -> list[Transition]:
+        """Poll what is due; looks at whatever changed."""
+        changes: list[Transition] = []
+        if now_us >= self._poll_at_us:
+            self._poll_at_us = now_us + LOCK_POLL_US
+            changes += self._ask_all(now_us)
+        if now_us >= self._slow_poll_at_us:
+            self._slow_poll_at_us = now_us + SLOW_POLL_US
+            changes += self._ask_in_turn(now_us)
+        return changes
+
+    def ask_application(self, application: Application, now_us: int) -> list[Transition]:
+        """Ask whether the application's process still holds its lock."""
+        place = classify(f"{application.id}/{names.LOCK_FILE}")
+        look = self._observer.lock(place, now_us, Source.TIMER)
+        if look.lock is application.lock:
+            return []
+        return self._look_at_application(place, now_us, Source.TIMER)
+
+    def _ask_all(self, now_us: int) -> list[Transition]:
+        """Without an application lock (up to 2.6.1) every held task tells of itself."""
+        changes: list[Transition] = []
+        for application in self._inventory.applications.values():
+            if not application.exists:
+                continue
+            if application.lock_ever_held:
+                changes += self.ask_application(application, now_us)
+            else:
+                held = [task for task in application.tasks.values() if task.held]
+                for task in held[:LOCKS_PER_POLL]:
+                    changes += self._ask(task, now_us)
+        return changes
+
+    def _ask_in_turn(self, now_us: int) -> list[Transition]:
+        """Ask a bounded number of tasks, so that a lock nobody announced is found in the end."""
+        tasks = [t for a in self._inventory.applications.values() for t in a.tasks.values() if t.exists]
+        if not tasks:
+            return []
+        changes: list[Transition] = []
+        for step in range(min(LOCKS_PER_POLL, len(tasks))):
+            changes += self._ask(tasks[(self._cursor + step) % len(tasks)], now_us)
+        self._cursor = (self._cursor + LOCKS_PER_POLL) % len(tasks)
+        return changes
+
+    def _ask(self, task: Task, now_us: int) -> list[Transition]:
+        place = _sentinel(task)
+        if place is None:
+            return []
+        look = self._observer.lock(place, now_us, Source.TIMER)
+        if look.lock is LockState.UNKNOWN or (look.lock is LockState.HELD) == bool(task.held):
+            return []
+        return self._look_at_task(task, now_us, Source.TIMER)
+
+
+def _sentinel(task: Task) -> StatePath | None:
+    """The lock that tells of a task: its own `.lock` where it has one, else the LOCK of a store."""
+    if task.lock is not None:
+        return classify(f"{task.path}/{names.LOCK_FILE}")
+    for store in task.stores.values():
+        for database in store.databases.values():
+            return classify(f"{database.path}/{names.STORE_LOCK_FILE}")
+    return None
