@@ -12,7 +12,17 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import LockState, ProcessFact
-from agent.inventory.stores import Database, Mark, PastDatabase, Remains, Session, Shape, Store
+from agent.inventory.stores import (
+    FLUSHES_KEPT,
+    SESSIONS_KEPT,
+    Database,
+    Mark,
+    PastDatabase,
+    Remains,
+    Session,
+    Shape,
+    Store,
+)
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.names import GLOBAL_DIRECTORY, changelog_store
 
@@ -20,6 +30,8 @@ CHECKPOINTS_KEPT = 16
 PROCESSES_KEPT = 6
 
 __all__ = [
+    "FLUSHES_KEPT",
+    "SESSIONS_KEPT",
     "Application",
     "BlindInterval",
     "CheckpointFact",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import FLUSHES_KEPT, Database, Task
+from agent.inventory.model import Task
+from agent.inventory.stores import FLUSHES_KEPT, Database
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, checkpoint, database, session, store, task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.disk import LockState, Unseen
-from agent.inventory.model import FLUSHES_KEPT, Shape
+from agent.inventory.stores import FLUSHES_KEPT, Shape
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
     DATABASE,
