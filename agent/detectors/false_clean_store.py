@@ -10,11 +10,11 @@ Stays quiet for a clean close, for sequences that a compaction zeroed (unknown),
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.detectors.puts import ROLE_PROOF_RECORDS, base_offset
+from agent.detectors.reopening import reopenings
 from agent.detectors.telling import where
 from agent.detectors.upstream import FALSE_CLEAN
 from agent.inventory.model import Session, Store, Task
@@ -37,8 +37,6 @@ META = DetectorMeta(
     ),
 )
 
-WIPED_BY_THEN_US = 10_000_000
-
 
 def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
@@ -52,8 +50,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.settings.exactly_once is not True or case.says(Fact.STATUS_MARKER) is Truth.NO:
         return
     for store in task.stores.values():
-        for before, after in pairwise(store.sessions):
-            if _is_false(before) and _is_reopened(case, store, before, after):
+        for before, after in reopenings(store, case.now_us):
+            if _is_false(before):
                 yield _tell(case, task, store, before, after)
                 return
 
@@ -62,13 +60,6 @@ def _is_false(session: Session) -> bool:
     """The last close wrote the status after new data, and no offset with it."""
     flushed = session.puts_at_release - session.puts_at_open
     return session.closed is True and not session.closed_with_offset and flushed > 0
-
-
-def _is_reopened(case: Case, store: Store, before: Session, after: Session) -> bool:
-    if not store.identities & after.identities & before.final_identities:
-        return False
-    since_us = after.opened_us if after.released_us is None else after.released_us
-    return after.stored_offset is not None or case.now_us - since_us >= WIPED_BY_THEN_US
 
 
 def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:

@@ -10,10 +10,10 @@ aborted transactions in the changelog can tell.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.reopening import reopenings
 from agent.detectors.telling import where
 from agent.detectors.upstream import INTERRUPTED_WIPE
 from agent.inventory.model import Application, ProcessLife, Session, Store, Task
@@ -43,7 +43,6 @@ before the end of its process was revoked."""
 BEFORE_THE_KILL_US = 8_000
 """A kill lets go of everything at once; the recorded closes came 15 and 59 ms before it."""
 SAME_END_US = 1_000_000
-REOPENED_FOR_US = 10_000_000
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -58,9 +57,9 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.settings.exactly_once is not True or case.affected(INTERRUPTED_WIPE) is Affected.NO:
         return
     for store in task.stores.values():
-        for before, after in pairwise(store.sessions):
+        for before, after in reopenings(store, case.now_us):
             life = _killed_life(application, before)
-            if life is None or not _is_reopened(case, store, before, after):
+            if life is None:
                 continue
             if _has_fresh_offset(case, store, before) and _siblings_killed(application, task, before, life):
                 yield _tell(case, task, store, before, after, life)
@@ -75,12 +74,6 @@ def _killed_life(application: Application, session: Session) -> ProcessLife | No
         if life.ended_us is not None and 0 <= life.ended_us - released_us <= KILLED_WITHIN_US:
             return life
     return None
-
-
-def _is_reopened(case: Case, store: Store, before: Session, after: Session) -> bool:
-    if not before.final_identities & after.identities or not store.identities & after.identities:
-        return False
-    return after.first is not None or case.now_us - after.opened_us >= REOPENED_FOR_US
 
 
 def _has_fresh_offset(case: Case, store: Store, session: Session) -> bool:

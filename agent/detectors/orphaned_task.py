@@ -46,7 +46,9 @@ def judge(case: Case) -> Iterable[Verdict]:
     assert task is not None
     assert application is not None
     delay_ms = case.settings.number("state_cleanup_delay_ms")
-    if delay_ms is None or task.is_global or not task.exists or task.held or not task.stores:
+    if delay_ms is None or task.is_global or not task.exists or task.held:
+        return
+    if not any(store.databases for store in task.stores.values()):
         return
     alive_us = _alive_since(application)
     if alive_us is None or task.walk is not None:

@@ -9,10 +9,10 @@ only if the store lay unused for longer than tombstones live, else info.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.reopening import reopenings
 from agent.detectors.telling import where
 from agent.detectors.upstream import OVERLAY
 from agent.inventory.model import Session, Store, Task
@@ -35,8 +35,6 @@ META = DetectorMeta(
     ),
 )
 
-SETTLED_US = 10_000_000
-
 
 def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
@@ -50,20 +48,13 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO:
         return
     for store in task.stores.values():
-        for before, after in pairwise(store.sessions):
-            if _is_overlaid(case, store, before, after):
+        for before, after in reopenings(store, case.now_us):
+            if _is_overlaid(before, after):
                 yield _tell(case, task, store, before, after)
 
 
-def _is_overlaid(case: Case, store: Store, before: Session, after: Session) -> bool:
-    if after.created or after.wiped or before.puts_at_release == 0:
-        return False
-    if not store.identities & after.identities & before.final_identities:
-        return False
-    if after.offset_at_open not in (None, UNKNOWN_OFFSET):
-        return False
-    since_us = after.opened_us if after.released_us is None else after.released_us
-    return case.now_us - since_us >= SETTLED_US
+def _is_overlaid(before: Session, after: Session) -> bool:
+    return not after.created and before.puts_at_release > 0 and after.offset_at_open in (None, UNKNOWN_OFFSET)
 
 
 def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:

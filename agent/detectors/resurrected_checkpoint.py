@@ -55,12 +55,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
         return
     for store in task.stores.values():
-        session = store.sessions[-1] if store.sessions else None
-        for known in store.sessions:
-            if known.created and not known.wiped and (known.identities & store.identities):
-                session = known
-                break
-        if session is not None and session.created and not session.wiped:
+        session = next((x for x in store.sessions if x.created and x.identities & store.identities), None)
+        if session is not None and not session.wiped:
             verdict = _carried_on_disk(case, task, store, session) or _carried_in_memory(
                 case, task, store, session
             )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
@@ -21,6 +20,7 @@ from agent.detectors.puts import (
     puts_per_record,
     transaction_markers,
 )
+from agent.detectors.reopening import reopenings
 from agent.detectors.telling import where
 from agent.detectors.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.inventory.model import Mark, Session, Store, Task
@@ -79,30 +79,11 @@ def judge(case: Case) -> Iterable[Verdict]:
 
 
 def _reopenings(case: Case, store: Store) -> Iterable[_Reopening]:
-    sessions = list(store.sessions)
-    for before, after in pairwise(sessions):
+    for before, after in reopenings(store, case.now_us):
         flushed = flushed_beyond(before)
-        if before.released_us is None or before.outlived or flushed <= 0 or after.wiped:
-            continue
-        if not before.final_identities & after.identities or not _is_settled(case, store, after):
-            continue
-        if _was_standby(case, before) or _was_restoring(case, before):
+        if before.outlived or flushed <= 0 or _was_standby(case, before) or _was_restoring(case, before):
             continue
         yield _Reopening(before, after, flushed)
-
-
-WIPED_BY_THEN_US = 10_000_000
-"""A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
-
-
-def _is_settled(case: Case, store: Store, session: Session) -> bool:
-    """Tell whether it is clear that this opening did not end in a wipe."""
-    if session.first is not None:
-        return True
-    if not store.identities & session.identities:
-        return False
-    since_us = session.opened_us if session.released_us is None else session.released_us
-    return case.now_us - since_us >= WIPED_BY_THEN_US
 
 
 def _was_restoring(case: Case, session: Session) -> bool:

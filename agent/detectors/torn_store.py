@@ -92,11 +92,14 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
 
 
 def _is_over(case: Case, last_us: int) -> bool:
-    """Tell whether no deletion can be going on: nothing happened for a while, or nobody lives to go on with it."""
-    application = case.application
+    """Tell whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
+    application, task = case.application, case.task
     assert application is not None
-    dead = application.lock_ever_held and application.life is None
-    return dead or case.now_us - last_us >= QUIET_US
+    assert task is not None
+    last_us = max(last_us, task.walk.last_us if task.walk else 0)
+    ended_us = application.lives[-1].ended_us if application.lives else None
+    died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us <= ended_us
+    return died_at_it or case.now_us - last_us >= QUIET_US
 
 
 def _left(case: Case, task: Task, store: Store, remains: Remains) -> Verdict:

@@ -75,8 +75,12 @@ def _alive_since(case: Case, task: Task, released_us: int) -> int | None:
     assert case.application is not None
     later_us = released_us + HANDED_OFF_BY_US
     signs = [x.lock_probed_us for x in case.application.tasks.values() if x.lock_probed_us > later_us]
-    if any(x.held for x in case.application.tasks.values() if x is not task):
-        signs.append(case.now_us)
+    # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
+    signs += [
+        max(other.held_since_us, released_us)
+        for other in case.application.tasks.values()
+        if other is not task and other.held and case.now_us - other.held_since_us > HANDED_OFF_BY_US
+    ]
     return min(signs, default=None)
 
 

@@ -54,6 +54,8 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     for store in task.stores.values():
         for session in store.sessions:
+            if not session.is_of(store.identities):
+                continue
             verdict = _skipped(case, task, store, session) or _abandoned(case, task, store, session)
             if verdict is not None:
                 yield verdict

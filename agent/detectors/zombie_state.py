@@ -8,11 +8,11 @@ store whose keys are never deleted looks the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 from agent.detectors.puts import is_real
+from agent.detectors.reopening import reopenings
 from agent.detectors.telling import where
 from agent.detectors.upstream import KAFKA_19943
 from agent.inventory.model import Session, Store, Task
@@ -47,19 +47,15 @@ def judge(case: Case) -> Iterable[Verdict]:
     if retention_ms is None:
         return
     for store in task.stores.values():
-        for before, after in pairwise(store.sessions):
-            if _is_zombie(case, store, before, after, retention_ms * 1_000):
+        for before, after in reopenings(store, case.now_us):
+            if _is_zombie(case, before, after, retention_ms * 1_000):
                 yield _tell(case, task, store, before, after, retention_ms)
                 return
 
 
-def _is_zombie(case: Case, store: Store, before: Session, after: Session, retention_us: int) -> bool:
-    if before.released_us is None or after.created or after.wiped:
-        return False
-    if not store.identities & after.identities & before.final_identities:
-        return False
+def _is_zombie(case: Case, before: Session, after: Session, retention_us: int) -> bool:
     trusted = is_real(after.offset_at_open) or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
-    return trusted and after.opened_us - before.released_us > retention_us
+    return trusted and not after.created and after.opened_us - (before.released_us or 0) > retention_us
 
 
 def _tell(

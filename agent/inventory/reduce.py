@@ -101,8 +101,10 @@ def _settle_holder(application: Application, task: Task, look: Observation) -> l
     if held is None or held == task.held:
         return []
     before = task.held
-    task.held, task.held_since_us = held, look.at_us
-    if not held:
+    task.held = held
+    if held:
+        task.held_since_us = look.at_us
+    else:
         task.released_us = look.at_us
     if before is None and not held:
         return []

@@ -75,7 +75,9 @@ def _without_identity(
     if look.lock is LockState.HELD and look.manifest is not None and look.manifest == database.manifest:
         # A wipe closes the store first, and a new store has no manifest before its IDENTITY: what goes from
         # under a held lock was swept away by somebody else.
-        task.swept.append((look.at_us, f"{database.path}/IDENTITY"))
+        path = f"{database.path}/IDENTITY"
+        if path not in [known for _, known in task.swept]:
+            task.swept.append((look.at_us, path))
         return []
     return _end(application, task, store, database, look.at_us, look)
 

@@ -150,6 +150,11 @@ class Session:
     status_floor: int = 0
     outlived: bool | None = None
 
+    def is_of(self, identities: frozenset[str]) -> bool:
+        """Tell whether it was on an incarnation with one of these identities; a wipe in it made the present one."""
+        goes_on = self.wiped and self.released_us is None
+        return goes_on or bool((self.identities | self.final_identities) & identities)
+
 
 @dataclass(slots=True)
 class Remains:

@@ -243,6 +243,8 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
 def _take_problem(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
     if task.checkpoint_problem == look.problem:
         return []
+    if task.checkpoint is not None:
+        task.checkpoint.ended_us = look.mtime_us
     task.checkpoint_problem, task.checkpoint_problem_us = look.problem, look.at_us
     facts = {"detail": look.problem}
     return [
@@ -253,6 +255,8 @@ def _take_problem(application: Application, task: Task, look: CheckpointLook) ->
 def _end_checkpoint(
     application: Application, task: Task, look: Observation, *, in_walk: bool
 ) -> list[Transition]:
+    if not (isinstance(look, Removal) and task.checkpoint_problem_us > look.at_us):
+        task.checkpoint_problem = None
     current = task.checkpoint
     if current is None or (isinstance(look, Removal) and current.written_us > look.at_us):
         return []

@@ -197,11 +197,10 @@ class Looker:
         if task is None:
             changes += self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
         else:
-            for store in list(task.stores.values()):
-                for database in list(store.databases.values()):
-                    if self._settling.has(database.path):
-                        self._settling.drop(database.path)
-                        changes += self._database(classify(database.path), now_us, source)
+            # flushes precede the checkpoint: what waits to be looked at in this task is part of its story
+            for path in self._settling.below(f"{task.path}/"):
+                self._settling.drop(path)
+                changes += self._database(classify(path), now_us, source)
         return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
 
     def _database(

@@ -36,6 +36,10 @@ class Schedule(Generic[K]):
         """Tell whether a key waits."""
         return key in self._due
 
+    def below(self, prefix: str) -> list[K]:
+        """List the keys that begin so, in no particular order of time."""
+        return [key for key in self._due if key.startswith(prefix)]
+
     def next_us(self) -> int | None:
         """When the next key is due; None = nothing waits."""
         while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:

@@ -317,7 +317,7 @@ def test_n16_upgrade_past_task_locks(old, new):
     """N16: from 3.0 on the old `.lock` files of task directories are deleted."""
     run = scenario(old, hidden=("kafka_streams_version",))
     app = fresh(run)
-    app.stops({task_id: 999 for task_id in TWO})
+    app.stops(dict.fromkeys(TWO, 999))
     run.wait(5)
     app = run.start(new)
     for task_id in TWO:
@@ -332,7 +332,7 @@ def test_n17_upgrade_to_offsets_in_the_store(old, new):
     """N17: the first open makes the families, the checkpoint goes for good, the position files stay."""
     run = scenario(old, hidden=("kafka_streams_version",))
     app = fresh(run)
-    app.stops({task_id: 999 for task_id in TWO})
+    app.stops(dict.fromkeys(TWO, 999))
     run.wait(5)
     app = run.start(new)
     for task_id in TWO:

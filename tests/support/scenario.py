@@ -233,10 +233,8 @@ class App:
                     self._open_database(database)
             return
         self.world.mkdir(f"{task.path}/rocksdb")
-        database = task.databases.get((name, ""))
-        is_new = database is None
-        if database is None:
-            database = self._new_database(task, name, "")
+        is_new = (name, "") not in task.databases
+        database = self._new_database(task, name, "") if is_new else task.databases[name, ""]
         self._open_database(database)
         if is_new and kind == TIMESTAMPED and self.habits.opens_twice:
             self.world.unlock(f"{database.path}/LOCK")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from agent.contract.events import Severity
 from agent.detectors.base import Case, Verdict
@@ -85,7 +85,11 @@ def database(
 
 
 def store(
-    databases: Iterable[Database] = (), sessions: Iterable[Session] = (), *, segmented: bool = False, name: str = "s"
+    databases: Iterable[Database] = (),
+    sessions: Iterable[Session] = (),
+    *,
+    segmented: bool = False,
+    name: str = "s",
 ) -> Store:
     """A store."""
     made = Store(name, segmented, {x.segment or "": x for x in databases})
@@ -120,14 +124,16 @@ def checkpoint(
     """A content of `.checkpoint`."""
     offsets = {} if offset is None else {name: offset}
     ended_us = None if ended is None else at(ended)
-    return CheckpointFact(at(written), at(written), offsets, (), incarnation, True, ended_us, deleted, in_walk)
+    return CheckpointFact(
+        at(written), at(written), offsets, (), incarnation, True, ended_us, deleted, in_walk
+    )
 
 
 def task(
-    *stores: Store, checkpoints: Iterable[CheckpointFact] = (), id: str = "0_0", exists: bool = True
+    *stores: Store, checkpoints: Iterable[CheckpointFact] = (), task_id: str = "0_0", exists: bool = True
 ) -> Task:
     """A task directory."""
-    made = Task("app", id, f"app/{id}", exists=exists, incarnation=1)
+    made = Task("app", task_id, f"app/{task_id}", exists=exists, incarnation=1)
     made.stores = {x.name: x for x in stores}
     made.checkpoints.extend(checkpoints)
     return made
@@ -140,7 +146,7 @@ def case(
     guarantee: str | None = "exactly_once_v2",
     standbys: int | None = 0,
     application: Application | None = None,
-    told: dict[str, object] | None = None,
+    told: Mapping[str, object] | None = None,
 ) -> Case:
     """The case of the first task; settings that are None are unknown."""
     app = application or Application("app", exists=True, first_seen_us=at(0))

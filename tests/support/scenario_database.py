@@ -191,7 +191,9 @@ class SimDatabase:
         self._next_file += 1
         return self._next_file
 
-    def _write_sst(self, content: bytes, family: int, sequence: int, entries: int, level: int = 0) -> DataFile:
+    def _write_sst(
+        self, content: bytes, family: int, sequence: int, entries: int, level: int = 0
+    ) -> DataFile:
         one = DataFile(self._number(), family, sequence, len(content), entries, level)
         self.world.write(f"{self.path}/{one.number:06d}.sst", content)
         self.files.append(one)

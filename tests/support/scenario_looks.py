@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from agent.contract.events import Source
 from agent.inventory.disk import LockState, Unseen
@@ -42,7 +43,12 @@ def application_look(
 
 
 def lock_look(
-    seconds: float, lock: LockState | None, path: str = f"{TASK}/.lock", *, inode: int = 7, announced: bool = False
+    seconds: float,
+    lock: LockState | None,
+    path: str = f"{TASK}/.lock",
+    *,
+    inode: int = 7,
+    announced: bool = False,
 ) -> LockLook:
     """An answer about a lock file."""
     return LockLook(classify(path), at(seconds), Source.TIMER, None, lock, inode, announced)
@@ -74,7 +80,9 @@ def checkpoint_look(
     path: str = f"{TASK}/.checkpoint",
 ) -> CheckpointLook:
     """A look at the checkpoint; `offsets` by store."""
-    entries = tuple(OffsetEntry(f"app-{name}-changelog", 0, offset) for name, offset in (offsets or {}).items())
+    entries = tuple(
+        OffsetEntry(f"app-{name}-changelog", 0, offset) for name, offset in (offsets or {}).items()
+    )
     return CheckpointLook(
         classify(path),
         at(seconds),
@@ -131,6 +139,15 @@ def flush(number: int, sequence: int, written: float | None = None, *, compacted
 def removal(seconds: float, path: str) -> Removal:
     """A name was announced as removed."""
     return Removal(classify(path), at(seconds), Source.INOTIFY)
+
+
+T = TypeVar("T")
+
+
+def known(value: T | None) -> T:
+    """A value that must be there."""
+    assert value is not None
+    return value
 
 
 class Reducing:

@@ -12,7 +12,9 @@ CRC32C = 1
 FORMAT = 2
 
 
-def sst(items: Iterable[tuple[bytes, int, bytes]] = (), *, entries: int | None = None, deletions: int = 0) -> bytes:
+def sst(
+    items: Iterable[tuple[bytes, int, bytes]] = (), *, entries: int | None = None, deletions: int = 0
+) -> bytes:
     """Write a file.
 
     Args:
@@ -22,7 +24,9 @@ def sst(items: Iterable[tuple[bytes, int, bytes]] = (), *, entries: int | None =
     """
     stored = sorted((key, sequence, value) for key, sequence, value in items)
     out = bytearray()
-    data = _block(out, [(key + (sequence << 8 | 1).to_bytes(8, "little"), value) for key, sequence, value in stored])
+    data = _block(
+        out, [(key + (sequence << 8 | 1).to_bytes(8, "little"), value) for key, sequence, value in stored]
+    )
     count = len(stored) if entries is None else entries
     properties = _block(out, sorted(_properties(count, deletions).items()))
     metaindex = _block(out, [(b"rocksdb.properties", properties)])

@@ -103,9 +103,7 @@ class World:
     ) -> None:
         """Do one operation; it takes a fifth of a millisecond."""
         self._run_until(self.now_us + STEP_US)
-        operation = Operation(
-            self.now_us, op, path, to, data, None, size, nameless, False, version, killed
-        )
+        operation = Operation(self.now_us, op, path, to, data, None, size, nameless, False, version, killed)
         self.operations.append(operation)
         self.disk.apply(operation)
         hints = self.through(self._player.hints(operation))

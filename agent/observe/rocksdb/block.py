@@ -11,7 +11,7 @@ TRAILER_BYTES = 5  # compression type 1, checksum 4
 _HASH_INDEX_BIT = 1 << 31  # data_block_footer.cc: a hash index lies behind the restart points
 _UNIFORM_BIT = 1 << 29  # only a hint for searching
 _MAX_RESTARTS = (1 << 28) - 1
-_MAX_KEY_BYTES = 1024
+_MAX_KEY_BYTES = 320
 """A key of the `offsets` family is a topic name of at most 249 characters and a partition; names of properties
 are shorter. Without a bound, prefix compression would let a small hostile block unfold without end."""
 
@@ -85,6 +85,8 @@ def index_handles(content: bytes, *, delta_encoded: bool, first_keys: bool, limi
             handle = Handle(last.offset + last.size + TRAILER_BYTES, last.size + cursor.signed_varint())
         else:
             handle = read_handle(cursor)
+        if handle.size < 0:
+            raise DamagedError("block of negative size in an index")
         if first_keys:
             cursor.skip_string()
         handles.append(handle)

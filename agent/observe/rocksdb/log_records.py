@@ -9,6 +9,7 @@ from agent.observe.rocksdb.crc32c import masked_crc32c
 _BLOCK_BYTES = 32768  # log_format.h kBlockSize
 _HEADER_BYTES = 7  # checksum 4, length 2, type 1
 _ZERO, _FULL, _FIRST, _MIDDLE, _LAST = range(5)
+_MAX_RECORDS = 200_000  # twice what 8 MiB of real version edits hold; empty ones would be a million
 _IGNORABLE = 0x80  # kRecordTypeSafeIgnoreMask: types of later releases that may be passed over
 
 
@@ -28,8 +29,8 @@ class LogContent:
 def read_records(data: bytes) -> LogContent:
     """Take a log file apart; total.
 
-    Reading stops at the first fragment that is cut off or damaged. A header of zeros is the preallocated rest
-    of the file and ends the log cleanly if nothing but zeros follows.
+    Reading stops at the first fragment that is cut off or damaged, and after `_MAX_RECORDS`. A header of zeros is
+    the preallocated rest of the file and ends the log cleanly if nothing but zeros follows.
 
     Source:
         RocksDB db/log_format.h, 5.7 to 10.1.
@@ -54,6 +55,8 @@ def read_records(data: bytes) -> LogContent:
         position = end
         if kind >= _IGNORABLE:
             continue
+        if len(records) + len(parts) >= _MAX_RECORDS:
+            return LogContent(tuple(records), torn=True)
         parts.append(data[body:end])
         if kind in (_FULL, _LAST):
             records.append(parts[0] if len(parts) == 1 else b"".join(parts))

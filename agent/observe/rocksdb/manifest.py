@@ -20,6 +20,9 @@ OFFSETS_FAMILY = "offsets"
 """Column family in which Kafka Streams 4.3+ keeps offsets and status (AbstractColumnFamilyAccessor)."""
 
 _MAX_NAMED_FILES = 100_000
+_MAX_GROUP = 1_000  # an atomic group has one edit per column family
+_MAX_FAMILIES = 256  # ever added; Kafka Streams has three
+_MAX_NUMBER = (1 << 62) - 1
 _TRIES = 5
 
 
@@ -149,7 +152,7 @@ def _current(disk: Disk, database: str) -> int | Unseen:
     if isinstance(content, Unseen):
         return content
     number = parse_current(content)
-    return Unseen.UNREADABLE if number is None else number
+    return Unseen.UNREADABLE if number is None or number > _MAX_NUMBER else number
 
 
 class _Replay:
@@ -160,6 +163,8 @@ class _Replay:
         self._live: dict[int, LiveFile] = {}
         self._named: dict[int, NewFile] = {}
         self._group: list[VersionEdit] = []
+        self._files_in_group = 0
+        self._families_added = 0
         self._last_sequence = 0
         self._next_file = 0
         self._in_snapshot = True
@@ -170,14 +175,15 @@ class _Replay:
         return bool(self._group)
 
     def take(self, edit: VersionEdit) -> None:
-        if len(self._named) + len(self._group) > _MAX_NAMED_FILES:
+        if len(self._named) + self._files_in_group > _MAX_NAMED_FILES or len(self._group) > _MAX_GROUP:
             raise DamagedError("manifest names too many files")
         if edit.group_left is None:
             self._apply((edit,))
             return
         self._group.append(edit)
+        self._files_in_group += len(edit.added) + len(edit.deleted)
         if edit.group_left == 0:
-            group, self._group = self._group, []
+            group, self._group, self._files_in_group = self._group, [], 0
             self._apply(group)
 
     def _apply(self, edits: Iterable[VersionEdit]) -> None:
@@ -189,11 +195,16 @@ class _Replay:
             if edit.last_sequence is not None:
                 self._last_sequence = max(self._last_sequence, edit.last_sequence)
             if edit.family_added is not None:
-                self._families[edit.family_id] = edit.family_added
+                self._add_family(edit.family_id, edit.family_added)
             self._change_files(edit)
-            if edit.family_dropped:
-                self._families.pop(edit.family_id, None)
+            if edit.family_dropped and self._families.pop(edit.family_id, None) is not None:
                 self._live = {n: one for n, one in self._live.items() if one.family_id != edit.family_id}
+
+    def _add_family(self, family_id: int, name: str) -> None:
+        self._families_added += 1
+        if self._families_added > _MAX_FAMILIES:
+            raise DamagedError("manifest adds too many column families")
+        self._families[family_id] = name
 
     def _change_files(self, edit: VersionEdit) -> None:
         for _, number in edit.deleted:

@@ -15,6 +15,7 @@ _DELETION, _VALUE, _SINGLE_DELETION = 0, 1, 7  # dbformat.h ValueType
 _LONG_BYTES = 8
 _TRAILER_BYTES = 8  # sequence << 8 | type, little endian
 _MAX_TOPICS = 10_000
+_MAX_PROBLEMS = 20  # told; a store with more is not better described by all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         position_sequence=stored_position.sequence if has_position and stored_position else None,
         highest_sequence=highest,
         files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
-        problems=tuple(told),
+        problems=tuple(told[:_MAX_PROBLEMS]),
     )
 
 

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from agent.observe.rocksdb.coding import Cursor, DamagedError
 
+_MAX_COUNT = 1 << 48
+"""Larger counters are damage: sums over all files of a store stay below 2**63, which readers of events rely on."""
+_MAX_TEXT_BYTES = 300  # kept in memory for every file
+
 
 @dataclass(frozen=True, slots=True)
 class Properties:
@@ -63,21 +67,26 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
         value = found.get(b"rocksdb." + name)
         return None if value is None else Cursor(value).varint()
 
+    def count(name: bytes) -> int:
+        value = number(name) or 0
+        if value > _MAX_COUNT:
+            raise DamagedError(f"property {name.decode()} is {value}")
+        return value
+
     def text(name: bytes) -> str | None:
         value = found.get(b"rocksdb." + name)
-        return value.decode("utf-8", "replace") if value else None
+        return value[:_MAX_TEXT_BYTES].decode("utf-8", "replace") if value else None
 
-    entries = number(b"num.entries")
-    if entries is None:
+    if number(b"num.entries") is None:
         raise DamagedError("properties without a number of entries")
     index_type = found.get(b"rocksdb.block.based.table.index.type", b"")
     return Properties(
-        entries=entries,
-        deletions=number(b"deleted.keys") or 0,
-        range_deletions=number(b"num.range-deletions") or 0,
-        raw_key_bytes=number(b"raw.key.size") or 0,
-        raw_value_bytes=number(b"raw.value.size") or 0,
-        data_blocks=number(b"num.data.blocks") or 0,
+        entries=count(b"num.entries"),
+        deletions=count(b"deleted.keys"),
+        range_deletions=count(b"num.range-deletions"),
+        raw_key_bytes=count(b"raw.key.size"),
+        raw_value_bytes=count(b"raw.value.size"),
+        data_blocks=count(b"num.data.blocks"),
         family_id=number(b"column.family.id"),
         family=text(b"column.family.name"),
         creation_time_s=number(b"creation.time"),

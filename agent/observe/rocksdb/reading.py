@@ -1,10 +1,11 @@
-"""Bounded reads of whole files through a `Disk`."""
+"""Bounded reads through a `Disk`: of whole files, and of one database altogether."""
 
 from __future__ import annotations
 
-from agent.inventory.disk import Disk, Unseen
+from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
 
 _CHUNK_BYTES = 256 << 10
+_READ_COST_BYTES = 512  # what a read costs beside its bytes: many tiny ones must end, too
 
 
 def read_whole(disk: Disk, path: str, limit_bytes: int) -> bytes | Unseen:
@@ -25,3 +26,39 @@ def read_whole(disk: Disk, path: str, limit_bytes: int) -> bytes | Unseen:
             return Unseen.TOO_LARGE
         if len(piece) < _CHUNK_BYTES:
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+class MeteredDisk:
+    """A `Disk` that gives up reading once it has read a budget of bytes.
+
+    What a hostile file can make the reader do is a multiple of what it reads, so this bounds the time of one look.
+    """
+
+    def __init__(self, disk: Disk, budget_bytes: int) -> None:
+        """Read through `disk`, at most `budget_bytes`."""
+        self._disk = disk
+        self._left = budget_bytes
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        """Read; TOO_LARGE once the budget is used up."""
+        if self._left <= 0:
+            return Unseen.TOO_LARGE
+        content = self._disk.read_at(path, offset, length)
+        self._left -= _READ_COST_BYTES + (0 if isinstance(content, Unseen) else len(content))
+        return content
+
+    def stat(self, path: str) -> FileStat | Unseen:
+        """Pass on."""
+        return self._disk.stat(path)
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        """Pass on."""
+        return self._disk.list(path)
+
+    def lock_state(self, path: str) -> LockState | Unseen:
+        """Pass on."""
+        return self._disk.lock_state(path)
+
+    def processes(self) -> tuple[ProcessFact, ...]:
+        """Pass on."""
+        return self._disk.processes()

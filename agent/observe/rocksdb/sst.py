@@ -125,6 +125,7 @@ def _data_blocks(disk: Disk, table: Table) -> list[Handle]:
     blocks: list[Handle] = []
     for handle in handles:
         blocks += _index(disk, table, handle, MAX_BLOCKS - len(blocks))
+        _require_room(blocks, table)
     return blocks
 
 
@@ -135,9 +136,14 @@ def _index(disk: Disk, table: Table, handle: Handle, limit: int) -> list[Handle]
         first_keys=table.properties.index_type == _FIRST_KEYS,
         limit=limit,
     )
-    if sum(one.size for one in handles) > table.size_bytes:
-        raise DamagedError("blocks of an index are larger than their file")
+    _require_room(handles, table)
     return handles
+
+
+def _require_room(handles: list[Handle], table: Table) -> None:
+    """Refuse blocks that overlap so much that together they are larger than their file."""
+    if sum(one.size + TRAILER_BYTES for one in handles) > table.size_bytes:
+        raise DamagedError("blocks of an index are larger than their file")
 
 
 def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:

@@ -11,11 +11,17 @@ from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_
 from agent.observe.rocksdb.manifest import ManifestView, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
+from agent.observe.rocksdb.reading import MeteredDisk
 from agent.observe.rocksdb.sst import UnseenError, open_table, read_entries
 from agent.observe.rocksdb.version_edit import LiveFile
 
 MAX_FILES = 10_000
 """Look into no more SST files of one database."""
+
+MAX_READ_BYTES = 64 << 20
+"""Read no more during one look at a database, all tries together (each read counts 512 bytes on top)."""
+MAX_RECORDS = 40_000
+"""Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
 
 _TRIES = 5
 
@@ -96,9 +102,11 @@ def read_store(
         The facts; Unseen.RACED if files kept vanishing, or what `read_manifest` says.
 
     Cost:
-        Manifest, then one stat per file, and three small reads for each file that the cache does not know.
+        Manifest, then one stat per file, and three small reads for each file that the cache does not know. Never
+        more than `MAX_READ_BYTES`: what is left then is `too-large`.
     """
     cache = SstCache() if cache is None else cache
+    disk = MeteredDisk(disk, MAX_READ_BYTES)
     view = read_manifest(disk, database)
     for _ in range(_TRIES):
         if isinstance(view, Unseen):
@@ -163,10 +171,20 @@ class _Reader:
                 self._unseen(file, error.unseen)
                 return
             self._cache.put(key, content)
-        self._records += content.records
         self._files[file.number] = FileFacts(
-            file, stat.mtime_us, content.properties, content.is_verified, content.problem
+            file,
+            stat.mtime_us,
+            content.properties,
+            content.is_verified,
+            content.problem or self._keep(content),
         )
+
+    def _keep(self, content: FileContent) -> str | None:
+        """Take a file's records over; the problem if there are too many."""
+        if len(self._records) + len(content.records) > MAX_RECORDS:
+            return "unsupported: too many entries in `offsets`"
+        self._records += content.records
+        return None
 
     def _unseen(self, file: LiveFile, unseen: Unseen) -> None:
         if unseen is Unseen.VANISHED:

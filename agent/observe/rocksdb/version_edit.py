@@ -14,7 +14,12 @@ from agent.observe.rocksdb.coding import Cursor, DamagedError
 _IGNORABLE = 1 << 13  # kTagSafeIgnoreMask
 _CUSTOM_NOT_IGNORABLE = 1 << 6  # kCustomTagNonSafeIgnoreMask
 _PATH_ID = 65  # NewFileCustomTag::kPathId: only tells on which path the file lies
-_MAX_FILES = 50_000  # a store has tens; keeps a hostile manifest from filling the memory
+_MAX_FILES = (
+    20_000  # added or deleted by one edit; a store has tens. Keeps a hostile manifest from filling the memory
+)
+_MAX_NUMBER = (1 << 62) - 1  # kFileNumberMask
+_MAX_FILE_BYTES = 1 << 45  # so that sums over all files stay below 2**63, which readers of events rely on
+_MAX_LEVEL = 63
 _MAX_SEQUENCE = (1 << 56) - 1  # kMaxSequenceNumber: stands for "none"
 
 
@@ -79,6 +84,13 @@ def parse_edit(record: bytes) -> VersionEdit:
     return edit
 
 
+def _at_most(limit: int, cursor: Cursor) -> int:
+    value = cursor.varint()
+    if value > limit:
+        raise DamagedError(f"number {value} where at most {limit} makes sense")
+    return value
+
+
 def _with_family(one: LiveFile, family_id: int) -> LiveFile:
     return LiveFile(
         one.number, one.level, family_id, one.size_bytes, one.smallest_sequence, one.largest_sequence
@@ -88,10 +100,10 @@ def _with_family(one: LiveFile, family_id: int) -> LiveFile:
 def _new_file(cursor: Cursor, edit: VersionEdit, *, has_path: bool, has_sequences: bool) -> None:
     if len(edit.added) >= _MAX_FILES:
         raise DamagedError("too many files in one version edit")
-    level, number = cursor.varint(), cursor.varint()
+    level, number = _at_most(_MAX_LEVEL, cursor), _at_most(_MAX_NUMBER, cursor)
     if has_path:
         cursor.varint()
-    size_bytes = cursor.varint()
+    size_bytes = _at_most(_MAX_FILE_BYTES, cursor)
     cursor.skip_string()  # smallest key
     cursor.skip_string()  # largest key
     smallest, largest = (cursor.varint(), cursor.varint()) if has_sequences else (0, 0)
@@ -125,19 +137,21 @@ def _skip_custom_fields(cursor: Cursor, *, last_tag: int, not_ignorable: int, kn
 
 
 def _deleted_file(cursor: Cursor, edit: VersionEdit) -> None:
+    if len(edit.deleted) >= _MAX_FILES:
+        raise DamagedError("too many deletions in one version edit")
     edit.deleted.append((cursor.varint(), cursor.varint()))
 
 
 def _next_file(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.next_file = cursor.varint()
+    edit.next_file = _at_most(_MAX_NUMBER, cursor)
 
 
 def _last_sequence(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.last_sequence = cursor.varint()
+    edit.last_sequence = _at_most(_MAX_SEQUENCE, cursor)
 
 
 def _family(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.family_id = cursor.varint()
+    edit.family_id = _at_most(_MAX_NUMBER, cursor)
 
 
 def _family_add(cursor: Cursor, edit: VersionEdit) -> None:

@@ -7,13 +7,20 @@ import pytest
 from agent.contract.events import Affected, Confidence, Severity
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, judge
+from tests.support.scenario_looks import known
 
 ID = "ephemeral-state-dir"
 
 
 @pytest.mark.parametrize(
     ("volume", "severity"),
-    [("memory", Severity.WARNING), ("overlay", Severity.INFO), ("local", None), ("network", None), ("", None)],
+    [
+        ("memory", Severity.WARNING),
+        ("overlay", Severity.INFO),
+        ("local", None),
+        ("network", None),
+        ("", None),
+    ],
 )
 def test_kind_of_the_volume(volume, severity):
     """Memory is a warning, a container's own layer information, anything else nothing."""
@@ -33,7 +40,7 @@ def test_needs_an_application():
     """An empty directory is nobody's state."""
     one = case()
     one.inventory.volume = "memory"
-    one.application.exists = False
+    known(one.application).exists = False
     assert judge(ID, one) == []
 
 

@@ -13,7 +13,9 @@ ID = "false-clean-store"
 EOS = "exactly_once_v2"
 
 
-def dirty(release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0, *, puts: int = 5000, **more) -> Scenario:
+def dirty(
+    release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0, *, puts: int = 5000, **more
+) -> Scenario:
     """Once closed clean at 1999; then uncommitted puts, a dirty close, and a kill before the wipe."""
     run = Scenario(release, guarantee, standbys, **more)
     app = run.start()
@@ -167,7 +169,9 @@ def test_clears_when_the_store_is_restored_from_empty():
 # -- the exact boundary ---------------------------------------------------------------------------------------
 
 
-def dossier(*, stored: int | None = None, closed: bool = True, with_offset: bool = False, puts: int = 7000, **settings):
+def dossier(
+    *, stored: int | None = None, closed: bool = True, with_offset: bool = False, puts: int = 7000, **settings
+):
     """Opened with 2,000 puts at stored offset 1999; closed at 20 s with `puts`; opened again at 30 s."""
     before = session(10, 20, puts=puts, puts_at_open=2000)
     before.closed, before.closed_with_offset, before.stored_offset_at_open = closed, with_offset, 1999

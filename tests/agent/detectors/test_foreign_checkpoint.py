@@ -77,7 +77,8 @@ def test_clears_with_the_next_checkpoint():
 
 
 @pytest.mark.parametrize(
-    "foreign", [{}, {("input", 1): 5}, {("input", 0): 5}, {("other-s-changelog", 1): 5}, {("app-x-changelog", 0): 5}]
+    "foreign",
+    [{}, {("input", 1): 5}, {("input", 0): 5}, {("other-s-changelog", 1): 5}, {("app-x-changelog", 0): 5}],
 )
 def test_quiet_for_other_topics(foreign):
     """Source topics under optimisation, other applications' topics, and other stores of this partition."""

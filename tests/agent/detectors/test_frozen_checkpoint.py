@@ -11,7 +11,9 @@ from tests.support.scenario_case import case, database, judge, mark, session, se
 ID = "frozen-checkpoint"
 
 
-def running(release: str = "3.9.2", guarantee: str = "at_least_once", *, commit: int | None = 1000, **more) -> tuple[Scenario, App]:
+def running(
+    release: str = "3.9.2", guarantee: str = "at_least_once", *, commit: int | None = 1000, **more
+) -> tuple[Scenario, App]:
     """A task whose checkpoint is up to date."""
     run = Scenario(release, guarantee, told={"commit_interval_ms": commit}, **more)
     app = run.start()
@@ -103,7 +105,14 @@ def test_quiet_after_the_release():
     assert run.findings(ID) == []
 
 
-def dossier(*, puts: int = 11_001, now: float = 100, commit: int | None = 2000, released: float | None = None, marked: bool = True):
+def dossier(
+    *,
+    puts: int = 11_001,
+    now: float = 100,
+    commit: int | None = 2000,
+    released: float | None = None,
+    marked: bool = True,
+):
     """Checkpoint at 10 s with 1,000 puts; `puts` flushed at 20 s."""
     one = session(0, released, first=mark(10, 999, 1000) if marked else None)
     files = database(puts=puts, flushed=[(1000, 9), (puts, 20)])

@@ -71,7 +71,9 @@ def test_upgrade_in_place():
     assert [x for x in run.findings(ID) if x.status is Status.OPEN] == []
 
 
-def dossier(*, written: float | None = 20, started: float | None = 10, conflicts: tuple[str, ...] = ("a means b",)):
+def dossier(
+    *, written: float | None = 20, started: float | None = 10, conflicts: tuple[str, ...] = ("a means b",)
+):
     """Conflicts on disk; options written at 20 s by a process that began at 10 s."""
     app = Application("app", exists=True, first_seen_us=at(1))
     if started is not None:

@@ -106,7 +106,9 @@ def test_temporary_file_while_it_is_written():
     assert "temporary" in finding.summary
 
 
-def temporary(*, held: bool | None = False, name: str = ".checkpoint.tmp", exists: bool = True, now: float = 100):
+def temporary(
+    *, held: bool | None = False, name: str = ".checkpoint.tmp", exists: bool = True, now: float = 100
+):
     """A task directory that was last changed at 20 s."""
     one = task(exists=exists)
     one.held, one.names, one.mtime_us = held, frozenset({name}), at(20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from agent.contract.events import Level, Severity, Status
 from tests.support.scenario import Scenario
@@ -20,7 +21,11 @@ def test_names_the_setting_and_whom_it_silences():
     run.wait(5)
     guarantee = [x for x in run.findings(ID) if "processing.guarantee" in x.summary]
     assert len(guarantee) == 1
-    assert (guarantee[0].level, guarantee[0].severity, guarantee[0].status) == (Level.SELF, Severity.INFO, Status.OPEN)
+    assert (guarantee[0].level, guarantee[0].severity, guarantee[0].status) == (
+        Level.SELF,
+        Severity.INFO,
+        Status.OPEN,
+    )
     assert guarantee[0].task_id is None
     assert "skipped-eos-wipe" in guarantee[0].summary
     assert "stale-eos-checkpoint" in guarantee[0].summary
@@ -47,10 +52,12 @@ def test_quiet_without_a_store():
     assert run.findings(ID) == []
 
 
-def dossier(**settings):
+def dossier(**settings: Any) -> Any:
     """One task with a store; detector `x` needs the guarantee and the release."""
     one = case(task(store([database()])), **settings)
-    return replace(one, needs={"x": ("processing_guarantee", "kafka_streams_version"), "y": ("kafka_streams_version",)})
+    return replace(
+        one, needs={"x": ("processing_guarantee", "kafka_streams_version"), "y": ("kafka_streams_version",)}
+    )
 
 
 def test_known_settings_are_not_missing():

@@ -90,14 +90,21 @@ def test_needs_the_delay():
     assert run.findings(ID) == []
 
 
-def dossier(*, now: float = 100, released: float = 10, mtime: float = 0, lives: bool = True, held_sibling: bool = False):
+def dossier(
+    *,
+    now: float = 100,
+    released: float = 10,
+    mtime: float = 0,
+    lives: bool = True,
+    held_sibling: bool = False,
+):
     """0_0 was released; the delay is ten seconds: two of them and five seconds are the limit."""
     app = Application("app", exists=True)
     if lives:
         app.lives.append(ProcessLife(at(5)))
     one = task(store([database()]))
     one.released_us, one.mtime_us, one.held = at(released), at(mtime), False
-    sibling = task(store([database()]), id="0_1")
+    sibling = task(store([database()]), task_id="0_1")
     sibling.held, sibling.held_since_us = held_sibling, at(40)
     told = {"state_cleanup_delay_ms": 10_000}
     return case(one, sibling, application=app, now=now, release="4.3.0", told=told)

@@ -11,7 +11,9 @@ from tests.support.scenario_case import case, database, judge, session, severiti
 ID = "overlaid-store"
 
 
-def without_offset(release: str = "3.9.2", *, idle: float = 5, offset: int | None = None, told=None) -> Scenario:
+def without_offset(
+    release: str = "3.9.2", *, idle: float = 5, offset: int | None = None, told=None
+) -> Scenario:
     """A store with 3,000 puts is opened again `idle` seconds later; its entry is gone, or `offset`."""
     run = Scenario(release, told=told)
     app = run.start()
@@ -37,10 +39,11 @@ def without_offset(release: str = "3.9.2", *, idle: float = 5, offset: int | Non
 @pytest.mark.parametrize("release", ["2.6.2", "2.8.2", "3.4.1", "3.9.2", "4.2.1"])
 @pytest.mark.parametrize("offset", [None, -4])
 def test_replay_from_the_start_is_information(release, offset):
-    """No offset in force over files with data: told as information ten seconds later."""
+    """No offset in force over files with data: told as information ten seconds later, or at a checkpoint."""
     run = without_offset(release, offset=offset)
     run.wait(5)
-    assert run.findings(ID) == []
+    writes_at_restore_end = release in ("3.9.2", "4.2.1")
+    assert len(run.findings(ID)) == (1 if writes_at_restore_end else 0)
     run.wait(10)
     finding = run.only(ID)
     assert (finding.level, finding.severity, finding.confidence, finding.status) == (
@@ -88,7 +91,14 @@ def test_quiet_for_a_wipe():
     assert run.findings(ID) == []
 
 
-def dossier(*, idle: float = 10, puts: int = 3000, offset: int | None = None, now: float = 100, retention: int | None = 10_000):
+def dossier(
+    *,
+    idle: float = 10,
+    puts: int = 3000,
+    offset: int | None = None,
+    now: float = 100,
+    retention: int | None = 10_000,
+):
     """Released at 20 s with `puts`, opened `idle` seconds later with `offset` in force."""
     before = session(0, 20, puts=puts)
     after = session(20 + idle, offset_at_open=offset)

@@ -13,7 +13,12 @@ ID = "premature-cleanup"
 
 
 def cleaned(
-    release: str = "4.3.1", guarantee: str = "at_least_once", *, after: float = 16, delay: int | None = 30_000, **more
+    release: str = "4.3.1",
+    guarantee: str = "at_least_once",
+    *,
+    after: float = 16,
+    delay: int | None = 30_000,
+    **more,
 ) -> tuple[Scenario, App]:
     """A task is closed and, `after` seconds later, deleted by the cleaner; its sibling works on."""
     run = Scenario(release, guarantee, told={"state_cleanup_delay_ms": delay}, **more)
@@ -110,7 +115,13 @@ def test_clean_up_call():
 
 
 def dossier(
-    age: float, *, held: bool = False, shape: Shape = Shape.CLEANER_WALK, siblings: bool = True, lives: bool = True, **settings
+    age: float,
+    *,
+    held: bool = False,
+    shape: Shape = Shape.CLEANER_WALK,
+    siblings: bool = True,
+    lives: bool = True,
+    **settings,
 ):
     """Released at 50 s, first removal `age` seconds later; the delay is ten seconds."""
     app = Application("app", exists=True)
@@ -119,7 +130,12 @@ def dossier(
     one = task()
     begun = at(50 + age)
     one.past.append(PastTask(1, begun, begun + 1000, shape, {}, at(50), held, siblings))
-    chosen = {"release": "4.3.1", "guarantee": "at_least_once", "told": {"state_cleanup_delay_ms": 10_000}, **settings}
+    chosen = {
+        "release": "4.3.1",
+        "guarantee": "at_least_once",
+        "told": {"state_cleanup_delay_ms": 10_000},
+        **settings,
+    }
     return case(one, application=app, **chosen)
 
 

@@ -7,7 +7,18 @@ import pytest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.model import Shape
 from tests.support.scenario import KEY_VALUE, TIMESTAMPED, WINDOWED, App, Scenario
-from tests.support.scenario_case import case, checkpoint, database, judge, mark, past, session, severities, store, task
+from tests.support.scenario_case import (
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    past,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "resurrected-checkpoint"
 
@@ -409,7 +420,9 @@ def test_only_a_real_old_offset_counts(offset):
     assert judge(ID, one) == []
 
 
-def on_disk(offset_at_open: int | None, *, segmented: bool = False, shape: Shape | None = None, wiped: bool = False):
+def on_disk(
+    offset_at_open: int | None, *, segmented: bool = False, shape: Shape | None = None, wiped: bool = False
+):
     """A store made at 30 s with this entry in force, written at 10 s."""
     name = "w.0" if segmented else None
     opened = session(30, created=True, offset_at_open=offset_at_open)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
-from tests.support.scenario_case import case, checkpoint, database, judge, mark, session, severities, store, task
+from tests.support.scenario_case import (
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "stale-eos-checkpoint"
 EOS = "exactly_once_v2"
 
 
-def restored(release: str = "4.1.2", guarantee: str = EOS, standbys: int | None = 0, **more) -> tuple[Scenario, App]:
+def restored(
+    release: str = "4.1.2", guarantee: str = EOS, standbys: int | None = 0, **more
+) -> tuple[Scenario, App]:
     """A task that has just been restored: its checkpoint is there, nothing was flushed beyond it."""
     run = Scenario(release, guarantee, standbys, **more)
     app = run.start()
@@ -214,7 +228,7 @@ def test_one_finding_for_two_stores():
     assert "store b" in finding.summary
 
 
-def dossier(**settings):
+def dossier(**settings: Any) -> Any:
     """500 puts flushed at 20 s beyond a checkpoint of 10 s."""
     files = database(puts=2500, flushed=[(2000, 9), (2500, 20)])
     one = session(0, first=mark(10, 1999, 2000))
@@ -224,7 +238,9 @@ def dossier(**settings):
 def test_second_is_counted_from_the_flush():
     """The finding comes exactly one second after the flush, and is dated to it."""
     assert judge(ID, dossier(now=20.999)) == []
-    assert judge(ID, dossier(now=21))[0].opened_at_us == dossier().task.stores["s"].databases[""].flushed[-1][1]
+    assert (
+        judge(ID, dossier(now=21))[0].opened_at_us == dossier().task.stores["s"].databases[""].flushed[-1][1]
+    )
 
 
 def test_needs_a_checkpoint_on_disk():

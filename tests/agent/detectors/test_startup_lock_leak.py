@@ -10,7 +10,9 @@ from tests.support.scenario import Scenario
 ID = "startup-lock-leak"
 
 
-def leaking(release: str = "4.3.0", *, leaks: bool = True, flushed: int = 500, others: bool = True) -> Scenario:
+def leaking(
+    release: str = "4.3.0", *, leaks: bool = True, flushed: int = 500, others: bool = True
+) -> Scenario:
     """Two tasks work; at the orderly end one of them is only let go with the process."""
     run = Scenario(release)
     app = run.start()

@@ -63,7 +63,14 @@ def test_quiet_for_a_first_start():
     assert run.findings(ID) == []
 
 
-def life(*, started: float = 10, ended: float | None = None, opened: float = 11, created: bool = False, now: float = 100):
+def life(
+    *,
+    started: float = 10,
+    ended: float | None = None,
+    opened: float = 11,
+    created: bool = False,
+    now: float = 100,
+):
     """One process life and one session."""
     app = Application("app", exists=True)
     app.lives.append(ProcessLife(at(started), None if ended is None else at(ended)))

@@ -25,7 +25,7 @@ def running(release: str = "3.9.2") -> tuple[Scenario, App]:
 @pytest.mark.parametrize("release", ["2.3.1", "2.8.2", "3.9.2", "4.3.1"])
 def test_identity_swept_under_a_held_store(release):
     """IDENTITY goes while LOCK is held, and its owner goes on."""
-    run, app = running(release)
+    run, _ = running(release)
     run.world.play("unlink", "app/0_0/rocksdb/s/IDENTITY")
     run.wait(2)
     finding = run.only(ID)

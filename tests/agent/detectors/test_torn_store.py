@@ -50,7 +50,7 @@ def test_remains_of_a_torn_deletion(release):
 @pytest.mark.parametrize("release", ["2.3.1", "3.9.2", "4.3.1"])
 def test_manifest_names_a_missing_file(release):
     """A stable manifest that names files that are gone is proof."""
-    run, app = two_files(release)
+    run, _ = two_files(release)
     names = [name for name, _ in run.world.children("app/0_1/rocksdb/s") if name.endswith(".sst")]
     run.world.play("unlink", f"app/0_1/rocksdb/s/{names[0]}")
     run.wait(130)
@@ -103,7 +103,14 @@ def test_clears_when_the_directory_is_removed():
     assert run.only(ID).status is Status.RESOLVED
 
 
-def dossier(*, last: float = 90, since: float = 90, now: float = 100, dead: bool = False, missing: tuple[int, ...] = ()):
+def dossier(
+    *,
+    last: float = 90,
+    since: float = 90,
+    now: float = 100,
+    dead: bool = False,
+    missing: tuple[int, ...] = (),
+):
     """Remains seen at `since`, the last removal at `last`."""
     app = Application("app", exists=True)
     app.lock_ever_held = True
@@ -119,11 +126,12 @@ def dossier(*, last: float = 90, since: float = 90, now: float = 100, dead: bool
 
 
 def test_five_quiet_seconds_or_no_process():
-    """A deletion is over after five seconds, or when nobody lives to go on with it."""
+    """A deletion is over after five seconds, or at once when its process is gone; one that began later is another's."""
     assert len(judge(ID, dossier(last=95, since=95))) == 1
     assert judge(ID, dossier(last=95.1, since=90)) == []
     assert judge(ID, dossier(last=90, since=95.1)) == []
-    assert len(judge(ID, dossier(last=99, since=99, dead=True))) == 1
+    assert len(judge(ID, dossier(last=50, since=50, now=50.1, dead=True))) == 1
+    assert judge(ID, dossier(last=99, since=99, dead=True)) == []
 
 
 def test_missing_files_are_listed():

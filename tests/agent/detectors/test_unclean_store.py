@@ -13,7 +13,9 @@ from tests.support.scenario_case import case, database, judge, store, task
 ID = "unclean-store"
 
 
-def crashed(release: str = "4.3.1", guarantee: str = "exactly_once_v2", *, flush: bool = True, **more) -> Scenario:
+def crashed(
+    release: str = "4.3.1", guarantee: str = "exactly_once_v2", *, flush: bool = True, **more
+) -> Scenario:
     """A store is closed clean once, opened again, flushed (or not) and killed."""
     run = Scenario(release, guarantee, **more)
     app = run.start()

@@ -109,7 +109,7 @@ def dossier(*, released: float | None = 10, held: bool | None = False, now: floa
     """0_0 was let go; 0_1 is held."""
     one = task(store([database()]))
     one.held, one.released_us = held, None if released is None else at(released)
-    sibling = task(store([database()]), id="0_1")
+    sibling = task(store([database()]), task_id="0_1")
     sibling.held = True
     return case(one, sibling, now=now, **{"release": "2.1.1", "guarantee": None, "standbys": 1, **settings})
 

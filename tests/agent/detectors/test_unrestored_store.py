@@ -165,7 +165,9 @@ def test_clears_after_a_restoration_from_empty():
 # -- KAFKA-16017 --------------------------------------------------------------------------------------------
 
 
-def abandoned(release: str, *, restored: int, offset: int, guarantee: str = "exactly_once_v2", **more) -> Scenario:
+def abandoned(
+    release: str, *, restored: int, offset: int, guarantee: str = "exactly_once_v2", **more
+) -> Scenario:
     """Wiped at 8,000 records; the new owner restores some and is closed clean with `offset`."""
     run = Scenario(release, guarantee, **more)
     app = run.start()
@@ -275,14 +277,23 @@ def test_wipe_proves_an_active_task():
     assert judge(ID, one)[0].confidence is Confidence.CONFIRMED
 
 
-def claimed(*, offset: int = 7999, puts: int = 500, held: int | None = None, shape: Shape = Shape.OWNER_WALK, **settings):
+def claimed(
+    *,
+    offset: int = 7999,
+    puts: int = 500,
+    held: int | None = None,
+    shape: Shape = Shape.OWNER_WALK,
+    **settings,
+):
     """Wiped at 10 s with 8,000 puts; made anew at 11 s; the first checkpoint says `offset` with `puts`."""
     one = store([database(puts=puts, born=11)], [session(11, created=True, first=mark(15, offset, puts))])
     one.past.append(past(10, shape=shape, puts=8000, entries_low=held))
     return case(task(one), **{"release": "3.6.1", **settings})
 
 
-@pytest.mark.parametrize(("shape", "said"), [(Shape.OWNER_WALK, 1), (Shape.CLEANER_WALK, 0), (Shape.VANISHED_UNSEEN, 0)])
+@pytest.mark.parametrize(
+    ("shape", "said"), [(Shape.OWNER_WALK, 1), (Shape.CLEANER_WALK, 0), (Shape.VANISHED_UNSEEN, 0)]
+)
 def test_16017_needs_a_wipe(shape, said):
     """Only the owner's own deletion makes the old offset stay in its memory."""
     assert len(judge(ID, claimed(shape=shape))) == said

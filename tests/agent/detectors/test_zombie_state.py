@@ -11,7 +11,9 @@ from tests.support.scenario_case import case, database, judge, session, severiti
 ID = "zombie-state"
 
 
-def idle(release: str = "3.9.2", *, seconds: float = 43, retention: int | None = 10_000, wipe: bool = False) -> Scenario:
+def idle(
+    release: str = "3.9.2", *, seconds: float = 43, retention: int | None = 10_000, wipe: bool = False
+) -> Scenario:
     """A task is closed clean, lies for `seconds`, and is opened again."""
     told = {} if retention is None else {"delete_retention_ms": retention}
     run = Scenario(release, "exactly_once_v2" if wipe else "at_least_once", told=told)
@@ -76,7 +78,14 @@ def test_wiped_right_after_the_opening():
     assert idle(wipe=True).findings(ID) == []
 
 
-def dossier(*, gap: float = 10.1, offset: int | None = 999, release: str = "3.9.2", created: bool = False, wiped: bool = False):
+def dossier(
+    *,
+    gap: float = 10.1,
+    offset: int | None = 999,
+    release: str = "3.9.2",
+    created: bool = False,
+    wiped: bool = False,
+):
     """Released at 20 s, opened `gap` seconds later; tombstones live ten seconds."""
     after = session(20 + gap, offset_at_open=offset, created=created)
     after.wiped = wiped

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from agent.inventory.disk import Unseen
 from tests.support.scenario_case import at
-from tests.support.scenario_looks import FREE, GONE, HELD, UNKNOWN, Reducing, application_look, lock_look
+from tests.support.scenario_looks import (
+    FREE,
+    GONE,
+    HELD,
+    UNKNOWN,
+    Reducing,
+    application_look,
+    known,
+    lock_look,
+)
 
 LOCK = "app/.lock"
 
@@ -30,7 +39,7 @@ def test_lives_of_the_process():
     one = Reducing()
     assert one.see(application_look(1, HELD)) == ["process-started"]
     assert one.see(application_look(2, HELD)) == []
-    assert one.application.life.started_us == at(1)
+    assert known(one.application.life).started_us == at(1)
     assert one.see(lock_look(9, FREE, LOCK)) == ["process-ended"]
     assert one.application.life is None
     assert one.application.lives[-1].ended_us == at(9)
@@ -56,21 +65,33 @@ def test_unknown_keeps_what_is_known():
 def test_lock_file_replaced():
     """Another inode under the same name, held before and after, is remembered once."""
     one = Reducing()
-    one.see(application_look(1, HELD, inode=7), lock_look(5, HELD, LOCK, inode=8), lock_look(6, HELD, LOCK, inode=8))
+    one.see(
+        application_look(1, HELD, inode=7),
+        lock_look(5, HELD, LOCK, inode=8),
+        lock_look(6, HELD, LOCK, inode=8),
+    )
     assert list(one.application.lock_replaced_us) == [at(5)]
 
 
 def test_same_file_again():
     """The same inode, or none that could be seen, is no replacement."""
     one = Reducing()
-    one.see(application_look(1, HELD, inode=7), lock_look(5, HELD, LOCK, inode=7), lock_look(6, HELD, LOCK, inode=0))
+    one.see(
+        application_look(1, HELD, inode=7),
+        lock_look(5, HELD, LOCK, inode=7),
+        lock_look(6, HELD, LOCK, inode=0),
+    )
     assert not one.application.lock_replaced_us
 
 
 def test_restart_with_a_new_file():
     """A new lock file after the old one was free is the next process."""
     one = Reducing()
-    one.see(application_look(1, HELD, inode=7), lock_look(5, FREE, LOCK, inode=7), lock_look(6, HELD, LOCK, inode=8))
+    one.see(
+        application_look(1, HELD, inode=7),
+        lock_look(5, FREE, LOCK, inode=7),
+        lock_look(6, HELD, LOCK, inode=8),
+    )
     assert not one.application.lock_replaced_us
 
 

@@ -101,7 +101,12 @@ def current_view(inventory: Inventory) -> dict[str, Any]:
     for application in inventory.applications.values():
         if not application.exists:
             continue
-        view[application.id] = (application.inode, application.lock, application.lock_inode, application.process_id)
+        view[application.id] = (
+            application.inode,
+            application.lock,
+            application.lock_inode,
+            application.process_id,
+        )
         for task in application.tasks.values():
             if not task.exists:
                 continue
@@ -169,7 +174,9 @@ def test_notifications_alone_keep_up(release, steps):
 def held_view(view: dict[str, Any]) -> dict[str, Any]:
     """Without the direct children of a task and its mtime: position and lock files announce nothing that matters."""
     return {
-        key: (value[0], *value[3:]) if key.count("/") == 1 and isinstance(value, tuple) and len(value) == 5 else value
+        key: (value[0], *value[3:])
+        if key.count("/") == 1 and isinstance(value, tuple) and len(value) == 5
+        else value
         for key, value in view.items()
     }
 
@@ -201,7 +208,9 @@ unseen = st.sampled_from([None, None, None, *Unseen])
 flushes = st.lists(st.builds(flush, st.integers(0, 9), st.integers(0, 500), st.none() | seconds), max_size=3)
 looks = st.one_of(
     st.builds(removal, seconds, st.sampled_from(PATHS)),
-    st.builds(task_look, seconds, inode=st.integers(0, 3), lock=locks, unseen=unseen, path=st.sampled_from(PATHS)),
+    st.builds(
+        task_look, seconds, inode=st.integers(0, 3), lock=locks, unseen=unseen, path=st.sampled_from(PATHS)
+    ),
     st.builds(
         checkpoint_look,
         seconds,
@@ -222,9 +231,13 @@ looks = st.one_of(
         reopened=st.lists(seconds, max_size=3).map(tuple),
         leftovers=st.integers(0, 3),
         unseen=unseen,
-        path=st.sampled_from([path for path in PATHS if classify(path).store and classify(path).database == path]),
+        path=st.sampled_from(
+            [path for path in PATHS if classify(path).store and classify(path).database == path]
+        ),
     ),
-    st.builds(lock_look, seconds, locks, st.sampled_from(["app/.lock", "app/0_0/.lock"]), inode=st.integers(0, 3)),
+    st.builds(
+        lock_look, seconds, locks, st.sampled_from(["app/.lock", "app/0_0/.lock"]), inode=st.integers(0, 3)
+    ),
     st.builds(application_look, seconds, locks, inode=st.integers(0, 3), unseen=unseen),
 )
 

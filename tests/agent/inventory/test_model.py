@@ -9,6 +9,7 @@ from agent.inventory.model import Task
 from agent.inventory.stores import FLUSHES_KEPT, Database
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, checkpoint, database, session, store, task
+from tests.support.scenario_looks import known
 
 HELD, FREE, UNKNOWN = LockState.HELD, LockState.FREE, LockState.UNKNOWN
 
@@ -33,7 +34,9 @@ def test_timeline_is_bounded():
 
 def test_puts_of_a_store():
     """Segments add up, expired ones included."""
-    one = store([database(puts=5, segment="w.0", flushed=[(5, 1)]), database(puts=7, segment="w.1", flushed=[(7, 9)])])
+    one = store(
+        [database(puts=5, segment="w.0", flushed=[(5, 1)]), database(puts=7, segment="w.1", flushed=[(7, 9)])]
+    )
     one.retired_puts = 100
     assert one.puts == 112
     assert one.puts_at(at(5)) == 105
@@ -58,8 +61,10 @@ def test_lock_of_a_store(locks, answer):
 
 def test_identity_is_that_of_the_oldest_segment():
     """Of several databases the first born stands for the incarnation."""
-    one = store([database(segment="w.1", born=9, identity="b"), database(segment="w.0", born=1, identity="a")])
-    assert (one.identity, one.identities) == ("a", {"a", "b"})
+    one = store(
+        [database(segment="w.1", born=9, identity="b"), database(segment="w.0", born=1, identity="a")]
+    )
+    assert (one.identity, one.identities) == ("a", frozenset({"a", "b"}))
     assert store().identity is None
 
 
@@ -81,8 +86,8 @@ def test_checkpoint_at():
     """The newest content written before a time, in any life of the directory; not one written at that very time."""
     one = task(checkpoints=[checkpoint(1, 5, ended=2), checkpoint(2, 6)])
     assert one.checkpoint_at(at(1)) is None
-    assert one.checkpoint_at(at(2)).offsets == {"s": 5}
-    assert one.checkpoint_at(at(2.1)).offsets == {"s": 6}
+    assert known(one.checkpoint_at(at(2))).offsets == {"s": 5}
+    assert known(one.checkpoint_at(at(2.1))).offsets == {"s": 6}
 
 
 @pytest.mark.parametrize(

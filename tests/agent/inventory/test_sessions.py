@@ -32,7 +32,7 @@ def test_made_by_the_opening():
 
 
 def test_found_open():
-    """A store that was there before the agent looked was opened at some time: created is not known, so it is not said."""
+    """Of a store that was there before the agent looked nobody can say that this session made it."""
     one = Reducing()
     one.see(task_look(100), database_look(100.1, born=1, puts=500, opened_puts=400, reopened=(20, 50)))
     session = one.store.sessions[-1]
@@ -46,7 +46,11 @@ def test_opened_again():
     one.see(database_look(5, born=1.5, puts=700, flushes=(flush(6, 700, 4),), lock=FREE))
     one.see(database_look(20.3, born=1.5, puts=700, reopened=(20,)))
     first, second = one.store.sessions
-    assert (first.released_us, first.puts_at_release, first.final_identities) == (at(5), 700, {"identity-1"})
+    assert (first.released_us, first.puts_at_release, first.final_identities) == (
+        at(5),
+        700,
+        frozenset({"identity-1"}),
+    )
     assert (second.created, second.opened_us, second.puts_at_open, second.reopens) == (False, at(20), 700, 0)
 
 
@@ -88,7 +92,10 @@ def test_identity_changes_within_a_holding():
     one.see(task_look(1, lock=HELD), database_look(2, born=1.5), database_look(5, "identity-2", born=4))
     one.see(database_look(6, "identity-2", born=4, lock=FREE), lock_look(7, FREE))
     session = one.store.sessions[-1]
-    assert (session.identities, session.final_identities) == ({"identity-1"}, {"identity-2"})
+    assert (session.identities, session.final_identities) == (
+        frozenset({"identity-1"}),
+        frozenset({"identity-2"}),
+    )
 
 
 # -- the offset in force --------------------------------------------------------------------------------------
@@ -173,7 +180,9 @@ def test_sibling_went_on(freed, outlived):
     other = "app/0_1/rocksdb/s"
     one.see(task_look(1), database_look(2, born=1.5))
     one.see(task_look(1, path="app/0_1", inode=30), database_look(2, "other", born=1.5, path=other))
-    one.see(database_look(10, born=1.5, lock=FREE), database_look(freed, "other", born=1.5, lock=FREE, path=other))
+    one.see(
+        database_look(10, born=1.5, lock=FREE), database_look(freed, "other", born=1.5, lock=FREE, path=other)
+    )
     one.see(database_look(60, born=1.5, reopened=(60,)))
     assert one.store.sessions[0].outlived is outlived
 
@@ -188,7 +197,9 @@ def test_known_only_from_the_next_session_on():
 # -- 4.3: offsets in the store --------------------------------------------------------------------------------
 
 
-def family(status: int, status_sequence: int, offset: int | None, sequence: int = 0, *, file: int = 9) -> StoreOffsets:
+def family(
+    status: int, status_sequence: int, offset: int | None, sequence: int = 0, *, file: int = 9
+) -> StoreOffsets:
     """Entries of the offsets family."""
     entries = () if offset is None else (("app-s-changelog-0", offset, sequence),)
     return StoreOffsets(status, status_sequence, entries, None, file)

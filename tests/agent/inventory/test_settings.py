@@ -40,7 +40,12 @@ def test_absent_is_unknown():
 
 @pytest.mark.parametrize(
     ("guarantee", "exactly_once"),
-    [("at_least_once", False), ("exactly_once", True), ("exactly_once_beta", True), ("exactly_once_v2", True)],
+    [
+        ("at_least_once", False),
+        ("exactly_once", True),
+        ("exactly_once_beta", True),
+        ("exactly_once_v2", True),
+    ],
 )
 def test_guarantee(guarantee, exactly_once):
     """Everything but at-least-once is exactly-once."""

@@ -122,7 +122,11 @@ def test_long_timelines_drop_their_beginning():
     """What falls out of the timeline stays as its floor."""
     one = opened()
     for number in range(1, FLUSHES_KEPT + 3):
-        one.see(database_look(number + 1, born=1, puts=number * 10, flushes=(flush(number, number * 10, number + 1),)))
+        one.see(
+            database_look(
+                number + 1, born=1, puts=number * 10, flushes=(flush(number, number * 10, number + 1),)
+            )
+        )
     files = one.store.databases[""]
     assert len(files.flushed) == FLUSHES_KEPT
     assert files.dropped_puts == 20
@@ -265,7 +269,7 @@ def test_expired_segment_keeps_its_puts():
     store = one.task.stores["w"]
     assert (store.segmented, store.puts, store.incarnation) == (True, 110, 1)
     one.see(database_look(3, unseen=GONE, path=segment(0)))
-    assert (store.puts, store.retired_puts, store.identities) == (110, 100, {"b"})
+    assert (store.puts, store.retired_puts, store.identities) == (110, 100, frozenset({"b"}))
     one.see(database_look(4, unseen=GONE, path=segment(60)))
     assert (store.puts, store.retired_puts) == (0, 0)
 

@@ -41,7 +41,7 @@ def test_hash_index_is_passed_over():
         varint(0) + varint(2**60) + varint(1) + b"k" + bytes(4) + (1).to_bytes(4, "little"),
         varint(0) + varint(1) + varint(2**60) + b"k" + bytes(4) + (1).to_bytes(4, "little"),
         block(*[(0, b"k", b"v")] * 11),
-        block((0, b"k" * 1024, b""), (1024, b"k", b"")),
+        block((0, b"k" * 320, b""), (320, b"k", b"")),
     ],
 )
 def test_damage(content):
@@ -81,10 +81,14 @@ def test_delta_encoded_index():
 
 
 def test_hostile_index():
-    """A difference without predecessor and an endless index are damage."""
+    """A difference without predecessor, a negative size and an endless index are damage."""
     alone = index_entry(1, b"z", varint(9), sized=False) + bytes(4) + (1).to_bytes(4, "little")
     with pytest.raises(DamagedError):
         index_handles(alone, delta_encoded=True, first_keys=False, limit=10)
+    shrunk = index_entry(0, b"k", varint(0) + varint(10), sized=False)
+    shrunk += index_entry(1, b"", varint(25), sized=False) + bytes(4) + (1).to_bytes(4, "little")  # zigzag: -13
+    with pytest.raises(DamagedError):
+        index_handles(shrunk, delta_encoded=True, first_keys=False, limit=10)
     many = index_entry(0, b"", varint(0) + varint(0), sized=False) * 11 + bytes(4) + (1).to_bytes(4, "little")
     with pytest.raises(DamagedError):
         index_handles(many, delta_encoded=True, first_keys=False, limit=10)

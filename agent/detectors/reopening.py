@@ -1,0 +1,29 @@
+"""Two sessions in a row on the same store: what several detectors ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from agent.inventory.model import Session, Store
+
+SETTLED_US = 10_000_000
+"""A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
+
+
+def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
+    """List (session before, session after) wherever the store was opened again and kept.
+
+    Kept: the same RocksDB incarnation, still there, and old enough that the opening did not end in a wipe.
+    """
+    for before, after in pairwise(store.sessions):
+        same = before.final_identities & after.identities & store.identities
+        if before.released_us is not None and same and not after.wiped and is_settled(after, now_us):
+            yield before, after
+
+
+def is_settled(session: Session, now_us: int) -> bool:
+    """Tell whether it is clear by now that an opening did not end in a wipe."""
+    since_us = session.opened_us if session.released_us is None else session.released_us
+    decided = session.first is not None or session.stored_offset is not None
+    return decided or now_us - since_us >= SETTLED_US

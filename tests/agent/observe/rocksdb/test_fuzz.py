@@ -1,0 +1,154 @@
+"""Hostile databases: never an error, never more reads, memory or work than stated (`tests/oracle/hostile.py`)."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.observe.rocksdb import store
+from agent.observe.rocksdb.store import StoreFacts
+from tests.oracle import hostile
+from tests.oracle.table_writer import TableWriter, entry
+from tests.support.rocksdb_writer import added, counters, deleted, family, family_add, frame, varint
+from tests.support.tree_disk import FilesDisk
+
+SEEDS = sorted((Path(__file__).parents[3] / "data" / "rocksdb" / "fuzz").iterdir())
+RANDOM = st.randoms(use_true_random=False)
+EXTREMES = st.sampled_from(
+    [0, 1, 5, 2**14, 2**31, 2**32, 2**48, 2**56 - 1, 2**56, 2**62, 2**63, 2**64 - 1, 2**69]
+)
+MANY_BYTES = 40 << 20
+"""The most memory that one look may take, whatever is there."""
+
+
+@pytest.fixture(autouse=True)
+def traced():
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.fixture(scope="session")
+def originals(recorded, encodings):
+    return hostile.sources([recorded.root, encodings.root])
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda path: path.name)
+def test_seeds(seed):
+    """Inputs that once led somewhere new stay within the bounds."""
+    content = seed.read_bytes()
+    is_table = seed.suffix == ".sst"
+    hostile.look(hostile.database_of(content) if is_table else hostile.with_manifest(content))
+
+
+@given(data=st.data(), random=RANDOM)
+def test_damaged_tables(originals, data, random):
+    """SST files with flipped bits, lying lengths, overlapping blocks or a lost end, checksums checked or not."""
+    table = data.draw(st.sampled_from(originals[0]))
+    assert isinstance(hostile.look(hostile.database_of(hostile.mutate(table, random))), StoreFacts)
+
+
+@given(data=st.data(), random=RANDOM)
+def test_damaged_manifests(originals, data, random):
+    """Manifests whose records are damaged behind good checksums."""
+    manifest = data.draw(st.sampled_from(originals[1]))
+    hostile.look(hostile.with_manifest(hostile.mutate_manifest(manifest, random)))
+
+
+PARTS = st.one_of(
+    st.builds(added, EXTREMES, EXTREMES, size=EXTREMES, level=EXTREMES, low=EXTREMES),
+    st.builds(deleted, EXTREMES, EXTREMES),
+    st.builds(counters, EXTREMES, EXTREMES),
+    st.builds(family, EXTREMES),
+    st.builds(family_add, EXTREMES, st.sampled_from(["offsets", "default", ""])),
+    st.builds(lambda tag, number: varint(tag) + varint(number), EXTREMES | st.integers(0, 500), EXTREMES),
+    st.binary(max_size=20),
+)
+
+
+@given(st.lists(st.lists(PARTS, max_size=4).map(b"".join), max_size=8))
+def test_senseless_manifests(records):
+    """Version edits with numbers that no RocksDB writes."""
+    hostile.look(hostile.with_manifest(frame(records)))
+
+
+def peak_of(files: dict[str, bytes]) -> tuple[int, StoreFacts]:
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    facts = store.read_store(FilesDisk(files), "s")
+    assert isinstance(facts, StoreFacts)
+    return tracemalloc.get_traced_memory()[1] - before, facts
+
+
+def test_unfolding_keys():
+    """Few bytes that unfold to many long keys, in many files: what is kept is bounded and the rest is told."""
+    table = TableWriter()
+    key = b"k" * 300 + (9 << 8 | 1).to_bytes(8, "little")
+    block = table.add(entry(0, key, bytes(8)) + entry(len(key), b"", b"") * 9_999)
+    content = table.finish(index=[block])
+    edits = [added(n, 9, size=len(content)) + family(1) + counters(n + 1) for n in range(10, 20)]
+    manifest = frame([counters(2), family_add(1, "offsets"), *edits])
+    peak, facts = peak_of(
+        hostile.with_manifest(manifest) | {f"s/{n:06d}.sst": content for n in range(10, 20)}
+    )
+    assert peak < MANY_BYTES
+    assert facts.offsets is not None
+    assert sum("too many entries" in problem for problem in facts.offsets.problems) == 6
+
+
+def test_overlapping_blocks():
+    """An index of two levels that leads to the same bytes again and again is refused before they are read."""
+    table = TableWriter()
+    data = table.add(entry(0, b"k" * 8 + bytes(8), bytes(20_000)))
+    lower = table.add_index([data] * 2)
+    content = table.finish(index=[lower] * 50, index_type=2)
+    facts = hostile.look(hostile.database_of(content))
+    assert isinstance(facts, StoreFacts)
+    assert any("larger than their file" in problem for problem in facts.problems)
+
+
+def test_flood_of_deletions():
+    """One edit that deletes a file 300,000 times."""
+    peak, facts = peak_of(hostile.with_manifest(frame([counters(5), deleted(6) * 300_000])))
+    assert facts.manifest.torn
+    assert peak < 8 << 20
+
+
+def test_flood_in_a_group():
+    """An atomic group without end is not collected without end."""
+    edit = b"".join(deleted(n) for n in range(10_000)) + varint(300) + varint(7)
+    peak, facts = peak_of(hostile.with_manifest(frame([counters(5), *[edit] * 40])))
+    assert facts.manifest.torn
+    assert peak < 16 << 20
+
+
+@pytest.mark.timeout(30)
+def test_flood_of_drops():
+    """Dropping a family that is not there costs nothing, however many files are live: 60,000 times 40,000."""
+    edits = [
+        b"".join(added(n, n) for n in range(start, start + 10_000)) for start in range(10, 40_010, 10_000)
+    ]
+    drop = family(7) + varint(202)
+    facts = store.read_manifest(FilesDisk(hostile.with_manifest(frame([*edits, *[drop] * 60_000]))), "s")
+    assert isinstance(facts, store.ManifestView)
+    assert len(facts.live) == 40_000
+
+
+def test_budget(monkeypatch):
+    """Large files end the look at the budget; what was not read is told as too large, never as damaged."""
+    monkeypatch.setattr(store, "MAX_READ_BYTES", 1 << 20)
+    table = TableWriter()
+    content = table.finish(extra=entry(0, b"other", bytes(200_000)))
+    edits = [added(n, 9, size=len(content)) + counters(n + 1) for n in range(10, 30)]
+    files = hostile.with_manifest(frame([counters(2), *edits]))
+    disk = FilesDisk(files | {f"s/{n:06d}.sst": content for n in range(10, 30)})
+    facts = store.read_store(disk, "s")
+    assert isinstance(facts, StoreFacts)
+    assert sum(len(piece) for _, _, piece in disk.reads) <= (1 << 20) + len(content)
+    problems = {one.problem for one in facts.files}
+    assert problems == {None, "too-large"}
+    assert facts.entries is None
