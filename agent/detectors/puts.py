@@ -5,7 +5,7 @@ Source: state-semantics sections 5.1 and 6, measured on recorded runs.
 
 from __future__ import annotations
 
-from agent.inventory.model import Session, Store
+from agent.inventory.model import CheckpointFact, Session, Store, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 
@@ -66,3 +66,35 @@ def puts_per_record(store: Store, session: Session) -> float:
         if began_empty and mark is not None and mark.offset > NOISE_RECORDS:
             return max(1.0, mark.puts / (mark.offset + 1))
     return 1.0
+
+
+LOST_RATIO = 0.8
+SAME_RATIO = 0.5
+
+
+def continued_from(task: Task, store: Store, session: Session) -> CheckpointFact | None:
+    """Tell which checkpoint of a deleted store its successor continues from, carried in a new owner's memory.
+
+    The new owner puts every record since the old offset once: about as many puts as offsets, never more, and far
+    fewer than the old store held. A full restoration puts as much as its offset says, or what compaction left.
+
+    Returns:
+        The last checkpoint before the deletion; None if the first checkpoint of the new store does not follow it.
+    """
+    mark, fact = session.first, task.checkpoint_at(session.opened_us)
+    if mark is None or fact is None or store.segmented or not session.created or not store.past:
+        return None
+    if not fact.deleted or (fact.ended_us or 0) >= session.opened_us:
+        return None
+    old = fact.offsets.get(store.name)
+    if old is None or not is_real(old) or mark.offset < old:
+        return None
+    advance = mark.offset - old
+    about_equal = SAME_RATIO * advance <= mark.puts <= advance + max(2, advance // 100)
+    return fact if about_equal and mark.puts < LOST_RATIO * held_before(store) else None
+
+
+def held_before(store: Store) -> int:
+    """How much the previous incarnation of a store held, at least: its live entries, or its puts where unknown."""
+    before = store.past[-1]
+    return before.puts if before.entries_low is None else before.entries_low

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.puts import is_real
+from agent.detectors.puts import continued_from, held_before, is_real
 from agent.detectors.telling import where
 from agent.detectors.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.inventory.model import CheckpointFact, Database, PastDatabase, Session, Shape, Store, Task
@@ -39,8 +39,6 @@ META = DetectorMeta(
 
 SAME_PASS_US = 60_000_000
 """Re-creation this soon after the deletion is the hand-over of KAFKA-8187: the new owner waited for the lock."""
-LOST_RATIO = 0.8
-SAME_RATIO = 0.5
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -103,21 +101,11 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
 
 
 def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
-    mark = session.first
-    before = store.past[-1] if store.past else None
-    fact = _last_before(task, session.opened_us)
-    if mark is None or before is None or fact is None or store.segmented:
+    fact = continued_from(task, store, session)
+    if fact is None:
         return None
-    old = fact.offsets.get(store.name)
-    if not is_real(old) or old is None or mark.offset < old:
-        return None
-    advance = mark.offset - old
-    prior = before.puts if before.entries_low is None else before.entries_low
-    # The new owner puts every record since the old offset once: about as many puts as offsets, never more.
-    if not SAME_RATIO * advance <= mark.puts <= advance + max(2, advance // 100):
-        return None
-    if mark.puts >= LOST_RATIO * prior:
-        return None
+    mark, before, old = session.first, store.past[-1], fact.offsets[store.name]
+    assert mark is not None
     handed_over = session.opened_us - before.ended_us <= SAME_PASS_US
     affected = case.affected(KAFKA_8187)
     sure = handed_over and affected is Affected.YES
@@ -134,7 +122,7 @@ def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -
         opened_at_us=mark.at_us,
         summary=(
             f"Task {task.id}: store {store.name} was deleted and made anew, and its first checkpoint continues"
-            f" from the old offset {old} ({mark.offset} with {mark.puts} puts; {prior} were there before)."
+            f" from the old offset {old} ({mark.offset} with {mark.puts} puts; {held_before(store)} were there before)."
         ),
         evidence=chain,
         severity=Severity.CRITICAL if sure else Severity.WARNING,
@@ -218,11 +206,6 @@ def _is_copied(task: Task, database: Database, fact: CheckpointFact) -> bool:
         abs(database.born_us - fact.written_us) < COPY_WINDOW_US
         and (bool(database.reopened_us) and database.reopened_us[-1] < database.born_us - COPY_WINDOW_US)
     ) or newest_flush < database.born_us - COPY_WINDOW_US
-
-
-def _last_before(task: Task, at_us: int) -> CheckpointFact | None:
-    fact = task.checkpoint_at(at_us)
-    return fact if fact is not None and fact.deleted and (fact.ended_us or 0) < at_us else None
 
 
 def _torn(before: PastDatabase | None) -> bool:

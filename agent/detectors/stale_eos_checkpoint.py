@@ -76,13 +76,16 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
     is_active = standbys == 0 or beyond > ROLE_PROOF_RECORDS
     exposed = max((case.affected(KAFKA_20685), case.affected(KAFKA_10362)), key=_RANK.index)
     role = "" if is_active else " (role unknown: a standby may look like this for a while)"
-    state = "is open" if session.released_us is None else "was released without a new one"
+    state = (
+        "a crash would make the next start trust them, committed or not"
+        if session.released_us is None
+        else "it ended uncleanly, so the next start trusts them, committed or not"
+    )
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=flushed_us,
         summary=(
-            f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint while it"
-            f" {state}; a crash would make the next start trust them{role}."
+            f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint; {state}{role}."
         ),
         evidence=(
             Evidence(session.opened_us, f"store {store.name} opened", where(task, store)),

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
-from agent.detectors.puts import base_offset, is_far_ahead, transaction_markers
+from agent.detectors.puts import LOST_RATIO, base_offset, continued_from, is_far_ahead, transaction_markers
 from agent.detectors.telling import where
 from agent.detectors.upstream import KAFKA_7672, KAFKA_16017
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
@@ -38,7 +38,6 @@ META = DetectorMeta(
 )
 
 RESTORE_REOPENS = 2
-LOST_RATIO = 0.8
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -70,6 +69,8 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
         return None
     if case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO:
         return None
+    if continued_from(task, store, session) is not None:
+        return None  # an old offset carried over: `resurrected-checkpoint`
     base = base_offset(session.offset_at_open)
     advance, puts = mark.offset - base, mark.puts - session.puts_at_open
     if not is_far_ahead(advance, puts, transaction_markers(case.settings, mark.at_us - session.opened_us)):

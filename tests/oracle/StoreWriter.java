@@ -42,6 +42,7 @@ public final class StoreWriter {
     private static final long OPEN = 1;
     private static final long CLOSED = 0;
     private static final int SPIN_KEYS = 20_000;
+    private static final int POSITION_BYTES = 200;
 
     private StoreWriter() {}
 
@@ -285,10 +286,10 @@ public final class StoreWriter {
             db.put(family(OFFSETS), noWal, bytes(key), ByteBuffer.allocate(Long.BYTES).putLong(value).array());
         }
 
-        /** Version 0, one topic with two partitions: the form of `PositionSerde`. */
+        /** Version 0, one topic with two partitions, the rest of the buffer unused: as `PositionSerde` writes it. */
         private static byte[] position(final long offset) {
             final byte[] topic = bytes("input");
-            return ByteBuffer.allocate(1 + 4 + 4 + topic.length + 4 + 2 * 12)
+            return ByteBuffer.allocate(POSITION_BYTES)
                 .put((byte) 0).putInt(1).putInt(topic.length).put(topic)
                 .putInt(2).putInt(0).putLong(offset).putInt(1).putLong(offset + 1).array();
         }
@@ -396,7 +397,8 @@ public final class StoreWriter {
     }
 
     private static String text(final Object target, final String getter) {
-        return String.valueOf(call(target, getter, new Class<?>[0]));
+        final Object value = call(target, getter, new Class<?>[0]);
+        return value == NOT_THERE ? "-" : String.valueOf(value);
     }
 
     private static void line(final Object... cells) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from tests.oracle.toolbox import HERE, Writer, rocksdict_python
 _FILE_FIELDS = ("level", "bytes", "entries", "deletions", "lowest sequence", "highest sequence")
 _TABLE_FIELDS = ("entries", "deletions", "key bytes", "value bytes", "data blocks", "family")
 _TOTALS = {"# entries": "entries", "raw key size": "key bytes", "raw value size": "value bytes"}
-_UNKNOWN = {"null", "NOT_THERE"}
+_UNKNOWN = "-"
+_POSITION = b"position".hex()
 
 
 @dataclass(slots=True)
@@ -84,7 +86,7 @@ def ask_writer(writer: Writer, copy: Path, scratch: Path) -> Answer:
 
 
 def _add(answer: Answer, name: str, fields: tuple[str, ...], cells: list[str]) -> None:
-    known = {key: int(cell) for key, cell in zip(fields, cells, strict=True) if cell not in _UNKNOWN}
+    known = {key: int(cell) for key, cell in zip(fields, cells, strict=True) if cell != _UNKNOWN}
     answer.files.setdefault(int(Path(name).stem), {}).update(known)
 
 
@@ -112,15 +114,16 @@ def differences(facts: StoreFacts, answer: Answer) -> list[str]:
         inside = [one for one in mine.values() if one["family"] in ids]
         sums = {key: sum(one.get(key, 0) for one in inside) for key in fields}
         found += _unequal(f"family {name}", sums, fields)
-    if _offsets(facts) != answer.offsets:
-        found.append(f"offsets: {_offsets(facts)}, oracle {answer.offsets}")
+    found += _unequal("offsets", _offsets(facts), _without_padding(answer.offsets))
+    if set(_offsets(facts)) != set(answer.offsets):
+        found.append(f"keys of offsets: {sorted(_offsets(facts))}, oracle {sorted(answer.offsets)}")
     live = sum(count for name, count in answer.families.items() if name != "offsets")
     if facts.live is None or not facts.live.low <= live <= facts.live.high:
         found.append(f"live entries: {facts.live}, oracle {live}")
     return found
 
 
-def _unequal(what: str, mine: dict[str, int], theirs: dict[str, int]) -> list[str]:
+def _unequal(what: str, mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:
     return [
         f"{what}, {key}: {mine.get(key)}, oracle {value}"
         for key, value in theirs.items()
@@ -158,8 +161,22 @@ def _offsets(facts: StoreFacts) -> dict[str, str]:
     if told.status is not None:
         found[b"status".hex()] = told.status.value.to_bytes(8, "big")
     if told.position_sequence is not None:
-        found[b"position".hex()] = _position(facts)
+        found[_POSITION] = _position(facts)
     return {key: value.hex() for key, value in found.items()}
+
+
+def _without_padding(offsets: dict[str, str]) -> dict[str, str]:
+    """Cut the unused rest of the buffer that Kafka Streams stores with a position (4.3.0 and 4.3.1)."""
+    key = _POSITION
+    if key not in offsets:
+        return offsets
+    value = bytes.fromhex(offsets[key])
+    end = 5
+    for _ in range(int.from_bytes(value[1:5], "big")):
+        end += 4 + int.from_bytes(value[end : end + 4], "big")
+        end += 4 + 12 * int.from_bytes(value[end : end + 4], "big")
+    # anything but zeros behind the end is left in place, so that it shows as a difference
+    return offsets if any(value[end:]) else {**offsets, key: value[:end].hex()}
 
 
 def _position(facts: StoreFacts) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import KEY_VALUE, App, Scenario
-from tests.support.scenario_case import case, checkpoint, database, judge, session, severities, store, task
+from tests.support.scenario_case import case, checkpoint, database, judge, mark, session, severities, store, task
 
 ID = "carried-checkpoint"
 
@@ -160,13 +160,23 @@ def test_checkpoint_must_be_older_than_the_store():
 
 
 def test_needs_a_wipe_without_a_checkpoint():
-    """The owner in the middle wiped, and wrote nothing itself."""
+    """The owner in the middle wiped and wrote nothing itself; the one after it did not wipe."""
     one = dossier()
-    middle = one.task.stores["s"].sessions[0]
+    middle, last = one.task.stores["s"].sessions
     middle.wiped = False
     assert judge(ID, one) == []
-    middle.wiped, middle.last = True, session(0).last
+    middle.wiped, last.wiped = True, True
+    assert judge(ID, one) == []
+    last.wiped, middle.last = False, mark(15, 1200, 1200)
+    assert judge(ID, one) == []
+    middle.last = None
     assert severities(ID, one) == [Severity.CRITICAL]
+
+
+def test_read_under_the_lock():
+    """From 2.6 on no owner can have read another's checkpoint."""
+    assert judge(ID, dossier(release="2.6.0")) == []
+    assert judge(ID, dossier(guarantee="at_least_once")) == []
 
 
 def test_other_incarnation():

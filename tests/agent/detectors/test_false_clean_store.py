@@ -187,6 +187,18 @@ def test_stored_offset_against_the_puts():
     assert severities(ID, dossier(stored=1999 + 5000)) == [Severity.WARNING]
 
 
+def test_chain_ends_with_the_next_stored_offset():
+    """What decided is told; while it is not known, the chain ends with the reopening."""
+    assert "next stored offset: 2099" in judge(ID, dossier(stored=2099))[0].evidence[-1].what
+    assert "opened again" in judge(ID, dossier())[0].evidence[-1].what
+
+
+def test_known_role_asks_for_nothing():
+    """Without standbys every task is active."""
+    assert judge(ID, dossier(standbys=0))[0].missing_facts == ()
+    assert judge(ID, dossier(standbys=1))[0].missing_facts == ("num_standby_replicas",)
+
+
 @pytest.mark.parametrize(
     ("closed", "with_offset", "puts"), [(False, False, 7000), (True, True, 7000), (True, False, 2000)]
 )

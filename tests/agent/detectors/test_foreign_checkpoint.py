@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.inventory.model import Application, ProcessLife
+from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import at, case, checkpoint, judge, severities, task
 
 ID = "foreign-checkpoint"
 OTHERS = {("app-s-changelog", 1): 0, ("app-s-changelog", 2): 0}
@@ -84,3 +89,29 @@ def test_quiet_for_other_topics(foreign):
     """Source topics under optimisation, other applications' topics, and other stores of this partition."""
     run, _ = listing("2.1.1", foreign)
     assert run.findings(ID) == []
+
+
+# -- the exact boundary ---------------------------------------------------------------------------------------
+
+
+def dossier(*, partition: int = 1, topic: str = "app-s-changelog", written: float = 20, task_id: str = "0_0", **settings):
+    """A process since 10 s; a checkpoint with one foreign entry written at `written`."""
+    app = Application("app", exists=True)
+    app.lives.append(ProcessLife(at(10)))
+    fact = replace(checkpoint(written, 5), foreign=(OffsetEntry(topic, partition, 1),))
+    return case(task(checkpoints=[fact], task_id=task_id), application=app, **{"release": "2.8.2", **settings})
+
+
+def test_odd_only_where_this_process_wrote_it():
+    """The release must not do it, and the running process must have."""
+    assert severities(ID, dossier()) == [Severity.WARNING]
+    assert severities(ID, dossier(written=10)) == [Severity.INFO]
+    assert severities(ID, dossier(release="2.1.1")) == [Severity.INFO]
+    assert severities(ID, dossier(release=None)) == [Severity.INFO]
+
+
+def test_entries_that_are_not_foreign():
+    """An unknown store of the same partition, and the global task."""
+    assert judge(ID, dossier(partition=0)) == []
+    assert judge(ID, dossier(topic="source")) == []
+    assert judge(ID, dossier(task_id="global")) == []

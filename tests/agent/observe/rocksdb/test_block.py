@@ -86,7 +86,9 @@ def test_hostile_index():
     with pytest.raises(DamagedError):
         index_handles(alone, delta_encoded=True, first_keys=False, limit=10)
     shrunk = index_entry(0, b"k", varint(0) + varint(10), sized=False)
-    shrunk += index_entry(1, b"", varint(25), sized=False) + bytes(4) + (1).to_bytes(4, "little")  # zigzag: -13
+    shrunk += (
+        index_entry(1, b"", varint(25), sized=False) + bytes(4) + (1).to_bytes(4, "little")
+    )  # zigzag: -13
     with pytest.raises(DamagedError):
         index_handles(shrunk, delta_encoded=True, first_keys=False, limit=10)
     many = index_entry(0, b"", varint(0) + varint(0), sized=False) * 11 + bytes(4) + (1).to_bytes(4, "little")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.observe.rocksdb import log_records
 from agent.observe.rocksdb.crc32c import masked_crc32c
 from agent.observe.rocksdb.log_records import read_records
 from tests.support.rocksdb_writer import BLOCK_BYTES, frame
@@ -92,6 +93,15 @@ def test_ignorable_kind():
     content = read_records(fragment(1, b"a") + fragment(0x85, b"later") + fragment(1, b"b"))
     assert content.records == (b"a", b"b")
     assert not content.torn
+
+
+def test_number_of_records_is_bounded(monkeypatch):
+    """Endless tiny records, or fragments of one, end the reading and are told."""
+    monkeypatch.setattr(log_records, "_MAX_RECORDS", 3)
+    assert read_records(frame([b"a"] * 3)) == log_records.LogContent((b"a",) * 3, torn=False)
+    assert read_records(frame([b"a"] * 4)) == log_records.LogContent((b"a",) * 3, torn=True)
+    parts = fragment(2, b"a") + fragment(3, b"") * 9 + fragment(4, b"z")
+    assert read_records(parts) == log_records.LogContent((), torn=True)
 
 
 @given(st.binary(max_size=300))

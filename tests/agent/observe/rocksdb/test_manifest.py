@@ -314,6 +314,36 @@ def test_number_of_files_is_bounded(monkeypatch):
     assert len(view.new_files) == 4
 
 
+def test_number_of_families_is_bounded(monkeypatch):
+    """A manifest that adds families without end is not replayed to its end, even if it drops them again."""
+    monkeypatch.setattr(module, "_MAX_FAMILIES", 3)
+    dropped = [family_add(n, "f") + family(n) + varint(202) for n in range(1, 5)]
+    assert not edits(counters(5), *dropped[:3]).torn
+    assert edits(counters(5), *dropped).torn
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        added(2**62, 9),
+        added(6, 9, size=2**45 + 1),
+        added(6, 9, level=64),
+        counters(2**62),
+        counters(7, 2**56),
+        family(2**62),
+    ],
+)
+def test_numbers_beyond_sense(part):
+    """Numbers that RocksDB cannot have written are damage: sums of them would not fit into an event."""
+    assert edits(counters(5), part).torn
+
+
+def test_current_beyond_sense():
+    """A manifest number that RocksDB cannot have given is garbage."""
+    files = {"s/CURRENT": b"MANIFEST-%d\n" % 2**62}
+    assert read_manifest(FilesDisk(files), "s") is Unseen.UNREADABLE
+
+
 def test_too_large(monkeypatch):
     """A manifest beyond the bound is not read."""
     monkeypatch.setattr(module, "MAX_MANIFEST_BYTES", len(GOOD) - 1)

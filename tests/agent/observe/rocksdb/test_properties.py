@@ -46,8 +46,23 @@ def test_old_release():
     assert (found.deletions, found.index_type, found.index_delta_encoded) == (0, 0, False)
 
 
-@pytest.mark.parametrize("items", [[], [(b"rocksdb.num.entries", b"\x80")], [(b"rocksdb.num.entries", b"")]])
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        [(b"rocksdb.num.entries", b"\x80")],
+        [(b"rocksdb.num.entries", b"")],
+        [(b"rocksdb.num.entries", varint(2**48 + 1))],
+        [(b"rocksdb.num.entries", varint(1)), (b"rocksdb.raw.value.size", varint(2**63))],
+    ],
+)
 def test_damage(items):
-    """Without a readable number of entries there are no counters."""
+    """Without a readable number of entries, or with numbers that no file can have, there are no counters."""
     with pytest.raises(DamagedError):
         parse_properties(items)
+
+
+def test_long_names_are_cut():
+    """A name is kept for every file, so a hostile one may not be long."""
+    items = [(b"rocksdb.num.entries", varint(1)), (b"rocksdb.column.family.name", b"n" * 100_000)]
+    assert parse_properties(items).family == "n" * 300

@@ -1,0 +1,47 @@
+"""Time and cost of `statewarden scan` on many task directories."""
+
+from __future__ import annotations
+
+from tests.bench.measure import ROOT, run_module, spread
+from tests.bench.report import Options, Section
+from tests.bench.tree_maker import make_tree, recorded_store
+
+FULL, SMALL = 10_000, 1_000
+GOAL_S = 2
+TRACE = ROOT / "tests" / "data" / "traces" / "benign-move-3.9.2" / "trace-pod-a.jsonl.gz"
+_FOUND_OR_NOT = (0, 1)
+
+
+def run(options: Options) -> Section:
+    """Scan 10,000 task directories (small: 1,000), each with a store that a real release left."""
+    tasks = FULL if options.full else SMALL
+    root = options.work / "state"
+    store = recorded_store(TRACE)
+    make_tree(root, tasks, store)
+    scans = [
+        run_module("agent", "scan", str(root), "--json", expected=_FOUND_OR_NOT) for _ in range(options.rounds)
+    ]
+    idle = [run_module("agent", "detectors") for _ in range(options.rounds)]
+    files = len(store.files)
+    size_bytes = sum(map(len, store.files.values()))
+    return Section(
+        "Scan of many tasks",
+        f"`statewarden scan --json` as a whole process. Every task has a `.checkpoint` and one store of Kafka Streams"
+        f" 3.9.2 ({files} files, {size_bytes:,} bytes). The directory is in the page cache: the tree was just written.",
+        ("command", "wall s", "CPU s", "peak resident MiB"),
+        [
+            (
+                f"scan of {tasks:,} tasks",
+                spread([x.wall_s for x in scans]),
+                spread([x.cpu_s for x in scans]),
+                spread([x.peak_kib / 1024 for x in scans], 0),
+            ),
+            (
+                "for comparison: `statewarden detectors`",
+                spread([x.wall_s for x in idle]),
+                spread([x.cpu_s for x in idle]),
+                spread([x.peak_kib / 1024 for x in idle], 0),
+            ),
+        ],
+        [f"Goal: {FULL:,} tasks in less than {GOAL_S} s."],
+    )
