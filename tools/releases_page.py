@@ -69,7 +69,12 @@ def _issues() -> tuple[str, ...]:
 
 
 def _rocksdb() -> tuple[str, ...]:
-    rows = ["## RocksDB", "", "What `OPTIONS-*` names; users may replace the library, so it is never proof.", ""]
+    rows = [
+        "## RocksDB",
+        "",
+        "What `OPTIONS-*` names; users may replace the library, so it is never proof.",
+        "",
+    ]
     rows += ["| RocksDB | shipped with |", "|---|---|"]
     rows += [f"| {version} | {one} |" for version, one in ROCKSDB_RELEASES.items()]
     return tuple(rows)
