@@ -17,7 +17,9 @@ from agent.detectors.puts import ROLE_PROOF_RECORDS, base_offset
 from agent.detectors.reopening import reopenings
 from agent.detectors.telling import where
 from agent.detectors.upstream import FALSE_CLEAN
+from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store, Task
+from agent.inventory.sessions import is_closed_without_offset
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -50,10 +52,36 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.settings.exactly_once is not True or case.says(Fact.STATUS_MARKER) is Truth.NO:
         return
     for store in task.stores.values():
+        if not store.sessions and store.lock is LockState.FREE and is_closed_without_offset(store):
+            yield _at_rest(case, task, store)
         for before, after in reopenings(store, case.now_us):
             if _is_false(before):
                 yield _tell(case, task, store, before, after)
                 return
+
+
+def _at_rest(case: Case, task: Task, store: Store) -> Verdict:
+    """From one look at a store that nobody holds: its last close wrote no offset."""
+    seen_us = max(database.seen_us for database in store.databases.values())
+    return Verdict(
+        subject="at rest",
+        opened_at_us=seen_us,
+        summary=(
+            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: the"
+            " next start would trust what a dirty close flushed."
+        ),
+        evidence=(
+            Evidence(
+                seen_us, "status closed, written after the data, and no offset with it", where(task, store)
+            ),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        level=Level.EXPOSURE,
+        affected=case.affected(FALSE_CLEAN),
+    )
 
 
 def _is_false(session: Session) -> bool:

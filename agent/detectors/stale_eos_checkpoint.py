@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.detectors.puts import ROLE_PROOF_RECORDS
-from agent.detectors.telling import where
+from agent.detectors.telling import checkpoint_of, most_affected, where
 from agent.detectors.upstream import KAFKA_10362, KAFKA_20685
-from agent.inventory.model import CheckpointFact, Session, Store, Task
+from agent.inventory.model import CheckpointFact, Mark, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -35,6 +35,7 @@ META = DetectorMeta(
     ),
 )
 
+COPIED_WITHIN_US = 500_000
 HOLD_US = 1_000_000
 """A clean close flushes and writes the checkpoint within milliseconds; a flush alone for a second is not one."""
 
@@ -65,22 +66,27 @@ def judge(case: Case) -> Iterable[Verdict]:
 
 def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
     session = store.sessions[-1] if store.sessions else None
-    if session is None or session.last is None or not store.databases:
+    mark = session.last if session is not None else _mark_from_artefacts(store, fact)
+    if mark is None or not store.databases:
         return None
-    puts = store.puts if session.released_us is None else session.puts_at_release
-    beyond = puts - session.last.puts
-    flushed_us = _flushed_since(store, session)
+    released = session is None or session.released_us is not None
+    puts = session.puts_at_release if session is not None and released else store.puts
+    beyond, flushed_us = puts - mark.puts, _flushed_since(store, mark)
     if beyond <= 0 or case.now_us - flushed_us < HOLD_US:
         return None
     standbys = case.settings.number("num_standby_replicas")
     is_active = standbys == 0 or beyond > ROLE_PROOF_RECORDS
-    exposed = max((case.affected(KAFKA_20685), case.affected(KAFKA_10362)), key=_RANK.index)
+    exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     role = "" if is_active else " (role unknown: a standby may look like this for a while)"
     state = (
-        "a crash would make the next start trust them, committed or not"
-        if session.released_us is None
-        else "it ended uncleanly, so the next start trusts them, committed or not"
+        "it ended uncleanly, so the next start trusts them, committed or not"
+        if released
+        else "a crash would make the next start trust them, committed or not"
     )
+    opened = (
+        [Evidence(session.opened_us, f"store {store.name} opened", where(task, store))] if session else []
+    )
+    written = f"checkpoint written with offset {mark.offset}, {mark.puts} puts on disk"
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=flushed_us,
@@ -88,12 +94,8 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
             f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint; {state}{role}."
         ),
         evidence=(
-            Evidence(session.opened_us, f"store {store.name} opened", where(task, store)),
-            Evidence(
-                session.last.at_us,
-                f"checkpoint written with offset {session.last.offset}, {session.last.puts} puts on disk",
-                f"{task.path}/.checkpoint",
-            ),
+            *opened,
+            Evidence(mark.at_us, written, checkpoint_of(task)),
             Evidence(flushed_us, f"flush beyond it: {puts} puts on disk", where(task, store)),
         ),
         severity=Severity.WARNING if is_active else Severity.INFO,
@@ -106,7 +108,16 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
     )
 
 
-_RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
+def _mark_from_artefacts(store: Store, fact: CheckpointFact) -> Mark | None:
+    """From one look at a store that nobody holds: what its file times say was on disk at the checkpoint.
+
+    None where the times tell nothing: on a volume that was copied without them everything is about equally old.
+    """
+    offset = fact.offsets.get(store.name)
+    times = [at_us for database in store.databases.values() for _, at_us in database.flushed]
+    if offset is None or not times or max(times) - fact.written_us < COPIED_WITHIN_US:
+        return None
+    return Mark(fact.written_us, offset, store.puts_at(fact.written_us))
 
 
 def _issue(case: Case) -> str:
@@ -114,13 +125,12 @@ def _issue(case: Case) -> str:
     return KAFKA_10362.key if older else KAFKA_20685.key
 
 
-def _flushed_since(store: Store, session: Session) -> int:
-    """When the first flush beyond the last checkpoint was written."""
-    assert session.last is not None
+def _flushed_since(store: Store, mark: Mark) -> int:
+    """When the first flush beyond a checkpoint was written."""
     times = [
         at_us
         for database in store.databases.values()
         for puts, at_us in database.flushed
-        if at_us > session.last.at_us
+        if at_us > mark.at_us
     ]
-    return min(times, default=session.last.at_us)
+    return min(times, default=mark.at_us)

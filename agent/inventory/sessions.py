@@ -128,6 +128,13 @@ def _wrote_offset(store: Store) -> bool:
     return True
 
 
+def is_closed_without_offset(store: Store) -> bool:
+    """Tell whether a store (4.3+) says closed, and its close provably wrote no offset."""
+    facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
+    closed = bool(facts) and all(x.status == 0 for x in facts)
+    return closed and store.puts > 0 and not _wrote_offset(store)
+
+
 def stored_offset(store: Store) -> int | None:
     """Changelog offset that the store itself holds (4.3+); None if it holds none."""
     held = [o for x in store.databases.values() if x.offsets for _, o, _ in x.offsets.offsets if o >= 0]

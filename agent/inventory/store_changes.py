@@ -262,9 +262,11 @@ def _take_flushes(database: Database, look: DatabaseLook) -> None:
 def _append_flush(database: Database, flush: Flush, floor_us: int) -> None:
     if len(database.flushed) == database.flushed.maxlen:
         database.dropped_puts = database.flushed[0][0]
-    # A file that is gone already was written some time since the last look: the earliest time it can have
-    # been written never makes a flush look younger than a checkpoint that it preceded.
-    at_us = flush.written_at_us if flush.written_at_us is not None else floor_us
+    # A file that is gone already was written some time since the last look, and what went into a compaction's
+    # output was written before it: the earliest possible time never makes a flush look younger than a checkpoint
+    # that it preceded.
+    known = None if flush.compacted else flush.written_at_us
+    at_us = floor_us if known is None else known
     last = database.flushed[-1][1] if database.flushed else 0
     database.flushed.append((flush.sequence, max(at_us, last)))
 

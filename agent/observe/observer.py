@@ -248,12 +248,13 @@ def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
     oldest = min((x.number for x in view.new_files), default=view.next_file)
     for number in [x for x in known.written_us if x < oldest]:
         del known.written_us[number]
-    return tuple(
-        sorted(
-            (
-                Flush(x.number, x.largest_sequence, known.written_us.get(x.number), not x.is_flush)
-                for x in view.data_files
-            ),
-            key=lambda flush: (flush.sequence, flush.number),
+    flushes = [
+        Flush(
+            added.number,
+            added.largest_sequence,
+            known.written_us.get(added.number),
+            compacted=not (added.is_flush or added.in_snapshot),
         )
-    )
+        for added in view.data_files
+    ]
+    return tuple(sorted(flushes, key=lambda flush: (flush.sequence, flush.number)))

@@ -59,6 +59,19 @@ class World:
         )
         self.pipeline.scan(self.now_us)
 
+    def attached_at(self, index: int) -> World:
+        """Tell the same story to an agent that is started just before the operation with this index."""
+        other = World(self.settings, watched=False)
+        for number, operation in enumerate(self.operations):
+            if number == index:
+                other.now_us = operation.at_us - 1
+                other.watch()
+            other._take(operation)
+        other._run_until(self.now_us)
+        if other.pipeline is None:
+            other.watch()
+        return other
+
     @contextmanager
     def unheard(self) -> Iterator[None]:
         """Let notifications get lost for a while; what the agent's own clock does goes on."""
@@ -102,8 +115,11 @@ class World:
         version: str | None = None,
     ) -> None:
         """Do one operation; it takes a fifth of a millisecond."""
-        self._run_until(self.now_us + STEP_US)
-        operation = Operation(self.now_us, op, path, to, data, None, size, nameless, False, version, killed)
+        at_us = self.now_us + STEP_US
+        self._take(Operation(at_us, op, path, to, data, None, size, nameless, False, version, killed))
+
+    def _take(self, operation: Operation) -> None:
+        self._run_until(operation.at_us)
         self.operations.append(operation)
         self.disk.apply(operation)
         hints = self.through(self._player.hints(operation))
