@@ -65,7 +65,13 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
     """KAFKA-7672: RUNNING without the restoration."""
     affected = case.affected(KAFKA_7672)
     mark = session.last
-    if affected is Affected.NO or mark is None or session.reopens >= RESTORE_REOPENS or store.segmented:
+    if (
+        affected is Affected.NO
+        or mark is None
+        or session.attached
+        or session.reopens >= RESTORE_REOPENS
+        or store.segmented
+    ):
         return None
     if case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO:
         return None

@@ -104,7 +104,7 @@ def _settle_holder(application: Application, task: Task, look: Observation) -> l
     task.held = held
     if held:
         task.held_since_us = look.at_us
-    else:
+    elif before:
         task.released_us = look.at_us
     if before is None and not held:
         return []

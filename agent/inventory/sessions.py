@@ -31,6 +31,7 @@ def opened_puts(store: Store) -> int:
 def open_sessions(application: Application, task: Task, look: Observation) -> None:
     """Begin a session for every store that is held and has none."""
     for store in task.stores.values():
+        store.free_seen |= store.lock is LockState.FREE and task.lock is not LockState.HELD
         if store.session is None and store.lock is LockState.HELD:
             if store.sessions:
                 before = store.sessions[-1]
@@ -66,9 +67,10 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     released_us = before.released_us if before and before.released_us else 0
     born_us = min((x.born_us for x in store.databases.values()), default=at_us)
     reopens = sorted(x for db in store.databases.values() for x in db.reopened_us if x > released_us)
-    # Without an earlier session, only a store born under the agent's eyes is known to begin with this one.
+    # Without an earlier session, only a store born under the agent's eyes, or never opened again since, is known
+    # to begin with this one.
     floor_us = released_us if before else task.first_seen_us - SEEN_BEFORE_BORN_US
-    created = born_us > floor_us
+    created = born_us > floor_us or (before is None and not reopens)
     if created:
         opened_us = born_us
     elif reopens:
@@ -86,6 +88,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         puts_at_open=puts_at_open,
         offset_at_open=offset,
         created=created,
+        attached=not created and before is None and not store.free_seen,
         stored_offset_at_open=stored_offset(store),
         status_floor=0 if created else _highest_sequence(store),
         reopens=inside if segments <= 1 else 0,
@@ -168,7 +171,7 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
         before the lock is taken: a file that went after the last release was read by the new owner.
     """
     fact = task.checkpoint_at(opened_us)
-    if fact is None or fact.in_walk:
+    if fact is None or fact.in_walk or fact.incarnation != task.incarnation:
         return None
     if fact.deleted and (fact.ended_us or 0) < released_us:
         return None

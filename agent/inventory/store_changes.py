@@ -212,6 +212,7 @@ def _take(
     _take_remains(store, database, look)
     before = database.puts
     _take_flushes(database, look)
+    _refresh_marks(store)
     if database.seen_us and database.puts > before:
         flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, look, None)
         facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
@@ -257,6 +258,14 @@ def _take_flushes(database: Database, look: DatabaseLook) -> None:
     if look.puts > database.puts:
         database.flushed.append((look.puts, floor))
         database.puts = look.puts
+
+
+def _refresh_marks(store: Store) -> None:
+    """A flush can be seen after the checkpoint that followed it: its file's time says that it came before."""
+    session = store.sessions[-1] if store.sessions else None
+    for mark in (session.first, session.last) if session is not None else ():
+        if mark is not None:
+            mark.puts = max(mark.puts, store.puts_at(mark.at_us))
 
 
 def _append_flush(database: Database, flush: Flush, floor_us: int) -> None:

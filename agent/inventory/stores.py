@@ -115,6 +115,7 @@ class Session:
             when the restoration ended (the bulk-load mode is switched off by a reopen).
         reopens: Reopens within the session, beside the opening itself.
         created: The store was made by this session's opening.
+        attached: It was held when the agent first looked: how it began is not known.
         wiped: The owner wiped the store and made it anew while it kept the task's lock (up to 2.5).
         final_identities: Identities when it was released.
         seen_us: When the look was made that found it.
@@ -134,6 +135,7 @@ class Session:
     puts_at_open: int
     offset_at_open: int | None
     created: bool
+    attached: bool = False
     first: Mark | None = None
     last: Mark | None = None
     released_us: int | None = None
@@ -181,6 +183,7 @@ class Store:
     past: deque[PastDatabase] = field(default_factory=lambda: deque(maxlen=4))
     sessions: deque[Session] = field(default_factory=lambda: deque(maxlen=SESSIONS_KEPT))
     remains: dict[str, Remains] = field(default_factory=dict)
+    free_seen: bool = False
     retired_puts: int = 0
     incarnation: int = 0
 

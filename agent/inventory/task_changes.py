@@ -129,7 +129,9 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
         return [] if already else end_task(application, task, look)
     store = task.stores.get(look.place.store) if look.place.store else None
     if role is Role.CHECKPOINT:
-        return _end_checkpoint(application, task, look, in_walk=task.walk is not None)
+        # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
+        in_walk = task.walk is not None or not task.stores
+        return _end_checkpoint(application, task, look, in_walk=in_walk)
     essential = role in _ESSENTIAL or (role in _REPLACEABLE and _is_idle(store, look.at_us))
     if essential and not _is_expiry(task, look):
         _note_walk(task, store, look)
@@ -138,8 +140,10 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
 
 def _is_idle(store: Store | None, at_us: int) -> bool:
     """A store that nobody holds loses no file by itself: not even those that a running one drops."""
-    if store is None or not store.sessions:
+    if store is None:
         return False
+    if not store.sessions:
+        return store.free_seen
     released_us = store.sessions[-1].released_us
     if released_us is None or at_us <= released_us:
         return False
@@ -166,7 +170,7 @@ def _claim_checkpoint(task: Task, at_us: int) -> None:
     """A checkpoint that went just before a cleaner's walk was seen is the walk's first victim."""
     assert task.walk is not None
     fact = task.checkpoints[-1] if task.checkpoints else None
-    if fact is not None and fact.deleted and task.walk.shape is Shape.CLEANER_WALK:
+    if fact is not None and fact.deleted and task.walk.shape is not Shape.OWNER_WALK:
         fact.in_walk |= at_us - (fact.ended_us or 0) <= OWNER_DELETES_WITHIN_US
 
 

@@ -42,8 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace, place: Path) -> int:
     bad = 0
-    print("| written by | stores | files | entries | deletions | entries of `offsets` | not equal |")
-    print("|---|---|---|---|---|---|---|")
+    if asked.releases or asked.recorded:
+        print("| written by | stores | files | entries | deletions | entries of `offsets` | not equal |")
+        print("|---|---|---|---|---|---|---|")
     for version in asked.releases:
         bad += _print_row(write_and_compare(make_writer(version), place / version))
     for number, root in enumerate(asked.recorded):

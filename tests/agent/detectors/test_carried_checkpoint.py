@@ -6,7 +6,17 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import KEY_VALUE, App, Scenario
-from tests.support.scenario_case import case, checkpoint, database, judge, mark, session, severities, store, task
+from tests.support.scenario_case import (
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "carried-checkpoint"
 

@@ -94,12 +94,21 @@ def test_quiet_for_other_topics(foreign):
 # -- the exact boundary ---------------------------------------------------------------------------------------
 
 
-def dossier(*, partition: int = 1, topic: str = "app-s-changelog", written: float = 20, task_id: str = "0_0", **settings):
+def dossier(
+    *,
+    partition: int = 1,
+    topic: str = "app-s-changelog",
+    written: float = 20,
+    task_id: str = "0_0",
+    **settings,
+):
     """A process since 10 s; a checkpoint with one foreign entry written at `written`."""
     app = Application("app", exists=True)
     app.lives.append(ProcessLife(at(10)))
     fact = replace(checkpoint(written, 5), foreign=(OffsetEntry(topic, partition, 1),))
-    return case(task(checkpoints=[fact], task_id=task_id), application=app, **{"release": "2.8.2", **settings})
+    return case(
+        task(checkpoints=[fact], task_id=task_id), application=app, **{"release": "2.8.2", **settings}
+    )
 
 
 def test_odd_only_where_this_process_wrote_it():

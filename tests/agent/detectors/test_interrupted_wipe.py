@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.inventory.model import Application, ProcessLife
 from tests.support.scenario import App, Scenario
+from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 
 ID = "interrupted-wipe"
 EOS = "exactly_once_v2"
@@ -165,3 +169,65 @@ def test_five_seconds_before_the_kill(between, said):
     reopened(run)
     run.wait(30)
     assert len(run.findings(ID)) == said
+
+
+# -- the exact boundary ---------------------------------------------------------------------------------------
+
+
+def dossier(
+    *,
+    closed: float = 49.9,
+    sibling_opened: float = 0,
+    sibling_released: float = 50,
+    sibling_closed: bool | None = False,
+    **settings: Any,
+) -> Any:
+    """The process ended at 50 s; 0_0 was closed at `closed` and reopened at 60 s, 0_1 was let go at the end."""
+    app = Application("app", exists=True)
+    app.lives.append(ProcessLife(at(0), at(50)))
+    before = session(1, closed, puts=7000, last=mark(closed - 0.01, 6999, 7000))
+    before.closed = True
+    after = session(60, first=mark(61, 6999, 7000))
+    other = session(sibling_opened, sibling_released, puts=5000)
+    other.closed = sibling_closed
+    sibling = task(store([database()], [other]), task_id="0_1")
+    return case(task(store([database(puts=7000)], [before, after])), sibling, application=app, **settings)
+
+
+@pytest.mark.parametrize(
+    ("closed", "said"), [(44.9, 0), (45, 1), (49.9, 1), (49.992, 1), (49.993, 0), (50.1, 0)]
+)
+def test_time_between_close_and_kill(closed, said):
+    """Up to five seconds before the kill; a release within eight milliseconds of the sibling's is the kill itself."""
+    assert len(judge(ID, dossier(closed=closed))) == said
+
+
+@pytest.mark.parametrize(("released", "said"), [(49, 0), (50, 1), (51, 1), (51.1, 0)])
+def test_sibling_ends_with_the_process(released, said):
+    """A sibling that went a second or less around the end went with it, and after this task was closed."""
+    assert len(judge(ID, dossier(sibling_released=released))) == said
+
+
+def test_sibling_that_was_there_and_not_closed():
+    """A sibling that was closed, is too short to tell, or was opened after the end, proves nothing."""
+    assert judge(ID, dossier(sibling_closed=True)) == []
+    assert judge(ID, dossier(sibling_closed=None)) == []
+    assert judge(ID, dossier(sibling_opened=50, sibling_released=50.5)) == []
+
+
+def test_offset_must_be_fresh():
+    """A session without a close, and on 4.3 one whose close wrote no offset, is another matter."""
+    one = dossier()
+    first = one.task.stores["s"].sessions[0]
+    first.closed_with_offset = False
+    assert len(judge(ID, one)) == 1
+    first.closed = False
+    assert judge(ID, one) == []
+    newest = dossier(release="4.3.1")
+    newest.task.stores["s"].sessions[0].closed_with_offset = False
+    assert judge(ID, newest) == []
+
+
+def test_how_long_before_is_told():
+    """The summary tells the time between the close and the kill."""
+    assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary

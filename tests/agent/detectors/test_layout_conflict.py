@@ -96,3 +96,15 @@ def test_needs_a_conflict():
     """No conflict, no finding; while they disagree nothing is affected for sure."""
     assert judge(ID, dossier(conflicts=())) == []
     assert judge(ID, dossier())[0].affected is Affected.POSSIBLY
+
+
+def test_needs_the_operators_word():
+    """Traces that disagree among themselves are the profile's business: no release was configured."""
+    silent = replace(dossier(), settings=case(release=None).settings)
+    assert judge(ID, silent) == []
+
+
+def test_dated_to_the_options():
+    """The chain is dated to what was written, or to when the application was first seen."""
+    assert judge(ID, dossier())[0].evidence[0].at_us == at(20)
+    assert judge(ID, dossier(written=None))[0].evidence[0].at_us == at(1)

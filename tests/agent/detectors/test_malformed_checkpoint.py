@@ -122,3 +122,10 @@ def test_temporary_file_needs_a_minute_without_a_holder():
     assert judge(ID, temporary(held=True)) == []
     assert judge(ID, temporary(name="s.position.tmp")) == []
     assert judge(ID, temporary(exists=False)) == []
+
+
+def test_directory_that_is_gone():
+    """A problem of a directory that is not there is nobody's."""
+    one = temporary(exists=False)
+    one.task.checkpoint_problem = "bad"
+    assert judge(ID, one) == []

@@ -79,3 +79,8 @@ def test_exact_profile_knows_the_release():
 def test_setting_that_nobody_needs():
     """A setting without a detector that needs it is not asked for."""
     assert judge(ID, replace(dossier(guarantee=None, release=None), needs={})) == []
+
+
+def test_release_given_as_a_line():
+    """`4.1` was given, even if it leaves the patch open."""
+    assert judge(ID, dossier(release="4.1")) == []

@@ -140,3 +140,18 @@ def test_what_excludes_it():
         }[change]
         setattr(one.task, change, value)
         assert judge(ID, one) == [], change
+
+
+def test_dated_to_the_limit():
+    """Opened when the limit was reached; the sentence says for how long it has been free, and the delay."""
+    verdict = judge(ID, dossier())[0]
+    assert verdict.opened_at_us == at(35)
+    assert "free for 90 s" in verdict.summary
+    assert "delay 10 s" in verdict.summary
+
+
+def test_release_that_nobody_saw():
+    """Without a release seen, the directory's own time and the start count."""
+    one = dossier()
+    one.task.released_us = None
+    assert judge(ID, one)[0].opened_at_us == at(30)

@@ -169,3 +169,17 @@ def test_process_must_outlive_the_deletion():
     assert judge(ID, one) == []
     one.application.lives[0].ended_us = one.task.past[0].ended_us + 1
     assert len(judge(ID, one)) == 1
+
+
+def test_process_must_have_been_there():
+    """A process that began after the deletion did not do it."""
+    one = dossier(5)
+    one.application.lives[0].started_us = one.task.past[0].begun_us
+    assert judge(ID, one) == []
+
+
+def test_says_how_early():
+    """The sentence tells the age and the delay."""
+    verdict = judge(ID, dossier(5))[0]
+    assert "5.0 s after its release" in verdict.summary
+    assert "delay is 10 s" in verdict.summary

@@ -126,3 +126,30 @@ def test_only_stores_of_both():
     other = dossier()
     other.task.stores.clear()
     assert judge(ID, other) == []
+
+
+def test_segmented_store():
+    """Of a windowed store the segments' births say nothing."""
+    one = dossier(born=15)
+    assert judge(ID, one) == []
+    one.task.stores["s"].segmented = True
+    assert severities(ID, one) == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("opened", "severity"), [(10, Severity.WARNING), (10.1, Severity.INFO), (20, Severity.INFO)]
+)
+def test_reopening_between_the_two(opened, severity):
+    """An opening after the first checkpoint and up to the second explains the fall; the sentence says which."""
+    one = dossier()
+    one.task.stores["s"].sessions.append(session(opened))
+    verdict = judge(ID, one)[0]
+    assert verdict.severity is severity
+    assert ("after it was opened again" in verdict.summary) is (severity is Severity.INFO)
+
+
+def test_reopening_that_only_log_old_tells():
+    """A reopening too short for a lock poll is known from LOG.old."""
+    one = dossier()
+    one.task.stores["s"].databases[""].reopened_us = (one.task.checkpoints[0].written_us + 5,)
+    assert severities(ID, one) == [Severity.INFO]

@@ -71,6 +71,17 @@ def test_torn_deletion(release, kind):
     assert "3000" in finding.summary
 
 
+@pytest.mark.parametrize(
+    "release", ["2.0.1", "2.1.1", "2.3.1", "2.5.1", "2.6.2", "2.8.2", "3.9.2", "4.1.2", "4.2.1"]
+)
+def test_torn_deletion_under_exactly_once(release):
+    """Exactly-once reads the old offset and deletes the file, before its lock up to 2.5, right after the open later."""
+    run = torn(release, guarantee="exactly_once")
+    restarted(run)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
+
+
 def test_evidence_is_in_time_order():
     """The chain tells what happened one after the other."""
     run = torn("3.9.2")

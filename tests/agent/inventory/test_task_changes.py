@@ -387,6 +387,22 @@ def test_task_lock():
     assert (one.task.released_us, one.task.held) == (at(5), False)
 
 
+def test_never_seen_held():
+    """A task that was free when the agent came was released nobody knows when."""
+    one = Reducing()
+    one.see(task_look(1), database_look(2, born=1, lock=FREE))
+    assert (one.task.held, one.task.released_us) == (False, None)
+    one.see(task_look(60, unseen=GONE))
+    assert one.task.past[-1].released_us is None
+
+
+def test_checkpoint_long_after_a_walks_last_removal():
+    """A walk removes a file a second; a checkpoint that goes much later goes by the next owner's hand."""
+    one = released()
+    one.see(removal(60, f"{DATABASE}/CURRENT"), removal(66, f"{TASK}/.checkpoint"))
+    assert not one.task.checkpoints[-1].in_walk
+
+
 def test_unknown_lock_keeps_what_is_known():
     """A query that failed does not free a task."""
     one = Reducing()
