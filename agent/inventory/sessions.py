@@ -40,6 +40,7 @@ def open_sessions(application: Application, task: Task, look: Observation) -> No
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
             store.sessions.append(_new_session(task, store, look.at_us))
+            task.walk = None
 
 
 def _goes_on(store: Store, before: Session, at_us: int) -> bool:

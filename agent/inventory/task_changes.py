@@ -25,6 +25,9 @@ from agent.layout.paths import Role
 WALK_ENDS_AFTER_US = 60_000_000
 """A recursive deletion that removed nothing for a minute is over (recorded slow volumes: 0.3 to 1 s a file)."""
 
+WALK_PAUSES_US = 5_000_000
+"""Longest time between two removals of one walk (recorded slow volumes: up to 1 s a file)."""
+
 _ESSENTIAL = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK, Role.STORE, Role.SEGMENT, Role.STORES})
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
@@ -130,12 +133,19 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
     store = task.stores.get(look.place.store) if look.place.store else None
     if role is Role.CHECKPOINT:
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
-        in_walk = task.walk is not None or not task.stores
+        in_walk = _goes_on(task, look.at_us) or not task.stores
         return _end_checkpoint(application, task, look, in_walk=in_walk)
     essential = role in _ESSENTIAL or (role in _REPLACEABLE and _is_idle(store, look.at_us))
     if essential and not _is_expiry(task, look):
         _note_walk(task, store, look)
+    elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):
+        task.walk.last_us = look.at_us
     return []
+
+
+def _goes_on(task: Task, at_us: int) -> bool:
+    """A walk that paused for longer than between two files was killed: what goes later goes by another hand."""
+    return task.walk is not None and at_us - task.walk.last_us <= WALK_PAUSES_US
 
 
 def _is_idle(store: Store | None, at_us: int) -> bool:
@@ -199,7 +209,7 @@ def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook
     if look.place.role is not Role.CHECKPOINT:
         return []
     if look.unseen is Unseen.VANISHED:
-        return _end_checkpoint(application, task, look, in_walk=task.walk is not None)
+        return _end_checkpoint(application, task, look, in_walk=_goes_on(task, look.at_us))
     if look.unseen is not None:
         return []
     if look.problem is not None:

@@ -81,6 +81,9 @@ class Looker:
         elif place.role in (Role.SST, Role.MANIFEST) and place.database and self._seems_idle(place):
             # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
+        elif place.role is Role.CHECKPOINT and place.task_path is not None:
+            # an owner that has just opened deletes it, too: whether somebody holds the task must be known first
+            changes += self._look_at_waiting(place.task_path, now_us)
         changes += self._reduce(removal)
         if place.role is Role.APPLICATION:
             changes += self._directory(place, now_us, Source.INOTIFY)
@@ -198,10 +201,15 @@ class Looker:
             changes += self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
         else:
             # flushes precede the checkpoint: what waits to be looked at in this task is part of its story
-            for path in self._settling.below(f"{task.path}/"):
-                self._settling.drop(path)
-                changes += self._database(classify(path), now_us, source)
+            changes += self._look_at_waiting(task.path, now_us)
         return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
+
+    def _look_at_waiting(self, task_path: str, now_us: int) -> list[Transition]:
+        changes: list[Transition] = []
+        for path in self._settling.below(f"{task_path}/"):
+            self._settling.drop(path)
+            changes += self._database(classify(path), now_us, Source.INOTIFY)
+        return changes
 
     def _database(
         self, place: StatePath, now_us: int, source: Source, *, announced_us: int = 0
