@@ -263,7 +263,18 @@ class Looker:
             begin_blind(self.inventory, now_us, cause)
         changes = self._rescan(path, now_us, source)
         end_blind(self.inventory, now_us, cause)
+        if cause in LOSSES or cause == "start":
+            self._settle_held(now_us)
         return changes
+
+    def _settle_held(self, now_us: int) -> None:
+        """A file may be closed whose manifest edit is not yet written; nothing will announce it any more."""
+        for application in self.inventory.applications.values():
+            for task in application.tasks.values():
+                for store in task.stores.values():
+                    for database in store.databases.values():
+                        if database.lock is LockState.HELD:
+                            self._settle(database.path, now_us)
 
     def _rescan(self, path: str, now_us: int, source: Source) -> list[Transition]:
         place = classify(path)

@@ -74,7 +74,9 @@ def _read_all(disk: KernelDisk, cache: SstCache, *, with_counters: bool = True) 
 
 
 def _ask_rocksdict(python: str, root: Path) -> float:
-    answer = json.loads(run_child(python, str(Path(__file__).with_name("ask_rocksdict.py")), str(root)).output)
+    answer = json.loads(
+        run_child(python, str(Path(__file__).with_name("ask_rocksdict.py")), str(root)).output
+    )
     if answer["entries"] < STORES:
         raise RuntimeError("rocksdict found stores without offsets")
     return float(answer["cpu_s"])

@@ -19,7 +19,8 @@ def run(options: Options) -> Section:
     store = recorded_store(TRACE)
     make_tree(root, tasks, store)
     scans = [
-        run_module("agent", "scan", str(root), "--json", expected=_FOUND_OR_NOT) for _ in range(options.rounds)
+        run_module("agent", "scan", str(root), "--json", expected=_FOUND_OR_NOT)
+        for _ in range(options.rounds)
     ]
     idle = [run_module("agent", "detectors") for _ in range(options.rounds)]
     files = len(store.files)

@@ -68,7 +68,9 @@ def _record(sequence: int) -> Record:
         "segment": None,
         "source": "inotify",
         "change": "checkpoint-written",
-        "offsets": [{"topic": "bench-app-counts-changelog", "partition": sequence % 1_000, "offset": sequence}],
+        "offsets": [
+            {"topic": "bench-app-counts-changelog", "partition": sequence % 1_000, "offset": sequence}
+        ],
         "offset_before": sequence - 1,
         "offset_after": sequence,
         "puts": sequence,

@@ -55,7 +55,9 @@ def run(options: Options) -> Section:
     make_tree(busy, TASKS, store)
     starts, notes = _starts()
     load_s = 60.0 if options.full else 10.0
-    loaded = _rounds(starts, options.rounds, lambda start, costs: _load(start, busy, options.work, load_s, costs))
+    loaded = _rounds(
+        starts, options.rounds, lambda start, costs: _load(start, busy, options.work, load_s, costs)
+    )
     delays = [x for _ in range(options.rounds) for x in _delays(busy, options.work, load_s)]
     make_tree(many, idle_tasks, store)
     idle = _rounds(starts, 1, lambda start, costs: _idle(start, many, options.work, idle_s, costs))
@@ -132,7 +134,9 @@ def _load(start: Start, root: Path, work: Path, seconds: float, costs: Costs) ->
 
 
 def _run_load(root: Path, seconds: float, first: int) -> str:
-    return run_module("tests.bench.watch_load", str(root), str(TASKS), str(RATE), str(seconds), str(first)).output
+    return run_module(
+        "tests.bench.watch_load", str(root), str(TASKS), str(RATE), str(seconds), str(first)
+    ).output
 
 
 def _unknown(offsets: dict[int, int], first: int, count: int) -> int:

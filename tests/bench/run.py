@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit code, always 0: numbers are not judged.
     """
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)} (default: all)"
+    )
     parser.add_argument("--full", action="store_true", help="sizes of the promise; takes about 20 minutes")
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default: 3)")
     parser.add_argument("--page", type=Path, help="write the result here, also if only some benchmarks ran")

@@ -71,7 +71,15 @@ class InotifyWait:
         kinds = [word for kind in _EVENTS for word in ("-e", kind)]
         self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
         self._process = _Process(
-            work / "inotifywait.out", "inotifywait", "-q", "-m", "-r", *kinds, "--format", "%w%f %e", str(root)
+            work / "inotifywait.out",
+            "inotifywait",
+            "-q",
+            "-m",
+            "-r",
+            *kinds,
+            "--format",
+            "%w%f %e",
+            str(root),
         )
         self.pid = self._process.pid
 

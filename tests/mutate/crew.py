@@ -106,9 +106,7 @@ class Crew:
                     break
         return complaints
 
-    def try_all(
-        self, mutants: Iterable[Mutant], stages: Callable[[str], list[list[str]]]
-    ) -> Iterator[Trial]:
+    def try_all(self, mutants: Iterable[Mutant], stages: Callable[[str], list[list[str]]]) -> Iterator[Trial]:
         """Try mutants side by side; results come as they are ready."""
         with ThreadPoolExecutor(len(self._all)) as pool:
             waiting = [pool.submit(self._try, x, stages(x.path)) for x in mutants]

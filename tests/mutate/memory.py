@@ -27,7 +27,8 @@ class Memory:
     def recall(self, mutant: Mutant, tests: str) -> Trial | None:
         """Give an earlier outcome that still holds."""
         by, stage, seen = self._known.get(mutant.key, ("", 0, ""))
-        return Trial(mutant, by, stage) if by or seen == tests else None
+        thorough = seen == tests or seen == f"{tests.partition(' ')[0]} all"
+        return Trial(mutant, by, stage) if by or thorough else None
 
     def note(self, trial: Trial, tests: str) -> None:
         """Remember an outcome."""

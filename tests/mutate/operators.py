@@ -101,7 +101,9 @@ class DropCondition(Operator):  # type: ignore[misc]
     @classmethod
     def examples(cls) -> tuple[Example, ...]:
         """Give examples."""
-        return Example("if a: pass", "if False: pass"), Example("[x for x in y if x]", "[x for x in y if True]")
+        return Example("if a: pass", "if False: pass"), Example(
+            "[x for x in y if x]", "[x for x in y if True]"
+        )
 
 
 class DropOperand(Operator):  # type: ignore[misc]

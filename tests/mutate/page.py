@@ -96,7 +96,13 @@ def _equivalent(scores: Sequence[ModuleScore]) -> Iterator[str]:
     found = [pair for score in scores for pair in score.equivalent]
     if not found:
         return
-    yield from ("", "## Judged equivalent", "", "| place | line | survives as | because |", "|---|---|---|---|")
+    yield from (
+        "",
+        "## Judged equivalent",
+        "",
+        "| place | line | survives as | because |",
+        "|---|---|---|---|",
+    )
     for x, judgement in sorted(found, key=lambda pair: (pair[0].mutant.path, pair[0].mutant.line)):
         place = f"{x.mutant.path}:{x.mutant.line}"
         yield f"| {place} | {_code(x.mutant.was)} | {_code(x.mutant.becomes)} | {judgement.reason} |"

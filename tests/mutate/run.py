@@ -37,17 +37,20 @@ PAGE = ROOT / "docs" / "mutation.md"
 class Check:
     """One run of the check on a fixed copy of the tree."""
 
-    def __init__(self, root: Path, workers: Crew, memory: Memory) -> None:
+    def __init__(self, root: Path, workers: Crew, memory: Memory, depth: int | None) -> None:
         """Take what the run needs.
 
         Args:
             root: The copy that modules are read from; never broken itself.
             workers: Who tries mutants.
             memory: Outcomes of earlier runs.
+            depth: Number of stages to go through; None: all.
         """
-        self._root, self._workers, self._memory = root, workers, memory
+        self._root, self._workers, self._memory, self._depth = root, workers, memory, depth
 
-    def sample(self, paths: Sequence[str], size: int, seed: int) -> dict[str, tuple[list[Mutant], list[Mutant]]]:
+    def sample(
+        self, paths: Sequence[str], size: int, seed: int
+    ) -> dict[str, tuple[list[Mutant], list[Mutant]]]:
         """Make all mutants of each module and choose at most `size` (0: all) of them."""
         chosen = {}
         for path in paths:
@@ -63,7 +66,7 @@ class Check:
         recalled = [(m, self._memory.recall(m, tests[m.path])) for m in wanted]
         trials = [x for _, x in recalled if x is not None]
         left = [m for m, x in recalled if x is None]
-        for number, trial in enumerate(self._workers.try_all(left, self._stages), start=1):
+        for number, trial in enumerate(self._workers.try_all(left, self.stages), start=1):
             self._memory.note(trial, tests[trial.mutant.path])
             trials.append(trial)
             if not trial.killed or (total and number % 50 == 0):
@@ -82,11 +85,12 @@ class Check:
             decisions.append(decide(score.path, function, [*score.trials, *score.extra]))
         return decisions
 
-    def _stages(self, path: str) -> list[list[str]]:
-        return plan.stages(self._root, path)
+    def stages(self, path: str) -> list[list[str]]:
+        """Give the tests that a module's mutants meet."""
+        return plan.stages(self._root, path)[: self._depth]
 
     def _tests(self, path: str) -> str:
-        return plan.fingerprint(self._root, plan.own_tests(self._root, path))
+        return f"{plan.fingerprint(self._root, plan.own_tests(self._root, path))} {self._depth or 'all'}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tempfile.TemporaryDirectory(prefix="statewarden-mutate-") as work,
         crew(ROOT, Path(work), options.processes) as (copy, workers),
     ):
-        check = Check(copy, workers, Memory(options.memory))
-        red = workers.check(stage for path in paths for stage in plan.stages(copy, path))
+        check = Check(copy, workers, Memory(options.memory), 1 if options.own_only else None)
+        red = workers.check(stage for path in paths for stage in check.stages(path))
         if red:
             sys.stderr.write("mutate: these fail on the code as it is:\n  " + "\n  ".join(red) + "\n")
             return 2
@@ -124,13 +128,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _conclude(scores: list[ModuleScore], decisions: list[Decision], options: argparse.Namespace) -> int:
     unproved = [f"{x.path}: {x.function}" for x in decisions if x.proof is None]
     for score in scores:
-        _say(f"{score.path:<48}{score.killed:>5} of {score.counted:>4} ({score.all} in all) {score.percent:>6.1f} %")
+        _say(
+            f"{score.path:<48}{score.killed:>5} of {score.counted:>4} ({score.all} in all) {score.percent:>6.1f} %"
+        )
         for trial in sorted(score.survivors, key=lambda x: x.mutant.line):
             _say(f"    {_line(trial)}")
     for name in unproved:
         _say(f"no broken condition was noticed in {name}")
     score_percent = overall(scores)
-    _say(f"\nscore {score_percent:.1f} % (goal {GOAL_PERCENT:.0f} %), {len(unproved)} of {len(decisions)} unproved")
+    _say(
+        f"\nscore {score_percent:.1f} % (goal {GOAL_PERCENT:.0f} %), {len(unproved)} of {len(decisions)} unproved"
+    )
     page = options.page or (None if options.module else PAGE)
     if page is not None:
         page.write_text(render_page(scores, decisions, _how(options)), "utf-8")
@@ -138,11 +146,12 @@ def _conclude(scores: list[ModuleScore], decisions: list[Decision], options: arg
 
 
 def _how(options: argparse.Namespace) -> str:
+    own = " Only the modules' own tests ran: a lower bound." if options.own_only else ""
     if options.sample == 0:
-        return "Every mutant was tried."
+        return f"Every mutant was tried.{own}"
     return (
         f"Of each module at most {options.sample} mutants were tried, drawn at random (seed {options.seed}); in totals"
-        " a module weighs as much as it has mutants."
+        f" a module weighs as much as it has mutants.{own}"
     )
 
 
@@ -160,11 +169,17 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mutate", description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--module", action="append", default=[], metavar="GLOB",
                         help="only these modules, such as agent/detectors/torn_*.py; may be repeated")  # fmt: skip
-    parser.add_argument("--sample", type=int, default=15, help="mutants per module; 0 tries all (default: 15)")
+    parser.add_argument(
+        "--sample", type=int, default=15, help="mutants per module; 0 tries all (default: 15)"
+    )
+    parser.add_argument("--own-only", action="store_true",
+                        help="only a module's own tests: fast, and the score is a lower bound")  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
     parser.add_argument("--processes", type=int, default=2, help="side by side (default: 2)")
     parser.add_argument("--memory", type=Path, help="file of earlier outcomes, read and added to")
-    parser.add_argument("--page", type=Path, help="write the result here (default: docs/mutation.md, unless --module)")
+    parser.add_argument(
+        "--page", type=Path, help="write the result here (default: docs/mutation.md, unless --module)"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.sample < 0 or chosen.processes < 1:
         parser.error("--sample must not be negative, --processes at least 1")

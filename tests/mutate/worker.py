@@ -51,7 +51,16 @@ def run_tests(targets: list[str]) -> str:
     """Run tests until one fails and give its name; empty if none does."""
     pytest = importlib.import_module("pytest")
     watcher = Watcher()
-    flags = ["-x", "-q", "-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-m", "not heavy and not e2e and not spark"]
+    flags = [
+        "-x",
+        "-q",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not heavy and not e2e and not spark",
+    ]
     for name in PLUGINS:
         flags += ["-p", name]
     code = int(pytest.main([*flags, *targets], plugins=[watcher]))

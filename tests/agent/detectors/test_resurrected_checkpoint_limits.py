@@ -1,0 +1,137 @@
+"""Detector `resurrected-checkpoint`: the exact limits of its conditions, on dossiers built by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Confidence, Severity
+from agent.inventory.model import Shape
+from tests.support.scenario_case import (
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    past,
+    session,
+    severities,
+    store,
+    task,
+)
+
+ID = "resurrected-checkpoint"
+
+
+def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: float = 30, **settings):
+    """Deleted at 25 s at offset 2000, made anew at `created`; its first checkpoint holds `offset` and `puts`."""
+    one = store(
+        [database(puts=puts, born=created)],
+        [session(created, created=True, first=mark(created + 5, offset, puts))],
+    )
+    one.past.append(past(25, puts=prior))
+    chosen = {"release": "2.0.1", "guarantee": "at_least_once", **settings}
+    return case(task(one, checkpoints=[checkpoint(10, 2000, ended=24, deleted=True, in_walk=True)]), **chosen)
+
+
+def test_puts_must_not_explain_the_offset():
+    """A few puts more than the advance are noise, clearly more are a restoration."""
+    assert severities(ID, deleted(offset=2050, puts=52)) == [Severity.CRITICAL]
+    assert severities(ID, deleted(offset=2050, puts=53)) == []
+    assert severities(ID, deleted(offset=3000, puts=1010)) == [Severity.CRITICAL]
+    assert severities(ID, deleted(offset=3000, puts=1011)) == []
+
+
+def test_store_must_have_lost_something():
+    """A new store that holds most of what was there before lost nothing."""
+    assert severities(ID, deleted(offset=2050, puts=50, prior=63)) == [Severity.CRITICAL]
+    assert severities(ID, deleted(offset=2050, puts=50, prior=62)) == []
+
+
+def test_offset_must_not_have_fallen():
+    """A first checkpoint below the old offset is a restoration that is under way."""
+    assert severities(ID, deleted(offset=1999, puts=0)) == []
+    assert severities(ID, deleted(offset=2000, puts=0)) == [Severity.CRITICAL]
+
+
+def test_hand_over_within_a_minute_is_sure():
+    """Later than one pass of the cleaner it is only suspected."""
+    assert judge(ID, deleted(created=85))[0].confidence is Confidence.CONFIRMED
+    assert judge(ID, deleted(created=85.1))[0].confidence is Confidence.SUSPECTED
+
+
+@pytest.mark.parametrize(("release", "missing"), [("3.9.2", ()), (None, ("kafka_streams_version",))])
+def test_other_releases_are_suspected(release, missing):
+    """A release that is not affected, or not known, is never convicted by this rule."""
+    verdict = judge(ID, deleted(release=release))[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert verdict.missing_facts == missing
+
+
+@pytest.mark.parametrize("offset", [0, -4, None])
+def test_only_a_real_old_offset_counts(offset):
+    """An entry of 0, unknown, or none at all was no state."""
+    one = deleted()
+    one.task.checkpoints[-1].offsets.clear()
+    if offset is not None:
+        one.task.checkpoints[-1].offsets["s"] = offset
+    assert judge(ID, one) == []
+
+
+def on_disk(
+    offset_at_open: int | None, *, segmented: bool = False, shape: Shape | None = None, wiped: bool = False
+):
+    """A store made at 30 s with this entry in force, written at 10 s."""
+    name = "w.0" if segmented else None
+    opened = session(30, created=True, offset_at_open=offset_at_open)
+    opened.wiped = wiped
+    one = store([database(born=30, segment=name)], [opened], segmented=segmented)
+    if shape is not None:
+        one.past.append(past(20, shape=shape))
+    return case(task(one, checkpoints=[checkpoint(10, 3000)]), release="3.9.2", guarantee="at_least_once")
+
+
+@pytest.mark.parametrize(("offset", "said"), [(3000, 1), (1, 1), (0, 0), (-4, 0), (None, 0)])
+def test_entry_in_force(offset, said):
+    """Only an entry above 0 is trusted to anybody's loss."""
+    assert len(judge(ID, on_disk(offset))) == said
+
+
+def test_wiped_session_is_not_this_bug():
+    """A wipe under the lock is judged by `carried-checkpoint`."""
+    assert judge(ID, on_disk(3000, wiped=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [(Shape.CLEANER_WALK, 1), (Shape.OWNER_WALK, 0), (Shape.VANISHED_UNSEEN, 0), (None, 0)]
+)
+def test_segments_need_a_cleaner(shape, said):
+    """Segments count only where a cleaner's walk took those before."""
+    assert len(judge(ID, on_disk(3000, segmented=True, shape=shape))) == said
+
+
+def left_behind(*, written: float = 10, born: float = 50, reopened: tuple[float, ...] = (), **settings):
+    """No session was seen: a checkpoint written at `written` beside a store born at `born`."""
+    files = database(puts=10, flushed=[(10, born + 1)], born=born)
+    files.reopened_us = tuple(round(x * 1_000_000) + case().now_us - 100_000_000 for x in reopened)
+    chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
+    return case(task(store([files]), checkpoints=[checkpoint(written, 3000)]), **chosen)
+
+
+def test_left_behind_is_dated_by_the_store():
+    """The opening time is the birth of the store that lies."""
+    assert severities(ID, left_behind()) == [Severity.CRITICAL]
+    assert severities(ID, left_behind(written=50, born=50)) == []
+
+
+def test_left_behind_under_unknown_guarantee():
+    """Where the release may wipe a store beside its checkpoint, an old checkpoint alone is a suspicion."""
+    assert severities(ID, left_behind(release="2.1.1", guarantee=None)) == [Severity.WARNING]
+    assert severities(ID, left_behind(release="2.1.1", guarantee="at_least_once")) == [Severity.CRITICAL]
+    assert severities(ID, left_behind(release="3.9.2", guarantee=None)) == [Severity.CRITICAL]
+
+
+def test_copied_times_decide_nothing():
+    """N25: IDENTITY and checkpoint within seconds, but an open long before: the times are those of a copy."""
+    verdict = judge(ID, left_behind(written=50, born=51, reopened=(5,)))[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    assert severities(ID, left_behind(written=50, born=51)) == [Severity.CRITICAL]
