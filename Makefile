@@ -28,7 +28,7 @@ $(STAMP): deploy/locks/build.txt deploy/locks/dev.txt deploy/locks/java.txt pypr
 	@tools/setup.sh "$(VENV)"
 	@touch "$@"
 
-demo: setup ## four recorded incidents under live agents, then the fleet verdict (under 3 minutes)
+demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests but the heavy ones (at most 5 minutes)

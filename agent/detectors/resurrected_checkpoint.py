@@ -73,14 +73,12 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
     if store.segmented and (before is None or before.shape is not Shape.CLEANER_WALK):
         return None
     fact = task.checkpoint_at(born_us)
-    assert fact is not None
-    chain = [
-        *_past_chain(task, store, before),
-        Evidence(
-            fact.written_us, f"checkpoint says offset {offset} of {store.name}", f"{task.path}/.checkpoint"
-        ),
-        Evidence(born_us, f"a new, empty store was made for it {_age(fact, born_us)}", where(task, store)),
-    ]
+    chain = [*_past_chain(task, store, before)]
+    if fact is not None:  # the history of checkpoints is bounded
+        what = f"checkpoint says offset {offset} of {store.name}"
+        chain.append(Evidence(fact.written_us, what, f"{task.path}/.checkpoint"))
+    age = f" {_age(fact, born_us)}" if fact is not None else ""
+    chain.append(Evidence(born_us, f"a new, empty store was made for it{age}", where(task, store)))
     if session.first is not None:
         chain.append(_first_mark(task, session))
     return Verdict(

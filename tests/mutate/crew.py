@@ -61,7 +61,8 @@ class Worker:
 
     def carry_out(self, order: dict[str, Any]) -> dict[str, Any]:
         """Send an order and wait for its answer; the worker itself keeps the deadline."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()

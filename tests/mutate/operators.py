@@ -187,7 +187,7 @@ def parse_number(text: str) -> int | float:
         return float(text)
 
 
-CONDITION_OPERATORS = frozenset({"NegateCondition", "DropCondition", "DropOperand", "SwapMembership"})
+CONDITION_OPERATORS = ("NegateCondition", "DropCondition", "DropOperand", "SwapMembership")
 """With comparisons, `and`, `or` and `not`: the operators that break a condition."""
 
 

@@ -66,7 +66,7 @@ def _decisions(decisions: Sequence[Decision]) -> Iterator[str]:
     if not decisions:
         return
     yield from ("", "## Deciding conditions", "")
-    yield "For every function of a detector in which something is decided: one broken condition and the test that noticed."
+    yield "For every function of a detector that decides something: one broken condition and the test that noticed."
     yield ""
     yield "| detector | function | condition | broken into | noticed by |"
     yield "|---|---|---|---|---|"

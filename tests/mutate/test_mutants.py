@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from tests.mutate.crew import Trial
 from tests.mutate.judged import FILE, Judgement, read_judgements
 from tests.mutate.memory import Memory
 from tests.mutate.mutants import Mutant, mutants, places
-from tests.mutate.operators import operators
+from tests.mutate.operators import CONDITION_OPERATORS, operators
 from tests.mutate.score import ModuleScore, decide, functions_that_decide, overall, untried_conditions
 
+OWN = [*CONDITION_OPERATORS, "ChangeNumber"]
 SOURCE = '''"""Text."""
 LIMIT = 5_000
 
@@ -34,14 +36,14 @@ def judge(a: int | None, b: list[int] = ()) -> bool | None:
 
 def pairs() -> set[tuple[str, str]]:
     """Give (line, broken line) of the small source."""
-    return {(x.was, x.becomes) for x in mutants("agent/x.py", SOURCE)}
+    return {(x.was, " ".join(x.becomes.split())) for x in mutants("agent/x.py", SOURCE)}
 
 
 @pytest.mark.parametrize(
-    ("name", "example"), [(name, x) for name, op in operators().items() for x in type(op).examples()]
+    ("name", "example"), [(name, x) for name in OWN for x in type(operators()[name]).examples()]
 )
 def test_operators_do_what_they_say(name, example):
-    """Every operator turns its example into what it promises."""
+    """Each of our own operators turns its example into what it promises."""
     changed = mutate_code(example.pre_mutation_code, operators()[name], example.occurrence)
     assert changed.split() == example.post_mutation_code.split()
 
@@ -52,7 +54,7 @@ def test_operators_do_what_they_say(name, example):
         ("if a and not b:", "if not (a and not b):"),
         ("if a and not b:", "if False:"),
         ("if a and not b:", "if a:"),
-        ("if a and not b:", "if  not b:"),
+        ("if a and not b:", "if not b:"),
         ("if a and not b:", "if a or not b:"),
         ("elif a in b or a == 2:", "elif False:"),
         ("elif a in b or a == 2:", "elif a not in b or a == 2:"),
@@ -81,7 +83,7 @@ def test_no_mutant_twice():
     assert len(codes) == len(set(codes)) > 10
 
 
-def one(**changes: object) -> Mutant:
+def one(**changes: Any) -> Mutant:
     """Give one mutant."""
     found = next(x for x in mutants("agent/x.py", SOURCE) if x.becomes == "if False:")
     return replace(found, **changes)
@@ -111,8 +113,8 @@ def test_score_leaves_out_what_was_judged():
     judgement = Judgement("agent/x.py", "judge", "if a and not b:", ("if False:",), "because")
     trials = [
         Trial(one(), "", 4),
-        Trial(one(becomes="if a:"), "test_x", 0),
-        Trial(one(becomes="if b:"), "", 4),
+        Trial(one(becomes="if a:", code="a"), "test_x", 0),
+        Trial(one(becomes="if b:", code="b"), "", 4),
     ]
     score = ModuleScore("agent/x.py", 30, trials, [judgement])
     assert (score.killed, score.counted, score.percent) == (1, 2, 50.0)

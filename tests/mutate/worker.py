@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from typing import Any
 EVALUATION = "tests/evaluate/run.py"
 MEMORY_BYTES = 4 << 30
 PLUGINS = ("pytest_timeout", "_hypothesis_pytestplugin")
+
+
+FLAGS = (
+    "-x", "-q", "-p", "no:cacheprovider",
+    "-m", "not heavy and not e2e and not spark",
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",  # the plugins are imported before pytest starts
+)  # fmt: skip
 
 
 class Watcher:
@@ -51,19 +59,8 @@ def run_tests(targets: list[str]) -> str:
     """Run tests until one fails and give its name; empty if none does."""
     pytest = importlib.import_module("pytest")
     watcher = Watcher()
-    flags = [
-        "-x",
-        "-q",
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not heavy and not e2e and not spark",
-    ]
-    for name in PLUGINS:
-        flags += ["-p", name]
-    code = int(pytest.main([*flags, *targets], plugins=[watcher]))
+    plugins = [flag for name in PLUGINS for flag in ("-p", name)]
+    code = int(pytest.main([*FLAGS, *plugins, *targets], plugins=[watcher]))
     return "" if code == 0 else watcher.failed or f"pytest ended with {code}"
 
 
@@ -111,14 +108,14 @@ def _be_child(targets: list[str], writer: int) -> None:
         stranger = Path(sys.modules["agent"].__file__ or "").resolve()
         if Path.cwd().resolve() not in stranger.parents:
             by = "error: another copy of the code was tested"
-    except BaseException as error:  # noqa: BLE001 - whatever a mutant does, the answer must go out
+    except BaseException as error:  # noqa: BLE001 - the fence: whatever a mutant does, the answer must go out
         by = f"raised {type(error).__name__}"
     os.write(writer, f"{by}\n".encode()[:4096])
     os._exit(0)
 
 
 @contextmanager
-def broken(path: Path, code: str | None):  # type: ignore[no-untyped-def]
+def broken(path: Path, code: str | None) -> Iterator[None]:
     """Put a mutant in a module's place for a while; without code, leave everything as it is."""
     if code is None:
         yield

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
 from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import at, case, database, judge, store, task
+from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 
 ID = "torn-store"
 
@@ -147,3 +147,126 @@ def test_directory_that_is_gone():
     one = dossier()
     one.task.exists = False
     assert judge(ID, one) == []
+
+
+def test_quiet_seconds_count_from_the_look_that_missed_them():
+    """A file that was found missing a moment ago may belong to a deletion that has just begun."""
+    one = dossier(last=90, missing=(7,))
+    files = one.task.stores["s"].databases[""]
+    files.missing_since_us = at(95.1)
+    assert judge(ID, one) == []
+    files.missing_since_us = at(95)
+    assert len(judge(ID, one)) == 1
+
+
+def test_death_counts_only_for_the_process_that_was_at_it():
+    """A process that died before the removals did not do them; another may go on, for five seconds at least."""
+    one = dossier(last=60, since=60, now=61, dead=True)
+    assert judge(ID, one) == []
+    one.task.walk = None
+    one.task.stores["s"].remains[""] = Remains("app/0_0/rocksdb/s", at(40), 3)
+    assert len(judge(ID, one)) == 1
+
+
+def test_names_store_place_and_issue():
+    """The finding carries what a person and the rollup need."""
+    verdict = judge(ID, dossier(since=80))[0]
+    assert (verdict.store, verdict.identity, verdict.opened_at_us) == ("s", "identity-1", at(80))
+    assert verdict.affected is Affected.YES
+    assert verdict.evidence[0].where == "app/0_0/rocksdb/s"
+
+
+# -- a checkpoint that speaks of a store without a directory --------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["2.3.1", "3.9.2", "4.1.2"])
+def test_checkpoint_without_its_store(release):
+    """A deletion that was killed after the store and before the checkpoint: the next start would trust the offset."""
+    run, app = two_files(release)
+    app.cleaner.deletes("0_1", stop_after="0_1/rocksdb")
+    app.crash()
+    assert run.world.has("app/0_1/.checkpoint")
+    run.wait(10)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.EXPOSURE,
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        Status.OPEN,
+    )
+    assert (finding.task_id, finding.store, finding.affected) == ("0_1", "s", Affected.YES)
+    assert "offset 999" in finding.summary
+    app.deletes_directory("0_1")
+    run.wait(2)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+def gone(offset: int | None = 999, *, known: bool = True, held: bool = False, release: str | None = "4.1.2"):
+    """A free task directory with a checkpoint and no store; `known`: the store was there until 50 s."""
+    one = task(checkpoints=[checkpoint(40, offset)])
+    one.held = held
+    if known:
+        one.stores["s"] = store()
+        one.stores["s"].past.append(past(50))
+    return case(one, release=release)
+
+
+def test_store_that_was_known_is_missed():
+    """A store that was seen before is missed since it went; one never seen may be a custom store: unknown."""
+    verdict = judge(ID, gone())[0]
+    assert (verdict.severity, verdict.confidence, verdict.opened_at_us) == (
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        at(50),
+    )
+    other = judge(ID, gone(known=False))[0]
+    assert (other.severity, other.confidence, other.opened_at_us) == (
+        Severity.INFO,
+        Confidence.UNKNOWN,
+        at(40),
+    )
+    assert "custom store" in other.summary
+
+
+@pytest.mark.parametrize("offset", [None, 0, -4])
+def test_entry_that_claims_nothing(offset):
+    """Without an entry, at offset 0, or at `unknown` nothing would be trusted."""
+    assert judge(ID, gone(offset)) == []
+
+
+def test_holder_may_be_about_to_make_it():
+    """A task that is being opened, or wiped by its owner, is in the middle of something."""
+    assert judge(ID, gone(held=True)) == []
+
+
+def test_checkpoint_must_be_there():
+    """Without the file there is nothing to trust."""
+    one = gone()
+    one.task.checkpoints[-1].ended_us = at(60)
+    assert judge(ID, one) == []
+
+
+def test_stores_that_hold_their_own_offset():
+    """From 4.3 on offsets are in the stores: nothing is said; an unknown release may trust the file."""
+    assert judge(ID, gone(release="4.3.1")) == []
+    assert judge(ID, gone(release=None))[0].affected is Affected.POSSIBLY
+
+
+def test_store_with_files_is_not_gone():
+    """A database, or remains of one, are told as what they are."""
+    one = gone()
+    one.task.stores["s"].databases[""] = database()
+    assert judge(ID, one) == []
+    one = gone()
+    one.task.stores["s"].remains[""] = Remains("app/0_0/rocksdb/s", at(50), 3)
+    assert [verdict.summary for verdict in judge(ID, one)] == [
+        "Task 0_0: store s is torn: 3 data files are left without the files that make them a database."
+    ]
+
+
+def test_each_entry_is_judged():
+    """An entry that claims nothing, or whose store is there, does not hide the next one."""
+    one = gone()
+    one.task.checkpoints[-1].offsets = {"a": 0, "b": 5, "s": 7}
+    one.task.stores["b"] = store([database()], name="b")
+    assert [verdict.store for verdict in judge(ID, one)] == ["s"]

@@ -1,0 +1,44 @@
+"""The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
+
+Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
+beside a busy writer. Later issues add theirs (kill tests, soak, cluster).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "evaluation": ("tests/evaluate/run.py",),
+    "evaluation, no settings": ("tests/evaluate/run.py", "--no-settings"),
+    **{
+        f"evaluation, up to {late} ms late": ("tests/evaluate/run.py", "--delay-ms", str(late))
+        for late in (5, 20, 50, 100, 300)
+    },
+    "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all parts, or those whose name contains a word."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    failed = []
+    for name, command in PARTS.items():
+        if words and not any(word in name for word in words):
+            continue
+        sys.stdout.write(f"== {name}\n")
+        sys.stdout.flush()
+        done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False)
+        if done.returncode:
+            failed.append(name)
+    sys.stdout.write(f"failed: {', '.join(failed) or 'nothing'}\n")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
