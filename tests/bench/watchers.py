@@ -10,7 +10,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -163,10 +162,12 @@ class Agent:
         return found
 
     def _get(self, path: str) -> str | None:
-        with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=30) as answer:
+        url = f"http://127.0.0.1:{self._port}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
                 return str(answer.read(), "utf-8")
-        return None
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
 
 
 def _free_port() -> int:

@@ -150,3 +150,44 @@ def test_sibling_that_was_just_taken():
 def test_unknown_release_is_possibly_affected():
     """The suspicion stands when the release is not known."""
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
+
+
+def test_dated_to_the_release():
+    """The chain begins with the release and goes on with the sign of life, never before the release."""
+    one = dossier()
+    assert [step.at_us for step in judge(ID, one)[0].evidence] == [at(10), at(10)]
+    one.application.tasks["0_1"].held_since_us = at(20)
+    verdict = judge(ID, one)[0]
+    assert verdict.opened_at_us == at(10)
+    assert [step.at_us for step in verdict.evidence] == [at(10), at(20)]
+
+
+def test_says_when_the_cleaner_may_come():
+    """The delay counts from the directory's last change; a time that has passed is now."""
+    told = {"state_cleanup_delay_ms": 30_000}
+    one = dossier(now=30, told=told)
+    one.task.mtime_us = at(10)
+    assert "may take it from 10 s on" in judge(ID, one)[0].summary
+    late = dossier(now=100, told=told)
+    late.task.mtime_us = at(10)
+    assert "may take it from 0.0 s on" in judge(ID, late)[0].summary
+    assert "cleaner may" not in judge(ID, dossier())[0].summary
+
+
+def test_probe_must_be_later_than_a_hand_over():
+    """A lock that was tried within five seconds of the release may have been the hand-over itself."""
+    one = dossier(now=100)
+    one.application.tasks["0_1"].held = False
+    one.task.lock_probed_us = at(15)
+    assert judge(ID, one) == []
+    one.task.lock_probed_us = at(15) + 1
+    assert judge(ID, one)[0].evidence[-1].at_us == at(15) + 1
+
+
+def test_sibling_held_for_five_seconds():
+    """As long as a hand-over may take, a sibling proves nothing."""
+    one = dossier(now=100)
+    one.application.tasks["0_1"].held_since_us = at(95)
+    assert judge(ID, one) == []
+    one.application.tasks["0_1"].held_since_us = at(95) - 1
+    assert len(judge(ID, one)) == 1

@@ -16,12 +16,12 @@ from tests.agent.runtime.playing import TRACES, Run, operations_of, run_of, sets
 TRACE = TRACES / "kafka-20685-4.1.2" / "trace-pod-a.jsonl.gz"
 
 
-def replayed(trace: Path, quiet_us: int, **more: bool) -> tuple[Run, int]:
+def replayed(trace: Path, quiet_us: int, *, show_process: bool = False) -> tuple[Run, int]:
     run = Run(first_time_us(trace), sets_of("kafka-20685-4.1.2"))
     run.disk, run.records = MemoryDisk(), []
     settings = run.pipeline.settings
     run.pipeline = Pipeline(run.disk, settings, run.started_us, run.records.append)
-    return run, replay(trace, run.pipeline, run.disk, quiet_us, **more)
+    return run, replay(trace, run.pipeline, run.disk, quiet_us, show_process=show_process)
 
 
 def test_a_replay_is_playing_one_by_one() -> None:
