@@ -53,7 +53,7 @@ class Map:
 
     Args of the dataclass:
         functions: (first line, last line, qualified name), outer before inner.
-        skipped: Spans ((line, column), (line, column)) of annotations, decorators and asserts.
+        skipped: Spans ((line, column), (line, column)) of annotations, decorators, asserts, placeholders.
     """
 
     functions: tuple[tuple[int, int, str], ...]
@@ -84,6 +84,8 @@ def read_map(source: str) -> Map:
             skipped.extend([_span(node.returns)] if node.returns else [])
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             skipped.append(_span(node.annotation))
+        if isinstance(node, ast.ClassDef):
+            skipped.extend(_span(x.value) for x in node.body if _is_placeholder(x))
         if isinstance(node, ast.Assert):
             skipped.append(_span(node))
         for child in ast.iter_child_nodes(node):
@@ -91,6 +93,12 @@ def read_map(source: str) -> Map:
 
     walk(tree, "")
     return Map(tuple(functions), tuple(skipped))
+
+
+def _is_placeholder(node: Any) -> bool:
+    """Tell whether this is the number that a field of a record holds until something is known."""
+    value = node.value if isinstance(node, ast.AnnAssign) else None
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
 
 
 def _span(node: Any) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -9,12 +9,14 @@ from pathlib import Path
 from tests.mutate.worker import EVALUATION
 
 PACKAGES = ("agent/detectors", "agent/inventory", "agent/layout")
+DEPTHS = ("own", "wider", "benign", "evaluate")
+"""Stages: a module's own tests; those of its package and of the layers above; look-alikes; recorded scenarios."""
 _WIDER = {
-    "detectors": (),
+    "detectors": ("tests/agent/detectors",),
     "inventory": ("tests/agent/inventory", "tests/agent/detectors"),
     "layout": ("tests/agent/layout", "tests/agent/inventory", "tests/agent/detectors"),
 }
-"""Tests of the layers above, tried when a module's own tests notice nothing."""
+"""Tried when the own tests of a module that others build on notice nothing."""
 
 
 def modules(root: Path, patterns: list[str]) -> list[str]:
@@ -37,15 +39,25 @@ def is_detector(root: Path, path: str) -> bool:
 def own_tests(root: Path, path: str) -> list[str]:
     """Give the test files that bear a module's name; its package's tests if there are none."""
     package, stem = Path(path).parent.name, Path(path).stem
-    names = [f"tests/agent/{package}/test_{stem}{end}.py" for end in ("", "_edges")]
-    return [x for x in names if (root / x).is_file()] or [f"tests/agent/{package}"]
+    folder = root / "tests" / "agent" / package
+    files = [*folder.glob(f"test_{stem}.py"), *folder.glob(f"test_{stem}_*.py")]
+    siblings = {x.stem for x in (root / path).parent.glob(f"{stem}_*.py")}
+    mine = [x for x in files if not any(x.stem.startswith(f"test_{name}") for name in siblings)]
+    return sorted(str(x.relative_to(root)) for x in mine) or [f"tests/agent/{package}"]
 
 
-def stages(root: Path, path: str) -> list[list[str]]:
-    """Give the targets of every stage for a module, the cheapest first."""
+def stages(root: Path, path: str, until: str = DEPTHS[-1]) -> list[list[str]]:
+    """Give the targets of every stage for a module, the cheapest first.
+
+    Args:
+        root: The checkout or a copy of it.
+        path: The module.
+        until: The last stage, one of DEPTHS.
+    """
     own = own_tests(root, path)
-    wider = [x for x in _WIDER[Path(path).parent.name] if [x] != own]
-    return [own, *([wider] if wider else []), ["tests/benign"], [EVALUATION]]
+    wider = [] if is_detector(root, path) else [x for x in _WIDER[Path(path).parent.name] if [x] != own]
+    every = [own, wider, ["tests/benign"], [EVALUATION]]
+    return [x for x in every[: DEPTHS.index(until) + 1] if x]
 
 
 def fingerprint(root: Path, paths: list[str]) -> str:

@@ -37,16 +37,16 @@ PAGE = ROOT / "docs" / "mutation.md"
 class Check:
     """One run of the check on a fixed copy of the tree."""
 
-    def __init__(self, root: Path, workers: Crew, memory: Memory, depth: int | None) -> None:
+    def __init__(self, root: Path, workers: Crew, memory: Memory, until: str) -> None:
         """Take what the run needs.
 
         Args:
             root: The copy that modules are read from; never broken itself.
             workers: Who tries mutants.
             memory: Outcomes of earlier runs.
-            depth: Number of stages to go through; None: all.
+            until: Last stage to go through.
         """
-        self._root, self._workers, self._memory, self._depth = root, workers, memory, depth
+        self._root, self._workers, self._memory, self._until = root, workers, memory, until
 
     def sample(
         self, paths: Sequence[str], size: int, seed: int
@@ -63,11 +63,12 @@ class Check:
     def try_all(self, wanted: Sequence[Mutant], total: int = 0) -> list[Trial]:
         """Try mutants, or recall what came of them."""
         tests = {x: self._tests(x) for x in {m.path for m in wanted}}
-        recalled = [(m, self._memory.recall(m, tests[m.path])) for m in wanted]
+        depth = plan.DEPTHS.index(self._until)
+        recalled = [(m, self._memory.recall(m, tests[m.path], depth)) for m in wanted]
         trials = [x for _, x in recalled if x is not None]
         left = [m for m, x in recalled if x is None]
         for number, trial in enumerate(self._workers.try_all(left, self.stages), start=1):
-            self._memory.note(trial, tests[trial.mutant.path])
+            self._memory.note(trial, tests[trial.mutant.path], depth)
             trials.append(trial)
             if not trial.killed or (total and number % 50 == 0):
                 _say(f"{number}/{len(left)} {_line(trial)}")
@@ -87,10 +88,10 @@ class Check:
 
     def stages(self, path: str) -> list[list[str]]:
         """Give the tests that a module's mutants meet."""
-        return plan.stages(self._root, path)[: self._depth]
+        return plan.stages(self._root, path, self._until)
 
     def _tests(self, path: str) -> str:
-        return f"{plan.fingerprint(self._root, plan.own_tests(self._root, path))} {self._depth or 'all'}"
+        return plan.fingerprint(self._root, plan.own_tests(self._root, path))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tempfile.TemporaryDirectory(prefix="statewarden-mutate-") as work,
         crew(ROOT, Path(work), options.processes) as (copy, workers),
     ):
-        check = Check(copy, workers, Memory(options.memory), 1 if options.own_only else None)
+        check = Check(copy, workers, Memory(options.memory), options.until)
         red = workers.check(stage for path in paths for stage in check.stages(path))
         if red:
             sys.stderr.write("mutate: these fail on the code as it is:\n  " + "\n  ".join(red) + "\n")
@@ -146,7 +147,12 @@ def _conclude(scores: list[ModuleScore], decisions: list[Decision], options: arg
 
 
 def _how(options: argparse.Namespace) -> str:
-    own = " Only the modules' own tests ran: a lower bound." if options.own_only else ""
+    short = options.until != plan.DEPTHS[-1]
+    own = (
+        f" Survivors met only the stages up to `{options.until}`: the score is a lower bound."
+        if short
+        else ""
+    )
     if options.sample == 0:
         return f"Every mutant was tried.{own}"
     return (
@@ -172,8 +178,8 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--sample", type=int, default=15, help="mutants per module; 0 tries all (default: 15)"
     )
-    parser.add_argument("--own-only", action="store_true",
-                        help="only a module's own tests: fast, and the score is a lower bound")  # fmt: skip
+    parser.add_argument("--until", choices=plan.DEPTHS, default=plan.DEPTHS[-1],
+                        help="last stage for survivors; a score without the later ones is a lower bound")  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
     parser.add_argument("--processes", type=int, default=2, help="side by side (default: 2)")
     parser.add_argument("--memory", type=Path, help="file of earlier outcomes, read and added to")

@@ -41,6 +41,8 @@ def test_normal_noise(release):
     )
     assert (finding.affected, finding.upstream) == (Affected.YES, ("KAFKA-5998",))
     assert "2 changelog partitions" in finding.summary
+    assert finding.evidence[0].what == "for example app-s-changelog-1"
+    assert finding.evidence[0].at_us == finding.opened_at_us
 
 
 def test_stays_one_finding_over_many_checkpoints():
@@ -124,3 +126,17 @@ def test_entries_that_are_not_foreign():
     assert judge(ID, dossier(partition=0)) == []
     assert judge(ID, dossier(topic="source")) == []
     assert judge(ID, dossier(task_id="global")) == []
+
+
+def test_checkpoint_must_be_there():
+    """A file that is gone lists nothing."""
+    one = dossier()
+    one.task.checkpoints[-1].ended_us = at(30)
+    assert judge(ID, one) == []
+
+
+def test_no_process_wrote_it():
+    """Without a living process the file is an old one: information, also on a fixed release."""
+    one = dossier()
+    one.application.lives.clear()
+    assert severities(ID, one) == [Severity.INFO]

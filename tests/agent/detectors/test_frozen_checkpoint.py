@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import case, database, judge, mark, session, severities, store, task
+from tests.support.scenario_case import at, case, database, judge, mark, session, severities, store, task
 
 ID = "frozen-checkpoint"
 
@@ -112,12 +112,13 @@ def dossier(
     commit: int | None = 2000,
     released: float | None = None,
     marked: bool = True,
+    release: str | None = "3.9.2",
 ):
     """Checkpoint at 10 s with 1,000 puts; `puts` flushed at 20 s."""
     one = session(0, released, first=mark(10, 999, 1000) if marked else None)
     files = database(puts=puts, flushed=[(1000, 9), (puts, 20)])
     told = {} if commit is None else {"commit_interval_ms": commit}
-    return case(task(store([files], [one])), now=now, release="3.9.2", guarantee="at_least_once", told=told)
+    return case(task(store([files], [one])), now=now, release=release, guarantee="at_least_once", told=told)
 
 
 def test_boundaries():
@@ -134,3 +135,33 @@ def test_default_commit_interval():
     """Without the setting the default of thirty seconds counts."""
     assert judge(ID, dossier(commit=None, now=170)) == []
     assert len(judge(ID, dossier(commit=None, now=170.1))) == 1
+
+
+def test_release_with_offsets_in_the_store():
+    """From 4.3 on `.checkpoint` says nothing; an unknown release is judged by what is on disk."""
+    assert judge(ID, dossier(release="4.3.1")) == []
+    assert severities(ID, dossier(release=None)) == [Severity.WARNING]
+
+
+def test_flush_at_the_moment_of_the_checkpoint():
+    """A checkpoint covers the flush that was made for it."""
+    one = dossier()
+    files = one.task.stores["s"].databases[""]
+    files.flushed.clear()
+    files.flushed.append((11_001, at(10)))
+    assert judge(ID, one) == []
+
+
+def test_chain_of_the_verdict():
+    """The last checkpoint, then the flush that it does not cover; opened at that flush."""
+    verdict = judge(ID, dossier())[0]
+    assert verdict.opened_at_us == at(20)
+    assert [step.at_us for step in verdict.evidence] == [at(10), at(20), at(20)]
+    assert verdict.affected is Affected.NO
+
+
+def test_second_store():
+    """A store that is free does not hide the one that is not checkpointed."""
+    one = dossier()
+    one.task.stores = {"a": store(name="a"), **one.task.stores}
+    assert "store s" in judge(ID, one)[0].summary

@@ -231,3 +231,33 @@ def test_offset_must_be_fresh():
 def test_how_long_before_is_told():
     """The summary tells the time between the close and the kill."""
     assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary
+
+
+def test_chain_of_the_verdict():
+    """Opened, closed, process gone, opened again: in this order, dated to the reopening, on this incarnation."""
+    verdict = judge(ID, dossier())[0]
+    assert [step.at_us for step in verdict.evidence] == [at(1), at(49.9), at(50), at(60)]
+    assert (verdict.opened_at_us, verdict.identity) == (at(60), "identity-1")
+    assert verdict.upstream == ()
+
+
+def test_every_session_is_judged():
+    """A good restart before, or another store of the task, does not hide the interrupted wipe."""
+    one = dossier()
+    first = session(-60, -50, puts=7000)
+    first.closed = True
+    one.task.stores["s"].sessions.appendleft(first)
+    one.task.stores = {"a": store(name="a"), **one.task.stores}
+    assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(60)]
+
+
+def test_session_that_lasts_was_not_interrupted():
+    """Another store of the task that nobody ever released says nothing."""
+    one = dossier()
+    one.task.stores["s"].sessions[0].released_us = None
+    assert judge(ID, one) == []
+
+
+def test_unknown_release_is_possibly_affected():
+    """The suspicion stands when the release is not known."""
+    assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY

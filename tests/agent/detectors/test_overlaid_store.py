@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import case, database, judge, session, severities, store, task
+from tests.support.scenario_case import at, case, database, judge, session, severities, store, task
 
 ID = "overlaid-store"
 
@@ -98,12 +98,13 @@ def dossier(
     offset: int | None = None,
     now: float = 100,
     retention: int | None = 10_000,
+    release: str = "3.9.2",
 ):
     """Released at 20 s with `puts`, opened `idle` seconds later with `offset` in force."""
     before = session(0, 20, puts=puts)
     after = session(20 + idle, offset_at_open=offset)
     told = {} if retention is None else {"delete_retention_ms": retention}
-    return case(task(store([database(puts=puts)], [before, after])), release="3.9.2", told=told, now=now)
+    return case(task(store([database(puts=puts)], [before, after])), release=release, told=told, now=now)
 
 
 def test_boundaries():
@@ -141,3 +142,28 @@ def test_offsets_in_the_store(release):
     """Where the store may hold its own offset, a missing checkpoint says nothing."""
     before, after = session(0, 20, puts=3000), session(30)
     assert judge(ID, case(task(store([database(puts=3000)], [before, after])), release=release)) == []
+
+
+def test_chain_of_the_verdict():
+    """Released with its puts, opened again without an offset; the opening is the event."""
+    verdict = judge(ID, dossier())[0]
+    assert [step.at_us for step in verdict.evidence] == [at(20), at(30)]
+    assert "3000 puts" in verdict.evidence[0].what
+    assert "10 s later" in verdict.evidence[1].what
+    assert (verdict.opened_at_us, verdict.store, verdict.identity) == (at(30), "s", "identity-1")
+
+
+@pytest.mark.parametrize(("release", "affected"), [("2.5.1", Affected.NO), ("3.9.2", Affected.YES)])
+def test_releases_that_replay_over_old_files(release, affected):
+    """From 2.6 on nothing is wiped under at-least-once; before, it takes a crash."""
+    one = dossier(release=release)
+    assert judge(ID, one)[0].affected is affected
+
+
+def test_every_reopening_is_an_event():
+    """A crash loop overlays again and again; each opening is told once."""
+    one = dossier()
+    sessions = one.task.stores["s"].sessions
+    sessions[-1].released_us, sessions[-1].puts_at_release = at(50), 3500
+    sessions.append(session(55))
+    assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(30), at(55)]

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import case, checkpoint, database, judge, session, severities, store, task
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "regressed-checkpoint"
 
@@ -87,13 +97,20 @@ def test_quiet_for_a_wiped_store():
     assert run.findings(ID) == []
 
 
-def dossier(old: int = 5000, new: int = 3000, *, born: float = 0, incarnations: tuple[int, int] = (1, 1)):
+def dossier(
+    old: int = 5000,
+    new: int = 3000,
+    *,
+    born: float = 0,
+    incarnations: tuple[int, int] = (1, 1),
+    release: str = "4.1.2",
+):
     """Two checkpoints at 10 and 20 s; the store was born at `born`."""
     facts = [
         checkpoint(10, old, ended=20, incarnation=incarnations[0]),
         checkpoint(20, new, incarnation=incarnations[1]),
     ]
-    return case(task(store([database(born=born)], [session(0)]), checkpoints=facts))
+    return case(task(store([database(born=born)], [session(0)]), checkpoints=facts), release=release)
 
 
 def test_one_is_the_change_of_meaning():
@@ -153,3 +170,46 @@ def test_reopening_that_only_log_old_tells():
     one = dossier()
     one.task.stores["s"].databases[""].reopened_us = (one.task.checkpoints[0].written_us + 5,)
     assert severities(ID, one) == [Severity.INFO]
+
+
+def test_each_store_is_judged():
+    """A store whose offset did not fall, or that is gone, does not hide the one whose offset fell."""
+    one = dossier()
+    before, after = one.task.checkpoints
+    before.offsets = {"gone": 9, "a": 5, "s": 5000}
+    after.offsets = {"gone": 1, "a": 5, "s": 3000}
+    one.task.stores["a"] = store([database()], name="a")
+    assert [verdict.store for verdict in judge(ID, one)] == ["s"]
+
+
+def test_each_pair_is_judged():
+    """A change of the directory's life does not hide a fall after it."""
+    one = dossier()
+    one.task.checkpoints.appendleft(checkpoint(5, 9000, ended=6, incarnation=0))
+    assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(20)]
+
+
+def test_chain_of_the_verdict():
+    """Both checkpoints with their offsets; dated to the lower one; the affected releases are those of KAFKA-13249."""
+    verdict = judge(ID, dossier())[0]
+    assert [(step.at_us, step.what) for step in verdict.evidence] == [
+        (at(10), "checkpoint with offset 5000"),
+        (at(20), "checkpoint with offset 3000, same store"),
+    ]
+    assert (verdict.opened_at_us, verdict.identity) == (at(20), "identity-1")
+
+
+@pytest.mark.parametrize(
+    ("release", "affected"),
+    [
+        ("2.5.1", Affected.NO),
+        ("2.6.0", Affected.YES),
+        ("2.8.1", Affected.YES),
+        ("2.8.2", Affected.NO),
+        ("3.0.0", Affected.YES),
+        ("3.0.1", Affected.NO),
+    ],
+)
+def test_affected_releases(release, affected):
+    """KAFKA-13249: fixed in 2.8.2, 3.0.1 and 3.1.0."""
+    assert judge(ID, dossier(release=release))[0].affected is affected

@@ -1,0 +1,65 @@
+"""Detector `resurrected-checkpoint`: what one look at artefacts tells, and copied volumes."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Confidence, Severity
+from tests.support.scenario_case import at, case, checkpoint, database, judge, store, task
+
+ID = "resurrected-checkpoint"
+
+
+def left(
+    *, born: float = 30, written: float = 10, puts: int = 40, flushed=((40, 32),), reopened=(), **settings
+):
+    """One look: a checkpoint of `written`, a store made at `born`, no session known."""
+    files = database(puts=puts, born=born, flushed=flushed)
+    files.manifest = 5
+    files.reopened_us = tuple(at(x) for x in reopened)
+    chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
+    return case(task(store([files]), checkpoints=[checkpoint(written, 2000)]), **chosen)
+
+
+def test_checkpoint_older_than_its_store():
+    """Under at-least-once nothing but a torn deletion does this."""
+    verdict = judge(ID, left())[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
+    assert [step.at_us for step in verdict.evidence] == [at(10), at(30)]
+    assert "20 s later" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("born", "reopened", "copied"),
+    [
+        (14.9, (9.8,), True),
+        (14.9, (9.91,), False),
+        (14.9, (9.8, 9.91), False),
+        (15, (9.8,), False),
+        (14.9, (), False),
+    ],
+)
+def test_copied_volume_by_its_opens(born, reopened, copied):
+    """A store that was opened long before it was born was copied: unknown, if the checkpoint is of the same time."""
+    verdict = judge(ID, left(born=born, flushed=((40, born),), reopened=reopened))[0]
+    assert (verdict.confidence is Confidence.UNKNOWN) is copied
+    assert ("look copied" in verdict.summary) is copied
+
+
+@pytest.mark.parametrize(("flushed", "copied"), [(24.9, True), (25, False), (32, False)])
+def test_copied_volume_by_its_files(flushed, copied):
+    """Data files that are older than their store kept their times; the store's name card did not."""
+    verdict = judge(ID, left(flushed=((10, 20), (40, flushed))))[0]
+    assert (verdict.severity is Severity.INFO) is copied
+
+
+def test_empty_store_under_a_checkpoint():
+    """Nothing was ever written, yet an offset is claimed: suspected, whatever the times say."""
+    one = left(born=5, puts=0, flushed=())
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(10))
+    assert judge(ID, left(born=5)) == []
+    unread = left(born=5, puts=0, flushed=())
+    unread.task.stores["s"].databases[""].manifest = None
+    assert judge(ID, unread) == []

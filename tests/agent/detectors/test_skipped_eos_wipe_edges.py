@@ -1,0 +1,82 @@
+"""Detector `skipped-eos-wipe`: the proof of old releases, by what a restoration gave back."""
+
+from __future__ import annotations
+
+from agent.contract.events import Severity
+from tests.support.scenario_case import at, case, database, judge, mark, session, severities, store, task
+
+ID = "skipped-eos-wipe"
+
+
+def old(
+    restored: int = 2000, *, reopens: int = 2, released: float | None = 60, first=None, release: str = "2.0.0"
+):
+    """7,609 puts flushed by 20 s, killed; opened again at 30 s, and a restoration gave `restored` puts back."""
+    before = session(0, 20, puts=7609)
+    after = session(30, released, first=first)
+    after.reopens, after.restored_puts = reopens, 7609 + restored
+    files = database(puts=7609 + restored)
+    return case(task(store([files], [before, after])), release=release, guarantee="exactly_once")
+
+
+def test_restoration_gave_back_less():
+    """Less than had been flushed: the rest was never committed."""
+    assert severities(ID, old(7608)) == [Severity.CRITICAL]
+    assert severities(ID, old(0)) == [Severity.CRITICAL]
+    assert severities(ID, old(7609)) == [Severity.WARNING]
+    assert severities(ID, old(-1)) == [Severity.WARNING]
+
+
+def test_restoration_must_be_over():
+    """One reopen is the beginning of a restoration, two are its end."""
+    assert severities(ID, old(reopens=1)) == [Severity.WARNING]
+    assert severities(ID, old(reopens=3)) == [Severity.CRITICAL]
+
+
+def test_session_must_have_come_to_something():
+    """While the session goes on without a checkpoint the restoration may go on; a checkpoint or the end decides."""
+    assert severities(ID, old(released=None)) == [Severity.WARNING]
+    assert severities(ID, old(released=None, first=mark(40, 20_000, 9609))) == [Severity.CRITICAL]
+
+
+def test_only_old_releases_tell_by_reopens():
+    """Later releases have no bulk-load mode: their reopens mean nothing."""
+    assert severities(ID, old(release="4.1.2")) == [Severity.WARNING]
+
+
+def test_crash_in_a_restoration_after_a_wipe():
+    """Up to 2.5 a wipe with an odd number of reopens is a restoration that was cut off: nothing uncommitted."""
+    one = old()
+    before = one.task.stores["s"].sessions[0]
+    before.wiped, before.reopens = True, 1
+    assert judge(ID, one) == []
+    before.reopens = 2
+    assert len(judge(ID, one)) == 1
+    before.wiped, before.reopens = False, 1
+    assert len(judge(ID, one)) == 1
+
+
+def test_role_is_told_only_where_it_is_unknown():
+    """A proved active task is not said to be a standby perhaps."""
+
+    def modern(standbys: int):
+        sessions = [session(0, 20, puts=500), session(30, 60)]
+        return judge(ID, case(task(store([database(puts=500)], sessions)), standbys=standbys))[0]
+
+    assert "role unknown" not in modern(0).summary
+    assert "role unknown" in modern(1).summary
+
+
+def test_first_checkpoint_with_an_unknown_offset():
+    """An unknown offset after the restart has given nothing back."""
+    sessions = [session(0, 20, puts=1), session(30, first=mark(40, -4, 1))]
+    verdict = judge(ID, case(task(store([database(puts=1)], sessions))))[0]
+    assert verdict.severity is Severity.CRITICAL
+    assert "advanced by 0" in verdict.evidence[-1].what
+
+
+def test_chain_in_order():
+    """Opening, checkpoint of the session or its absence, release, reopening."""
+    verdict = judge(ID, old())[0]
+    assert [step.at_us for step in verdict.evidence] == [at(0), at(0), at(20), at(30)]
+    assert verdict.opened_at_us == at(30)

@@ -1,0 +1,75 @@
+"""Detector `stale-eos-checkpoint`: what file times alone tell, and which issue it names."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Severity
+from tests.support.scenario_case import at, case, checkpoint, database, judge, mark, session, store, task
+
+ID = "stale-eos-checkpoint"
+
+
+def at_rest(*, flushed: float = 20, offset: int | None = 1999, **settings):
+    """One look at a store that nobody held since: 2,000 puts at 9 s, 500 more at `flushed`; checkpoint of 10 s."""
+    files = database(puts=2500, flushed=[(2000, 9), (2500, flushed)])
+    return case(task(store([files]), checkpoints=[checkpoint(10, offset)]), **settings)
+
+
+def test_file_times_tell_what_was_flushed_since():
+    """Without any history the times of the files say it; the chain begins at the checkpoint."""
+    verdict = judge(ID, at_rest())[0]
+    assert verdict.severity is Severity.WARNING
+    assert "500 puts" in verdict.summary
+    assert "ended uncleanly" in verdict.summary
+    assert [step.at_us for step in verdict.evidence] == [at(10), at(20)]
+
+
+@pytest.mark.parametrize(("flushed", "said"), [(10.4, 0), (10.499, 0), (10.5, 1), (9.5, 0)])
+def test_times_must_differ(flushed, said):
+    """A volume copied without its times has everything within half a second: unknown."""
+    assert len(judge(ID, at_rest(flushed=flushed))) == said
+
+
+def test_needs_an_entry_and_a_flush():
+    """A store that the checkpoint does not name, or without any file, tells nothing."""
+    assert judge(ID, at_rest(offset=None)) == []
+    empty = at_rest()
+    empty.task.stores["s"].databases[""].flushed.clear()
+    assert judge(ID, empty) == []
+    gone = at_rest()
+    gone.task.stores["s"].databases.clear()
+    assert judge(ID, gone) == []
+
+
+def test_running_task_is_not_called_ended():
+    """While the store is held a crash is still to come."""
+    files = database(puts=2500, flushed=[(2000, 9), (2500, 20)])
+    held = store([files], [session(0, first=mark(10, 1999, 2000))])
+    verdict = judge(ID, case(task(held, checkpoints=[checkpoint(10, 1999)])))[0]
+    assert "a crash would" in verdict.summary
+    assert [step.at_us for step in verdict.evidence] == [at(0), at(10), at(20)]
+
+
+@pytest.mark.parametrize(
+    ("release", "issue"), [("2.6.1", "KAFKA-10362"), ("4.1.2", "KAFKA-20685"), (None, "KAFKA-20685")]
+)
+def test_names_the_issue_of_the_release(release, issue):
+    """The older issue is named only where the newer one is excluded."""
+    assert judge(ID, at_rest(release=release))[0].upstream == (issue,)
+
+
+def test_store_without_a_verdict_hides_no_other():
+    """A store in order, before or after the exposed one, changes nothing; of two equals the first speaks."""
+
+    def dossier(*names: str):
+        stores = []
+        for name in names:
+            flushed = [(2000, 9)] if name == "quiet" else [(2000, 9), (2500, 20)]
+            files = database(puts=flushed[-1][0], flushed=flushed)
+            stores.append(store([files], [session(0, first=mark(10, 1999, 2000))], name=name))
+        return case(task(*stores, checkpoints=[checkpoint(10, 1999)]))
+
+    assert len(judge(ID, dossier("quiet", "s"))) == 1
+    assert len(judge(ID, dossier("s", "quiet"))) == 1
+    assert "store a were" in judge(ID, dossier("a", "b"))[0].summary

@@ -1,0 +1,47 @@
+"""Detector `unrestored-store`: how the opening is told, and every session is judged."""
+
+from __future__ import annotations
+
+from agent.detectors.base import Case
+from agent.inventory.model import Session
+from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
+
+ID = "unrestored-store"
+
+
+def skipped(*, created: bool = True, wiped: bool = False, reopens: int = 0, base: int | None = None):
+    """A session whose only checkpoint claims 5,000 with 50 puts."""
+    one = session(10, created=created, offset_at_open=base, last=mark(20, 5000, 50))
+    one.wiped, one.reopens = wiped, reopens
+    return one
+
+
+def dossier(*held: Session) -> Case:
+    """A release with KAFKA-7672."""
+    return case(task(store([database(puts=50)], held)), release="2.0.1", guarantee="at_least_once")
+
+
+def told(one: Session) -> list[str]:
+    """The first two steps of the chain."""
+    return [step.what for step in judge(ID, dossier(one))[0].evidence][:2]
+
+
+def test_how_it_was_opened():
+    """Made anew by a wipe, made for the first time, or found there; with the offset it continues from."""
+    assert told(skipped(wiped=True))[0] == "opened, wiped by its owner and made anew"
+    assert told(skipped())[0] == "a new store was made, to continue from offset 0"
+    assert told(skipped(created=False, base=100))[0] == "store opened, to continue from offset 100"
+
+
+def test_how_much_of_the_pair():
+    """One reopen is half of the pair that a restoration makes."""
+    assert told(skipped())[1].endswith(": none")
+    assert told(skipped(reopens=1))[1].endswith(": half of the pair")
+    assert judge(ID, dossier(skipped(reopens=2))) == []
+
+
+def test_sessions_in_order_hide_nothing():
+    """A session of another incarnation and one in order stand before the bad one; two bad ones are told once."""
+    other, fine = session(0, 1, identity="identity-2", last=mark(0.5, 5000, 50)), session(2, 3)
+    assert [x.opened_at_us for x in judge(ID, dossier(other, fine, skipped()))] == [at(10)]
+    assert len(judge(ID, dossier(skipped(), skipped()))) == 1
