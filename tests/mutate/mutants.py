@@ -85,7 +85,9 @@ def read_map(source: str) -> Map:
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             skipped.append(_span(node.annotation))
         if isinstance(node, ast.ClassDef):
-            skipped.extend(_span(x.value) for x in node.body if _is_placeholder(x))
+            skipped.extend(
+                _span(x.value) for x in node.body if isinstance(x, ast.AnnAssign) and _is_number(x.value)
+            )
         if isinstance(node, ast.Assert):
             skipped.append(_span(node))
         for child in ast.iter_child_nodes(node):
@@ -95,10 +97,8 @@ def read_map(source: str) -> Map:
     return Map(tuple(functions), tuple(skipped))
 
 
-def _is_placeholder(node: Any) -> bool:
-    """Tell whether this is the number that a field of a record holds until something is known."""
-    value = node.value if isinstance(node, ast.AnnAssign) else None
-    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+def _is_number(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def _span(node: Any) -> tuple[tuple[int, int], tuple[int, int]]:
