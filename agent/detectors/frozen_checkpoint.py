@@ -59,8 +59,8 @@ def _due(store: Store, session: Session) -> int | None:
     """When the flush was written that made a new checkpoint due; None = none is due."""
     assert session.last is not None
     limit = session.last.puts + ROLE_PROOF_RECORDS
-    times = [at for db in store.databases.values() for puts, at in db.flushed if at > session.last.at_us]
-    return min(times, default=None) if store.puts > limit else None
+    times = [at for db in store.databases.values() for _, at in db.flushed if at > session.last.at_us]
+    return min((at for at in times if store.puts_at(at) > limit), default=None)
 
 
 def _tell(task: Task, store: Store, session: Session, due_us: int) -> Verdict:

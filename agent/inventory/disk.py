@@ -72,11 +72,17 @@ class ProcessFact:
         pid: Process id in the agent's PID namespace.
         started_at_us: Start time, microseconds since the epoch.
         kafka_streams_version: From the open `kafka-streams-<version>.jar`; None if not seen.
+        applications: Application directories that it has files open in; empty = not known.
     """
 
     pid: int
     started_at_us: int
     kafka_streams_version: str | None = None
+    applications: frozenset[str] = frozenset()
+
+    def works_on(self, application: str) -> bool:
+        """Tell whether it may be a process of this application."""
+        return not self.applications or application in self.applications
 
 
 class Disk(Protocol):

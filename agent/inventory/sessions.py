@@ -91,18 +91,19 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         created=created,
         attached=not created and before is None and not store.free_seen,
         stored_offset_at_open=stored_offset(store),
-        status_floor=0 if created else _highest_sequence(store),
+        status_floors={} if created else _highest_sequences(store),
         reopens=inside if segments <= 1 else 0,
     )
 
 
 def _is_closed(store: Store, session: Session) -> bool | None:
     """Tell whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last."""
-    markers = [x.offsets for x in store.databases.values() if x.offsets is not None]
+    markers = {key: x.offsets for key, x in store.databases.items() if x.offsets is not None}
     if markers:
         if (session.released_us or 0) - session.seen_us < TOO_SHORT_US:
             return None
-        return all(x.status == 0 and x.status_sequence > session.status_floor for x in markers)
+        floors = session.status_floors
+        return all(x.status == 0 and x.status_sequence > floors.get(key, 0) for key, x in markers.items())
     mark, released_us = session.last, session.released_us or 0
     return mark is not None and released_us - mark.at_us <= CLOSES_WITHIN_US
 
@@ -146,16 +147,18 @@ def stored_offset(store: Store) -> int | None:
 
 
 def _note_stored_offset(store: Store, session: Session) -> None:
-    newest = max(
-        (s for x in store.databases.values() if x.offsets for _, _, s in x.offsets.offsets), default=0
-    )
-    if newest > session.status_floor:
-        session.stored_offset = stored_offset(store)
+    for key, database in store.databases.items():
+        written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
+        if max(written, default=0) > session.status_floors.get(key, 0):
+            session.stored_offset = stored_offset(store)
 
 
-def _highest_sequence(store: Store) -> int:
-    known = [x.offsets.status_sequence for x in store.databases.values() if x.offsets is not None]
-    return max([*known, *(x.puts for x in store.databases.values())], default=0)
+def _highest_sequences(store: Store) -> dict[str, int]:
+    """Every segment is a database of its own and counts for itself."""
+    return {
+        key: max(x.puts, x.offsets.status_sequence if x.offsets is not None else 0)
+        for key, x in store.databases.items()
+    }
 
 
 def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:

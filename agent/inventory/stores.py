@@ -125,7 +125,7 @@ class Session:
             order can be told.
         stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
         stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
-        status_floor: 4.3+: highest sequence known when it was opened; a close writes above it.
+        status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session tells.
     """
@@ -149,7 +149,7 @@ class Session:
     closed_with_offset: bool = True
     stored_offset_at_open: int | None = None
     stored_offset: int | None = None
-    status_floor: int = 0
+    status_floors: dict[str, int] = field(default_factory=dict)
     outlived: bool | None = None
 
     def is_of(self, identities: frozenset[str]) -> bool:

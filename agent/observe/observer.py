@@ -68,7 +68,7 @@ class Observer:
             process_problem=problem,
             lock=lock,
             lock_inode=inode,
-            processes=self.disk.processes(),
+            processes=tuple(x for x in self.disk.processes() if x.works_on(place.path)),
         )
 
     def task(self, place: StatePath, at_us: int, source: Source) -> TaskLook:

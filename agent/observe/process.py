@@ -74,13 +74,15 @@ def _look_at(process: psutil.Process, root: str) -> ProcessFact | None:
         if not process.name().startswith(("java", "jsvc")):
             return None
         targets = list(_open_files(process.pid))
-        if not any(_is_below(root, target, link) for target, link in targets):
+        applications = {_application_of(root, target, link) for target, link in targets} - {None}
+        if not applications:
             return None
         jar = next((found for target, _ in targets if (found := _STREAMS_JAR.search(target))), None)
         started_at_us = int(process.create_time() * 1_000_000)
     except (psutil.Error, OSError):  # ended meanwhile, or not ours to look at
         return None
-    return ProcessFact(process.pid, started_at_us, jar[1] if jar else None)
+    known = frozenset(name for name in applications if name)
+    return ProcessFact(process.pid, started_at_us, jar[1] if jar else None, known)
 
 
 def _open_files(pid: int) -> Iterator[tuple[str, str]]:
@@ -98,15 +100,19 @@ def _open_files(pid: int) -> Iterator[tuple[str, str]]:
             continue
 
 
-def _is_below(root: str, target: str, link: str) -> bool:
-    """Tell whether an open file lies below the root, also if its container mounts the volume elsewhere."""
+def _application_of(root: str, target: str, link: str) -> str | None:
+    """Tell in which application directory an open file lies, also if its container mounts the volume elsewhere.
+
+    Returns:
+        Name of the directory; None for a file that is not below the root.
+    """
     if target.startswith(root + "/"):
-        return True
+        return target.removeprefix(root + "/").split("/")[0]
     if not target.endswith(_LOCK_NAMES):
-        return False
+        return None
     parts = target.split("/")
     candidates = ("/".join(parts[-depth:]) for depth in range(2, min(_DEEPEST, len(parts) - 1) + 1))
-    return any(_is_same_file(f"{root}/{candidate}", link) for candidate in candidates)
+    return next((x.split("/")[0] for x in candidates if _is_same_file(f"{root}/{x}", link)), None)
 
 
 def _is_same_file(path: str, link: str) -> bool:

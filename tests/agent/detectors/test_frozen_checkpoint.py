@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
@@ -165,3 +167,13 @@ def test_second_store():
     one = dossier()
     one.task.stores = {"a": store(name="a"), **one.task.stores}
     assert "store s" in judge(ID, one)[0].summary
+
+
+def test_due_from_the_flush_that_crossed_the_limit():
+    """A flush below 10,000 puts makes nothing due, however old; five intervals count from the one that crosses it."""
+    one = dossier(now=100)
+    files = one.task.stores["s"].databases[""]
+    files.flushed.clear()
+    files.flushed.extend([(1000, at(9)), (10_000, at(20)), (11_001, at(90))])
+    assert judge(ID, one) == []
+    assert judge(ID, replace(one, now_us=at(100.1)))[0].opened_at_us == at(90)

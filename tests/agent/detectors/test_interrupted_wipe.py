@@ -8,7 +8,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Application, ProcessLife
-from tests.support.scenario import App, Scenario
+from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 
 ID = "interrupted-wipe"
@@ -261,3 +261,31 @@ def test_session_that_lasts_was_not_interrupted():
 def test_unknown_release_is_possibly_affected():
     """The suspicion stands when the release is not known."""
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
+
+
+@pytest.mark.parametrize("release", ["4.3.0", "4.3.1"])
+def test_orderly_stop_with_segments(release):
+    """Each segment counts its own sequence numbers: a closed sibling with an old, small segment was closed."""
+    run = Scenario(release, EOS, stores={"s": KEY_VALUE, "w": WINDOWED})
+    app = run.start()
+    for task_id in ("0_0", "0_1"):
+        app.opens(task_id)
+        app.puts(task_id, 100, segment=0)
+        app.flushes(task_id)
+        app.puts(task_id, 5000, segment=60_000)
+    run.wait(5)
+    for _ in range(2):
+        app.closes("0_0", 5099)
+        run.wait(0.05)
+        app.closes("0_1", 5099)
+        run.wait(0.05)
+        app.ends()
+        run.wait(5)
+        app = run.start()
+        for task_id in ("0_0", "0_1"):
+            app.opens(task_id)
+        run.wait(15)
+    assert run.loud() == []
+    assert run.world.pipeline is not None
+    sessions = run.world.pipeline.inventory.applications["app"].tasks["0_0"].stores["w"].sessions
+    assert [one.closed for one in sessions if one.released_us is not None] == [True, True]

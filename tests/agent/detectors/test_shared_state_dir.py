@@ -75,3 +75,20 @@ def test_two_applications_side_by_side():
     run.start().opens("0_0")
     run.wait(5)
     assert run.findings(ID) == []
+
+
+def test_visible_processes_of_two_applications():
+    """A process of the neighbour application in the same state directory is nobody's second process."""
+    run = Scenario("3.9.2")
+    mine, other = frozenset({"app"}), frozenset({"other"})
+    facts = (ProcessFact(1, at(0), "3.9.2", mine), ProcessFact(2, at(1), "3.8.0", other))
+    run.world.disk.processes = lambda: facts
+    run.start().opens("0_0")
+    run.application = "other"
+    run.tasks.clear()
+    run.start().opens("0_0")
+    run.wait(30)
+    assert run.findings(ID) == []
+    run.world.disk.processes = lambda: (*facts, ProcessFact(3, at(2), "3.9.2", mine))
+    run.wait(70)
+    assert run.only(ID).application_id == "app"

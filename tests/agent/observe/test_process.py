@@ -55,7 +55,7 @@ def test_jvm_on_the_state_directory_is_seen_with_its_release(tmp_path: Path, roo
     jars = [tmp_path / "kafka-streams-scala_2.13-9.9.9.jar", tmp_path / "kafka-streams-4.1.2.jar"]
     with _holding(tmp_path, "java", lock, *jars) as pid:
         started_at_us = int(psutil.Process(pid).create_time() * 1_000_000)
-        assert visible_processes(root) == (ProcessFact(pid, started_at_us, "4.1.2"),)
+        assert visible_processes(root) == (ProcessFact(pid, started_at_us, "4.1.2", frozenset({"app"})),)
     assert visible_processes(root) == ()
 
 
@@ -85,7 +85,8 @@ def test_volume_mounted_elsewhere_is_recognised_by_its_lock_file(tmp_path: Path,
     there.parent.mkdir(parents=True)
     there.hardlink_to(root / "app" / "0_1" / "rocksdb" / "s" / "LOCK")
     with _holding(tmp_path, "java", there) as pid:
-        assert [fact.pid for fact in visible_processes(root)] == [pid]
+        found = [(fact.pid, fact.applications) for fact in visible_processes(root)]
+        assert found == [(pid, frozenset({"app"}))]
 
 
 def test_no_process_table_is_an_empty_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
