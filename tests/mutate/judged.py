@@ -52,6 +52,12 @@ def read_judgements(file: Path = FILE) -> list[Judgement]:
     return [Judgement(x["file"], x["function"], x["was"], tuple(x["becomes"]), x["reason"]) for x in rows]
 
 
+def is_void(judgement: Judgement, root: Path) -> bool:
+    """Tell whether the line that was judged is no longer there."""
+    text = (root / judgement.file).read_text("utf-8") if (root / judgement.file).is_file() else ""
+    return _plain(judgement.was) not in _plain(text)
+
+
 def judgement_on(mutant: Mutant, judgements: Sequence[Judgement]) -> Judgement | None:
     """Find the judgement on a mutant."""
     return next((x for x in judgements if x.covers(mutant)), None)

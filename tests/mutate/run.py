@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.mutate import plan  # noqa: E402 - the repository goes on the path first
 from tests.mutate.crew import Crew, Trial, crew  # noqa: E402
-from tests.mutate.judged import read_judgements  # noqa: E402
+from tests.mutate.judged import is_void, read_judgements  # noqa: E402
 from tests.mutate.memory import Memory  # noqa: E402
 from tests.mutate.mutants import Mutant, mutants  # noqa: E402
 from tests.mutate.page import GOAL_PERCENT, render_page  # noqa: E402
@@ -134,6 +134,9 @@ def _conclude(scores: list[ModuleScore], decisions: list[Decision], options: arg
         )
         for trial in sorted(score.survivors, key=lambda x: x.mutant.line):
             _say(f"    {_line(trial)}")
+    for judgement in read_judgements():
+        if is_void(judgement, ROOT):
+            _say(f"void, strike it from equivalent.toml: {judgement.file}: {judgement.was}")
     for name in unproved:
         _say(f"no broken condition was noticed in {name}")
     score_percent = overall(scores)

@@ -15,3 +15,9 @@ def test_chain():
     assert [[step.at_us for step in x.evidence] for x in verdicts] == [[at(20), at(32)], [at(50), at(64)]]
     assert "12 s later" in verdicts[0].evidence[1].what
     assert "14 s later" in verdicts[1].evidence[1].what
+
+
+def test_a_single_put_is_overlaid():
+    """What counts is that the store is not empty."""
+    sessions = [session(0, 20, puts=1), session(32)]
+    assert len(judge(ID, case(task(store([database(puts=1)], sessions)), release="3.9.2"))) == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from tests.support.scenario_case import at, case, checkpoint, database, judge, store, task
+from agent.inventory.model import CheckpointFact
+from tests.support.scenario_case import at, case, checkpoint, database, judge, session, store, task
 
 ID = "resurrected-checkpoint"
 
@@ -33,6 +34,7 @@ def test_checkpoint_older_than_its_store():
     ("born", "reopened", "copied"),
     [
         (14.9, (9.8,), True),
+        (14.9, (9.9,), False),
         (14.9, (9.91,), False),
         (14.9, (9.8, 9.91), False),
         (15, (9.8,), False),
@@ -63,3 +65,25 @@ def test_empty_store_under_a_checkpoint():
     unread = left(born=5, puts=0, flushed=())
     unread.task.stores["s"].databases[""].manifest = None
     assert judge(ID, unread) == []
+
+
+def test_named_by_its_store():
+    """The incarnation is the subject: a second look, or a later checkpoint, tells nothing new."""
+    assert judge(ID, left())[0].subject == "identity-1"
+    new = session(30, created=True, offset_at_open=2000)
+    on_disk = case(
+        task(store([database(born=30)], [new]), checkpoints=[checkpoint(10, 2000)]), release="3.9.2"
+    )
+    assert [x.subject for x in judge(ID, on_disk)] == ["identity-1"]
+
+
+def test_checkpoint_that_is_no_longer_remembered():
+    """The history is bounded: the verdict rests on the session, the chain on what is left."""
+    new = session(30, created=True, offset_at_open=2000)
+
+    def chain(*facts: CheckpointFact) -> list[int]:
+        one = case(task(store([database(born=30)], [new]), checkpoints=facts), release="3.9.2")
+        return [step.at_us for step in judge(ID, one)[0].evidence]
+
+    assert chain() == [at(30)]
+    assert chain(checkpoint(10, 2000)) == [at(10), at(30)]

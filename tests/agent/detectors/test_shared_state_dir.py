@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import ProcessFact
 from agent.inventory.model import Application
@@ -77,18 +79,18 @@ def test_two_applications_side_by_side():
     assert run.findings(ID) == []
 
 
-def test_visible_processes_of_two_applications():
+def test_visible_processes_of_two_applications(monkeypatch: pytest.MonkeyPatch):
     """A process of the neighbour application in the same state directory is nobody's second process."""
     run = Scenario("3.9.2")
     mine, other = frozenset({"app"}), frozenset({"other"})
     facts = (ProcessFact(1, at(0), "3.9.2", mine), ProcessFact(2, at(1), "3.8.0", other))
-    run.world.disk.processes = lambda: facts
+    monkeypatch.setattr(run.world.disk, "processes", lambda: facts)
     run.start().opens("0_0")
     run.application = "other"
     run.tasks.clear()
     run.start().opens("0_0")
     run.wait(30)
     assert run.findings(ID) == []
-    run.world.disk.processes = lambda: (*facts, ProcessFact(3, at(2), "3.9.2", mine))
+    monkeypatch.setattr(run.world.disk, "processes", lambda: (*facts, ProcessFact(3, at(2), "3.9.2", mine)))
     run.wait(70)
     assert run.only(ID).application_id == "app"

@@ -80,3 +80,17 @@ def test_chain_in_order():
     verdict = judge(ID, old())[0]
     assert [step.at_us for step in verdict.evidence] == [at(0), at(0), at(20), at(30)]
     assert verdict.opened_at_us == at(30)
+
+
+def test_fact_that_would_decide_more():
+    """The number of standbys is asked for only where it matters: up to 2.5 the checkpoint tells the role."""
+
+    def missing(release: str):
+        sessions = [session(0, 20, puts=500), session(30, 60)]
+        files = database(puts=500)
+        return judge(ID, case(task(store([files], sessions)), standbys=None, release=release))[
+            0
+        ].missing_facts
+
+    assert missing("4.1.2") == ("num_standby_replicas",)
+    assert missing("2.0.0") == ()

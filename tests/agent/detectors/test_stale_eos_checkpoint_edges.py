@@ -73,3 +73,14 @@ def test_store_without_a_verdict_hides_no_other():
     assert len(judge(ID, dossier("quiet", "s"))) == 1
     assert len(judge(ID, dossier("s", "quiet"))) == 1
     assert "store a were" in judge(ID, dossier("a", "b"))[0].summary
+
+
+def test_store_that_is_gone_exposes_nothing():
+    """What was released with flushed data and then deleted cannot be trusted by anyone."""
+    ended = session(0, 30, puts=2500, first=mark(10, 1999, 2000))
+    files = database(puts=2500, flushed=[(2000, 9), (2500, 20)])
+    one = case(task(store([files], [ended]), checkpoints=[checkpoint(10, 1999)]))
+    assert len(judge(ID, one)) == 1
+    assert one.task is not None
+    one.task.stores["s"].databases.clear()
+    assert judge(ID, one) == []

@@ -56,3 +56,9 @@ def test_dated_to_the_look_without_an_unclean_end():
     verdict = judge(ID, dossier(599, 3599, ends=(True,)))[0]
     assert verdict.opened_at_us == at(90)
     assert "unclean end" not in verdict.summary
+
+
+def test_no_offsets_at_all():
+    """Segments that hold no offset yet, or a single one, have nothing to compare."""
+    assert judge(ID, dossier(None, None)) == []
+    assert judge(ID, dossier(599)) == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.detectors.base import Case
-from agent.inventory.model import Session
-from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
+from agent.inventory.model import Session, Shape
+from tests.support.scenario_case import at, case, database, judge, mark, past, session, store, task
 
 ID = "unrestored-store"
 
@@ -45,3 +45,33 @@ def test_sessions_in_order_hide_nothing():
     other, fine = session(0, 1, identity="identity-2", last=mark(0.5, 5000, 50)), session(2, 3)
     assert [x.opened_at_us for x in judge(ID, dossier(other, fine, skipped()))] == [at(10)]
     assert len(judge(ID, dossier(skipped(), skipped()))) == 1
+
+
+def test_how_it_began_must_be_known():
+    """A session that was going on at the first look may have been restored before."""
+    one = skipped()
+    one.attached = True
+    assert judge(ID, dossier(one)) == []
+
+
+def test_named_by_its_store():
+    """The incarnation is the subject, so that a second look tells nothing new."""
+    assert judge(ID, dossier(skipped()))[0].subject == "identity-1"
+
+
+def abandoned(*ended: float, segment: str | None = None):
+    """KAFKA-16017: wiped by its owner at these times, made anew at 30 s, closed claiming 5,000 with 50 puts."""
+    new = session(30, 35, created=True, first=mark(34, 5000, 50))
+    one = store([database(puts=50, born=30)], [new])
+    one.past.extend(
+        past(x, shape=Shape.OWNER_WALK, puts=5000 + n, segment=segment) for n, x in enumerate(ended)
+    )
+    return case(task(one), release="3.6.1", guarantee="exactly_once_v2")
+
+
+def test_newest_incarnation_before_the_opening():
+    """Of several earlier incarnations the last one that ended before the opening counts; segments do not."""
+    assert judge(ID, abandoned(20, 25, 40))[0].evidence[0].at_us == at(25)
+    assert len(judge(ID, abandoned(30))) == 1
+    assert judge(ID, abandoned(40)) == []
+    assert judge(ID, abandoned(25, segment="s.0")) == []

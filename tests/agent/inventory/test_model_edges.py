@@ -6,6 +6,7 @@ from agent.contract.events import Source
 from agent.inventory.model import Application, Inventory, ProcessLife
 from agent.inventory.observations import DatabaseLook, LockLook
 from agent.inventory.stores import Store
+from agent.layout.checkpoint import OffsetEntry
 from agent.layout.paths import classify
 from tests.support.scenario_case import at, checkpoint, database, session, task
 
@@ -17,7 +18,7 @@ def test_life_that_lasts():
     app.lives.append(ProcessLife(at(0), at(1)))
     assert app.life is None
     lasting = Application("app")
-    lasting.lives.extend([*app.lives, ProcessLife(at(2))])
+    lasting.lives.extend([*app.lives, ProcessLife(at(2), at(3)), ProcessLife(at(4))])
     assert lasting.life is lasting.lives[-1]
 
 
@@ -26,7 +27,7 @@ def test_session_that_lasts():
     one = Store("s", segmented=False)
     assert one.session is None
     open_one = Store("s", segmented=False)
-    open_one.sessions.append(session(0))
+    open_one.sessions.extend([session(-2, -1), session(0)])
     assert open_one.session is open_one.sessions[-1]
     open_one.sessions.append(session(0, 1))
     assert open_one.session is None
@@ -35,7 +36,7 @@ def test_session_that_lasts():
 def test_checkpoint_on_disk():
     """The newest content, unless it was replaced or deleted."""
     assert task().checkpoint is None
-    one = task(checkpoints=[checkpoint(1, 5, ended=2), checkpoint(2, 6)])
+    one = task(checkpoints=[checkpoint(0, 4, ended=1), checkpoint(1, 5, ended=2), checkpoint(2, 6)])
     assert one.checkpoint is one.checkpoints[-1]
     assert task(checkpoints=[checkpoint(1, 5), checkpoint(2, 6, ended=3)]).checkpoint is None
 
@@ -80,6 +81,7 @@ def test_session_of_an_incarnation():
     one = session(0, 1, identity="a")
     assert one.is_of(frozenset({"a"}))
     assert not one.is_of(frozenset({"b"}))
+    assert not session(0, identity="a").is_of(frozenset({"b"}))
     one.final_identities = frozenset({"b"})
     assert one.is_of(frozenset({"b"}))
     wiping = session(0, identity="a")
@@ -100,3 +102,12 @@ def test_identity_of_a_windowed_store():
     assert one.identity == "old"
     assert one.identities == {"young", "old"}
     assert Store("w", segmented=True).identity is None
+
+
+def test_entry_of_a_topology():
+    """In a named topology only its own changelogs are a task's; a topic that is none belongs to no store."""
+    one = task(task_id="__inner__/0_0")
+    assert one.store_of(OffsetEntry("app-inner-s-changelog", 0, 5)) == "s"
+    assert one.store_of(OffsetEntry("app-other-s-changelog", 0, 5)) is None
+    assert one.store_of(OffsetEntry("orders", 0, 5)) is None
+    assert one.store_of(OffsetEntry("app-inner-s-changelog", 1, 5)) is None

@@ -54,3 +54,11 @@ def test_errors_are_located(content, line, reason):
     with pytest.raises(CheckpointFormatError, match=reason) as caught:
         parse_checkpoint(content)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, "x" * 60), (61, "x" * 60 + "...")])
+def test_long_garbage_is_cut(length, shown):
+    """An error shows enough to recognise the file, and no more."""
+    with pytest.raises(CheckpointFormatError) as caught:
+        parse_checkpoint(b"x" * length)
+    assert f"found {shown!r}" in str(caught.value)

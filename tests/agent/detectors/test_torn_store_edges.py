@@ -1,0 +1,57 @@
+"""Detector `torn-store`: a checkpoint without its store, and which life counts."""
+
+from __future__ import annotations
+
+from agent.contract.events import Confidence, Severity
+from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
+from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
+
+ID = "torn-store"
+
+
+def gone(*ended: float, **more):
+    """The checkpoint names `s`, which has no directory; its incarnations ended at these times."""
+    one = store()
+    one.past.extend(past(x) for x in ended)
+    return case(task(one, checkpoints=[checkpoint(10, 999)]), **{"release": "3.9.2", **more})
+
+
+def test_known_store_is_told_with_its_consequence():
+    """A store that was seen before is gone for sure; the moment is the end of its newest incarnation."""
+    verdict = judge(ID, gone(20, 30, 50))[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
+    assert verdict.opened_at_us == at(50)
+    assert "would trust it" in verdict.summary
+    assert "custom store" not in verdict.summary
+
+
+def test_unknown_store_is_told_as_such():
+    """A store that was never seen may be none of RocksDB's; the moment is the look."""
+    for one in (gone(), case(task(checkpoints=[checkpoint(10, 999)]), release="3.9.2")):
+        verdict = judge(ID, one)[0]
+        assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+        assert verdict.opened_at_us == at(10)
+        assert "custom store" in verdict.summary
+        assert "would trust it" not in verdict.summary
+
+
+def test_entries_in_order_hide_no_other():
+    """A store that is there, remains of one, and an empty entry stand before the one that is gone."""
+    fact = checkpoint(10, 999, name="z")
+    fact.offsets.clear()
+    fact.offsets.update({"there": 5, "left": 5, "empty": 0, "z": 999})
+    left = store(name="left")
+    left.remains[""] = Remains("app/0_0/rocksdb/left", at(99), 2)
+    one = case(task(store([database()], name="there"), left, checkpoints=[fact]), release="3.9.2")
+    assert [x.store for x in judge(ID, one)] == ["z"]
+
+
+def test_newest_life_counts():
+    """An earlier life's end says nothing of a walk that came later."""
+    app = Application("app", exists=True)
+    app.lives.extend([ProcessLife(at(0), at(97)), ProcessLife(at(97.5))])
+    one = task(store(), checkpoints=[checkpoint(10, 999)])
+    one.walk = Walk(at(96), at(96.5), Shape.CLEANER_WALK, held=False)
+    assert judge(ID, case(one, application=app, release="3.9.2")) == []
+    app.lives[-1].ended_us = at(98)
+    assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1
