@@ -24,11 +24,13 @@ class Options:
         full: Sizes of the promise; else sizes that take about a minute in all.
         rounds: How often everything is measured.
         work: Empty directory of its own; removed afterwards.
+        memory: The same on a file system in memory, where the machine has one; else `work`.
     """
 
     full: bool
     rounds: int
     work: Path
+    memory: Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "spool": bench_spool.run,
 }
 PAGE = ROOT / "docs" / "benchmarks.md"
+MEMORY = Path("/dev/shm")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,16 +48,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no such benchmark: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
     sections = []
     for name in chosen.names or BENCHMARKS:
-        with tempfile.TemporaryDirectory(prefix=f"statewarden-bench-{name}-") as work:
-            options = Options(chosen.full, chosen.rounds, Path(work))
-            section = BENCHMARKS[name](options)
+        section = _run(name, full=chosen.full, rounds=chosen.rounds)
         sys.stdout.write(render_text(section))
         sys.stdout.flush()
         sections.append(section)
     page = chosen.page or (None if chosen.names else PAGE)
     if page is not None:
-        page.write_text(render_page(sections, Options(chosen.full, chosen.rounds, Path())), "utf-8")
+        options = Options(chosen.full, chosen.rounds, Path(), Path())
+        page.write_text(render_page(sections, options), "utf-8")
     return 0
+
+
+def _run(name: str, *, full: bool, rounds: int) -> Section:
+    prefix = f"statewarden-bench-{name}-"
+    in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix) as work,
+        tempfile.TemporaryDirectory(prefix=prefix, dir=in_memory) as memory,
+    ):
+        return BENCHMARKS[name](Options(full, rounds, Path(work), Path(memory)))
 
 
 if __name__ == "__main__":
