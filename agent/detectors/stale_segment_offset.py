@@ -68,7 +68,8 @@ def _tell(case: Case, task: Task, store: Store, oldest: Database, offset: int, n
     unclean = bool(ended) and ended[-1].closed is False
     sure = case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.YES
     return Verdict(
-        subject=f"incarnation {task.incarnation}",
+        # A finding of its own: that the next process runs normally again must not erase the warning from the record.
+        subject=f"incarnation {task.incarnation}{', unclean end' if unclean else ''}",
         opened_at_us=ended[-1].released_us or oldest.seen_us if unclean else oldest.seen_us,
         summary=(
             f"Task {task.id}: the oldest segment of {store.name} holds offset {offset}, the newest {newest}"

@@ -65,10 +65,15 @@ def judge(case: Case) -> Iterable[Verdict]:
 
 
 def _gone(case: Case, task: Task) -> Iterable[Verdict]:
-    """A checkpoint that speaks of a store without a directory: the next start makes it empty and trusts the entry."""
+    """A checkpoint that speaks of a store without a directory: the next start makes it empty and trusts the entry.
+
+    On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. Nobody has run that on
+    a torn directory, so it is a suspicion.
+    """
     fact = task.checkpoint
-    if fact is None or task.held or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+    if fact is None or task.held:
         return
+    moved = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
     for name, offset in fact.offsets.items():
         store = task.stores.get(name)
         if not is_real(offset) or (store is not None and (store.databases or store.remains)):
@@ -79,16 +84,22 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
             opened_at_us=store.past[-1].ended_us if store is not None and store.past else fact.seen_us,
             summary=f"Task {task.id}: its checkpoint says offset {offset} for store {name}, which has no directory"
             + (
-                ": the next start would trust it on an empty store."
+                f": the next start would {'move it into' if moved else 'trust it on'} an empty store."
                 if known
                 else "; unknown, it may be a custom store."
             ),
             evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
             severity=Severity.WARNING if known else Severity.INFO,
-            confidence=Confidence.CONFIRMED if known else Confidence.UNKNOWN,
+            confidence=_sure(known, moved),
             store=name,
-            affected=case.affected(TORN_DELETION),
+            affected=case.affected(TORN_FILES if moved else TORN_DELETION),
         )
+
+
+def _sure(known: bool, moved: bool) -> Confidence:
+    if not known:
+        return Confidence.UNKNOWN
+    return Confidence.SUSPECTED if moved else Confidence.CONFIRMED
 
 
 def _is_over(case: Case, last_us: int) -> bool:

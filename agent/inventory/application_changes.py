@@ -34,7 +34,9 @@ def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Tran
     application.inode = look.inode
     application.process_id = look.process_id or application.process_id
     application.process_problem = look.process_problem
-    application.processes = look.processes or application.processes
+    application.processes = look.processes
+    versions = [x.kafka_streams_version for x in look.processes if x.kafka_streams_version]
+    application.process_version = versions[-1] if versions else application.process_version
     lock = LockLook(look.place, look.at_us, look.source, None, look.lock, look.lock_inode)
     return changes + reduce_application_lock(application, lock)
 

@@ -217,7 +217,8 @@ class Application:
     lock_ever_held: bool = False
     lock_replaced_us: deque[int] = field(default_factory=lambda: deque(maxlen=4))
     lives: deque[ProcessLife] = field(default_factory=lambda: deque(maxlen=PROCESSES_KEPT))
-    processes: tuple[ProcessFact, ...] = ()
+    processes: tuple[ProcessFact, ...] = ()  # that are visible now
+    process_version: str | None = None  # of the last one that told
     task_lock_ever_held: bool = False
     positions_seen: bool = False
     rocksdb_versions: dict[str, int] = field(default_factory=dict)

@@ -27,14 +27,13 @@ class Profiles:
         return profile
 
     def _evidence(self, application: Application) -> Evidence:
-        visible = [x.kafka_streams_version for x in application.processes if x.kafka_streams_version]
         return Evidence(
             rocksdb_versions=_latest(application),
             offsets_family=application.offsets_family_us > 0,
             task_lock_held=_locks_now(application),
             process_file=True if application.process_id is not None else None,
             position_files=application.positions_seen,
-            process_version=visible[-1] if visible else None,
+            process_version=application.process_version,
             operator=self._settings.of(application.id).text("kafka_streams_version"),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Confidence, Level, Severity, Status
 from agent.inventory.disk import ProcessFact
 from agent.inventory.model import Application
 from tests.support.scenario import Scenario
@@ -94,3 +94,18 @@ def test_visible_processes_of_two_applications(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run.world.disk, "processes", lambda: (*facts, ProcessFact(3, at(2), "3.9.2", mine)))
     run.wait(70)
     assert run.only(ID).application_id == "app"
+
+
+def test_clears_when_no_process_is_left(monkeypatch: pytest.MonkeyPatch):
+    """Both processes are gone: nothing shares the directory any more."""
+    run = Scenario("3.9.2")
+    both = (ProcessFact(1, at(0)), ProcessFact(2, at(1)))
+    monkeypatch.setattr(run.world.disk, "processes", lambda: both)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(70)
+    assert run.only(ID).status is Status.OPEN
+    monkeypatch.setattr(run.world.disk, "processes", lambda: ())
+    app.stops()
+    run.wait(200)
+    assert run.only(ID).status is Status.RESOLVED

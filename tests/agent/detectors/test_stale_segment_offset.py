@@ -40,7 +40,9 @@ def test_info_while_it_runs_and_warning_after_a_crash():
     assert "3599" in before.summary
     app.crash()
     run.wait(5)
-    assert run.only(ID).severity is Severity.WARNING
+    normal, warning = run.findings(ID)
+    assert (normal.severity, normal.status) == (Severity.INFO, Status.RESOLVED)
+    assert (warning.severity, warning.status) == (Severity.WARNING, Status.OPEN)
 
 
 def test_clears_with_a_clean_close():

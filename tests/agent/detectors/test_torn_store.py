@@ -247,8 +247,10 @@ def test_checkpoint_must_be_there():
 
 
 def test_stores_that_hold_their_own_offset():
-    """From 4.3 on offsets are in the stores: nothing is said; an unknown release may trust the file."""
-    assert judge(ID, gone(release="4.3.1")) == []
+    """From 4.3 on offsets are in the stores, and a file that 4.2 left is moved into them: suspected."""
+    moved = judge(ID, gone(release="4.3.1"))[0]
+    assert (moved.severity, moved.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert "move it into an empty store" in moved.summary
     assert judge(ID, gone(release=None))[0].affected is Affected.POSSIBLY
 
 

@@ -49,15 +49,17 @@ def test_held_lock_without_a_known_file():
 
 
 def test_process_is_remembered():
-    """Id and visible processes stay known when a later look shows none; a newer one replaces them."""
+    """Id and release stay known when a later look shows no process; a newer one replaces them."""
     one = Reducing()
     seen = ProcessFact(pid=7, started_at_us=at(0), kafka_streams_version="3.9.2")
     look = replace(application_look(1), process_id="a", processes=(seen,))
     one.see(look, application_look(2))
-    assert (one.application.process_id, one.application.processes) == ("a", (seen,))
-    other = ProcessFact(pid=8, started_at_us=at(3), kafka_streams_version="3.9.2")
+    assert (one.application.process_id, one.application.process_version) == ("a", "3.9.2")
+    assert not one.application.processes
+    other = ProcessFact(pid=8, started_at_us=at(3), kafka_streams_version="4.0.2")
     one.see(replace(application_look(3), process_id="b", processes=(other,)))
-    assert (one.application.process_id, one.application.processes) == ("b", (other,))
+    assert (one.application.process_id, one.application.process_version) == ("b", "4.0.2")
+    assert one.application.processes == (other,)
 
 
 def test_problem_is_of_the_last_look():
