@@ -56,6 +56,9 @@ def test_process_is_remembered():
     one.see(look, application_look(2))
     assert (one.application.process_id, one.application.process_version) == ("a", "3.9.2")
     assert not one.application.processes
+    nameless = ProcessFact(pid=7, started_at_us=at(2))
+    one.see(replace(application_look(3), processes=(nameless,)))
+    assert one.application.process_version == "3.9.2"
     other = ProcessFact(pid=8, started_at_us=at(3), kafka_streams_version="4.0.2")
     one.see(replace(application_look(3), process_id="b", processes=(other,)))
     assert (one.application.process_id, one.application.process_version) == ("b", "4.0.2")
