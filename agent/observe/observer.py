@@ -22,6 +22,7 @@ from agent.layout.paths import StatePath
 from agent.layout.process_file import parse_process_file
 from agent.layout.rocksdb_text import OptionsFacts, old_log_times_us, parse_identity, parse_options
 from agent.observe.rocksdb.cache import SstCache
+from agent.observe.rocksdb.manifest import ManifestCache
 from agent.observe.rocksdb.offsets import OffsetsFacts
 from agent.observe.rocksdb.store import StoreFacts, read_store
 
@@ -49,6 +50,7 @@ class Observer:
         self.disk = disk
         self._known: dict[str, _Known] = {}
         self._files = SstCache()
+        self._manifests = ManifestCache()
 
     def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationLook:
         """Look at an application directory, its lock and its process metadata."""
@@ -128,7 +130,7 @@ class Observer:
         lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
-        facts = read_store(self.disk, path, self._files)
+        facts = read_store(self.disk, path, self._files, self._manifests)
         base = DatabaseLook(
             place,
             at_us,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.observe.rocksdb.crc32c import masked_crc32c
 
@@ -20,38 +20,44 @@ class LogContent:
     Args of the dataclass:
         records: Complete records with a good checksum, in file order.
         torn: Whether something after the last of them is incomplete or damaged.
+        end: Offset behind the last of them, where the next one begins.
     """
 
     records: tuple[bytes, ...]
     torn: bool
+    end: int = field(default=0, compare=False)
 
 
-def read_records(data: bytes) -> LogContent:
+def read_records(data: bytes, start: int = 0) -> LogContent:
     """Take a log file apart; total.
 
     Reading stops at the first fragment that is cut off or damaged, and after `_MAX_RECORDS`. A header of zeros is
     the preallocated rest of the file and ends the log cleanly if nothing but zeros follows.
+
+    Args:
+        data: The file from its first byte.
+        start: `end` of an earlier call on the same content: only what follows is taken apart.
 
     Source:
         RocksDB db/log_format.h, 5.7 to 10.1.
     """
     records: list[bytes] = []
     parts: list[bytes] = []
-    position = 0
+    position = complete = start
     while True:
         left_in_block = _BLOCK_BYTES - position % _BLOCK_BYTES
         if left_in_block < _HEADER_BYTES:
             position += left_in_block
         body = position + _HEADER_BYTES
         if body > len(data):
-            return LogContent(tuple(records), torn=bool(parts) or any(data[position:]))
+            return LogContent(tuple(records), torn=bool(parts) or any(data[position:]), end=complete)
         length = data[position + 4] | data[position + 5] << 8
         kind = data[position + 6]
         if kind == _ZERO and length == 0:
-            return LogContent(tuple(records), torn=bool(parts) or _has_content(data, position))
+            return LogContent(tuple(records), torn=bool(parts) or _has_content(data, position), end=complete)
         end = body + length
         if not _is_whole(data, position, end) or not _is_in_order(kind, bool(parts)):
-            return LogContent(tuple(records), torn=True)
+            return LogContent(tuple(records), torn=True, end=complete)
         position = end
         if kind >= _IGNORABLE:
             continue
@@ -60,7 +66,7 @@ def read_records(data: bytes) -> LogContent:
         parts.append(data[body:end])
         if kind in (_FULL, _LAST):
             records.append(parts[0] if len(parts) == 1 else b"".join(parts))
-            parts = []
+            parts, complete = [], position
 
 
 def _is_whole(data: bytes, start: int, end: int) -> bool:

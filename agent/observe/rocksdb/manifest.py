@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent.inventory.disk import Disk, Unseen
+from agent.inventory.disk import Disk, FileStat, Unseen
 from agent.layout.rocksdb_text import MAX_CURRENT_BYTES, parse_current
 from agent.observe.rocksdb.coding import DamagedError
-from agent.observe.rocksdb.log_records import read_records
+from agent.observe.rocksdb.log_records import LogContent, read_records
 from agent.observe.rocksdb.reading import read_whole
 from agent.observe.rocksdb.version_edit import LiveFile, VersionEdit, parse_edit
 
@@ -18,6 +19,12 @@ MAX_MANIFEST_BYTES = 8 << 20
 
 OFFSETS_FAMILY = "offsets"
 """Column family in which Kafka Streams 4.3+ keeps offsets and status (AbstractColumnFamilyAccessor)."""
+
+CACHED_MANIFESTS = 512
+"""Default bound of their number; that of a small store takes 2 KB in memory."""
+
+CACHED_MANIFEST_BYTES = 2 << 20
+"""Default bound of their size on disk, all together; in memory they take up to six times that."""
 
 _MAX_NAMED_FILES = 100_000
 _MAX_GROUP = 1_000  # an atomic group has one edit per column family
@@ -98,7 +105,7 @@ class ManifestView:
         return tuple(one for one in self.new_files if one.family_id != self.offsets_family_id)
 
 
-def read_manifest(disk: Disk, database: str) -> ManifestView | Unseen:
+def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None) -> ManifestView | Unseen:
     """Read the current manifest of a database, whole.
 
     On RocksDB 5.7 and 5.14 (Kafka Streams 2.0, 2.1) the first flush of a new store shows only in the snapshot
@@ -107,6 +114,7 @@ def read_manifest(disk: Disk, database: str) -> ManifestView | Unseen:
     Args:
         disk: Where to look.
         database: Directory of the store or segment.
+        cache: Remembers how far each manifest was replayed, from one call to the next.
 
     Returns:
         The view; Unseen.RACED if a writer replaced it during every try, Unseen.VANISHED if there is no
@@ -118,14 +126,30 @@ def read_manifest(disk: Disk, database: str) -> ManifestView | Unseen:
         if isinstance(named, Unseen):
             return named
         previous = outcome
-        content = read_whole(disk, f"{database}/MANIFEST-{named:06d}", MAX_MANIFEST_BYTES)
-        outcome = content if isinstance(content, Unseen) else parse_manifest(content, named)
+        outcome = _read(disk, database, named, cache)
         before, named = named, _current(disk, database)
         if named != before:
             outcome = Unseen.RACED
         elif not _may_be_unfinished(outcome) or outcome == previous:
             return outcome
     return outcome
+
+
+def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -> ManifestView | Unseen:
+    path = f"{database}/MANIFEST-{number:06d}"
+    stat = disk.stat(path) if cache is not None else None
+    if isinstance(stat, Unseen):
+        return stat
+    if cache is not None and stat is not None:
+        known = cache.same(path, stat)
+        if known is not None:
+            return known
+    content = read_whole(disk, path, MAX_MANIFEST_BYTES)
+    if isinstance(content, Unseen):
+        return content
+    if cache is None or stat is None:
+        return parse_manifest(content, number)
+    return cache.replay(path, stat, content, number)
 
 
 def _may_be_unfinished(outcome: ManifestView | Unseen) -> bool:
@@ -135,8 +159,10 @@ def _may_be_unfinished(outcome: ManifestView | Unseen) -> bool:
 
 def parse_manifest(content: bytes, number: int) -> ManifestView:
     """Replay a manifest; total: damage ends the replay and is told by `torn`."""
-    log = read_records(content)
-    replay = _Replay()
+    return _continue(_Replay(), read_records(content), number)
+
+
+def _continue(replay: _Replay, log: LogContent, number: int) -> ManifestView:
     torn = log.torn
     for record in log.records:
         try:
@@ -237,3 +263,71 @@ class _Replay:
             snapshot_sequence=max((one.largest_sequence for one in data if one.in_snapshot), default=0),
             torn=torn,
         )
+
+
+@dataclass(slots=True)
+class _Replayed:
+    """A manifest as far as it was replayed.
+
+    Args of the dataclass:
+        stat: What the file was like before it was read; None = something follows the last record, so that it may
+            be filled in without growing (a preallocated file that is written through memory).
+        end: Offset behind the last record.
+        checksum: CRC of everything before: RocksDB only appends, but a store made anew may begin a file of the
+            same name, inode and size.
+        replay: State after the last record.
+        view: What it says.
+    """
+
+    stat: FileStat | None
+    end: int
+    checksum: int
+    replay: _Replay
+    view: ManifestView
+
+
+class ManifestCache:
+    """A bounded memory of replayed manifests: an unchanged one is not read, a longer one only continued."""
+
+    def __init__(self, limit: int = CACHED_MANIFESTS, limit_bytes: int = CACHED_MANIFEST_BYTES) -> None:
+        """Keep at most `limit` manifests of `limit_bytes`; what was not used for longest goes first."""
+        self._limit = limit
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
+        self._known: dict[str, _Replayed] = {}
+
+    def __len__(self) -> int:
+        """Count the manifests it knows."""
+        return len(self._known)
+
+    def same(self, path: str, stat: FileStat) -> ManifestView | None:
+        """Look up a file that did not change; None = it did, or is not known."""
+        known = self._known.get(path)
+        if known is None or known.stat != stat:
+            return None
+        self._known[path] = self._known.pop(path)
+        return known.view
+
+    def replay(self, path: str, stat: FileStat, content: bytes, number: int) -> ManifestView:
+        """Replay a file, from where the last call ended if it only grew since then."""
+        known = self._forget(path)
+        if known is not None and zlib.crc32(memoryview(content)[: known.end]) == known.checksum:
+            replay, start = known.replay, known.end
+        else:
+            replay, start = _Replay(), 0
+        log = read_records(content, start)
+        view = _continue(replay, log, number)
+        if not view.torn:  # what is damaged is read anew the next time
+            checksum = zlib.crc32(memoryview(content)[: log.end])
+            whole = stat if log.end == len(content) == stat.size_bytes else None
+            self._known[path] = _Replayed(whole, log.end, checksum, replay, view)
+            self._bytes += log.end
+            while len(self._known) > self._limit or self._bytes > self._limit_bytes:
+                self._forget(next(iter(self._known)))
+        return view
+
+    def _forget(self, path: str) -> _Replayed | None:
+        known = self._known.pop(path, None)
+        if known is not None:
+            self._bytes -= known.end
+        return known

@@ -8,7 +8,7 @@ from agent.inventory.disk import Disk, EntryKind, Unseen
 from agent.observe.rocksdb.cache import FileContent, SstCache
 from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
 from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
-from agent.observe.rocksdb.manifest import ManifestView, read_manifest
+from agent.observe.rocksdb.manifest import ManifestCache, ManifestView, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
 from agent.observe.rocksdb.reading import MeteredDisk
@@ -85,7 +85,12 @@ def sst_name(number: int) -> str:
 
 
 def read_store(
-    disk: Disk, database: str, cache: SstCache | None = None, *, with_counters: bool = True
+    disk: Disk,
+    database: str,
+    cache: SstCache | None = None,
+    manifests: ManifestCache | None = None,
+    *,
+    with_counters: bool = True,
 ) -> StoreFacts | Unseen:
     """Read a database.
 
@@ -96,6 +101,7 @@ def read_store(
         disk: Where to look.
         database: Directory of the store or segment.
         cache: Remembers files from one call to the next.
+        manifests: Remembers manifests from one call to the next.
         with_counters: Read the properties of data files, too; without, only the `offsets` family is looked into.
 
     Returns:
@@ -107,7 +113,7 @@ def read_store(
     """
     cache = SstCache() if cache is None else cache
     disk = MeteredDisk(disk, MAX_READ_BYTES)
-    view = read_manifest(disk, database)
+    view = read_manifest(disk, database, manifests)
     for _ in range(_TRIES):
         if isinstance(view, Unseen):
             return view
@@ -117,7 +123,7 @@ def read_store(
         reader.read()
         if not reader.gone:
             return reader.facts(())
-        view = read_manifest(disk, database)
+        view = read_manifest(disk, database, manifests)
         if isinstance(view, ManifestView) and not view.torn:
             still_named = {file.number for file in view.live}
             if reader.gone <= still_named:
