@@ -1,17 +1,17 @@
 """The dossier: everything known about applications, tasks and stores, across their incarnations.
 
 Records are changed by `reduce` only; detectors read them. All times are microseconds since the epoch. Memory
-per task is bounded: every history is a deque with a stated length.
+per task is bounded: every history has a stated length.
 
 The records of a store live in `stores` and are re-exported here: `model` is where the dossier is found.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import LockState, ProcessFact
+from agent.inventory.recent import Recent
 from agent.inventory.stores import (
     FLUSHES_KEPT,
     SESSIONS_KEPT,
@@ -146,13 +146,13 @@ class Task:
     held_since_us: int = 0
     released_us: int | None = None
     stores: dict[str, Store] = field(default_factory=dict)
-    checkpoints: deque[CheckpointFact] = field(default_factory=lambda: deque(maxlen=CHECKPOINTS_KEPT))
+    checkpoints: Recent[CheckpointFact] = field(default_factory=lambda: Recent(CHECKPOINTS_KEPT))
     checkpoint_problem: str | None = None
     checkpoint_problem_us: int = 0
     walk: Walk | None = None
-    past: deque[PastTask] = field(default_factory=lambda: deque(maxlen=4))
-    wiped_us: deque[int] = field(default_factory=lambda: deque(maxlen=8))
-    swept: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=8))
+    past: Recent[PastTask] = field(default_factory=lambda: Recent(4))
+    wiped_us: Recent[int] = field(default_factory=lambda: Recent(8))
+    swept: Recent[tuple[int, str]] = field(default_factory=lambda: Recent(8))
     changed_us: int = 0
     first_seen_us: int = 0
 
@@ -215,8 +215,8 @@ class Application:
     lock_inode: int = 0
     lock_since_us: int = 0
     lock_ever_held: bool = False
-    lock_replaced_us: deque[int] = field(default_factory=lambda: deque(maxlen=4))
-    lives: deque[ProcessLife] = field(default_factory=lambda: deque(maxlen=PROCESSES_KEPT))
+    lock_replaced_us: Recent[int] = field(default_factory=lambda: Recent(4))
+    lives: Recent[ProcessLife] = field(default_factory=lambda: Recent(PROCESSES_KEPT))
     processes: tuple[ProcessFact, ...] = ()  # that are visible now
     process_version: str | None = None  # of the last one that told
     task_lock_ever_held: bool = False
@@ -264,7 +264,7 @@ class Inventory:
     """
 
     applications: dict[str, Application] = field(default_factory=dict)
-    blind: deque[BlindInterval] = field(default_factory=lambda: deque(maxlen=256))
+    blind: Recent[BlindInterval] = field(default_factory=lambda: Recent(256))
     started_us: int = 0
     root_seen: bool = False
     volume: str = ""

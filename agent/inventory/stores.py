@@ -7,15 +7,17 @@ flushed, the number of writes that reached the disk in this incarnation.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent.inventory.disk import LockState
 from agent.inventory.observations import StoreOffsets
+from agent.inventory.recent import Recent
 
 SESSIONS_KEPT = 6
 FLUSHES_KEPT = 48
+
+_STRONGEST_FIRST = (LockState.HELD, LockState.UNKNOWN, LockState.FREE)
 
 
 class Shape(StrEnum):
@@ -54,7 +56,7 @@ class Database:
     manifest_problem: str | None = None
     puts: int = 0
     opened_puts: int = 0
-    flushed: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=FLUSHES_KEPT))
+    flushed: Recent[tuple[int, int]] = field(default_factory=lambda: Recent(FLUSHES_KEPT))
     dropped_puts: int = 0
     newest_flush: int = 0
     files: int = 0
@@ -180,8 +182,8 @@ class Store:
     name: str
     segmented: bool
     databases: dict[str, Database] = field(default_factory=dict)
-    past: deque[PastDatabase] = field(default_factory=lambda: deque(maxlen=4))
-    sessions: deque[Session] = field(default_factory=lambda: deque(maxlen=SESSIONS_KEPT))
+    past: Recent[PastDatabase] = field(default_factory=lambda: Recent(4))
+    sessions: Recent[Session] = field(default_factory=lambda: Recent(SESSIONS_KEPT))
     remains: dict[str, Remains] = field(default_factory=dict)
     free_seen: bool = False
     retired_puts: int = 0
@@ -205,7 +207,7 @@ class Store:
     def lock(self) -> LockState | None:
         """HELD if any database is held; UNKNOWN if one could not be asked; None without a LOCK file."""
         states = {x.lock for x in self.databases.values()}
-        for state in (LockState.HELD, LockState.UNKNOWN, LockState.FREE):
+        for state in _STRONGEST_FIRST:
             if state in states:
                 return state
         return None

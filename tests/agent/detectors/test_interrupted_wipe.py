@@ -246,7 +246,7 @@ def test_every_session_is_judged():
     one = dossier()
     first = session(-60, -50, puts=7000)
     first.closed = True
-    one.task.stores["s"].sessions.appendleft(first)
+    one.task.stores["s"].sessions.insert(0, first)
     one.task.stores = {"a": store(name="a"), **one.task.stores}
     assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(60)]
 

@@ -185,7 +185,7 @@ def test_each_store_is_judged():
 def test_each_pair_is_judged():
     """A change of the directory's life does not hide a fall after it."""
     one = dossier()
-    one.task.checkpoints.appendleft(checkpoint(5, 9000, ended=6, incarnation=0))
+    one.task.checkpoints.insert(0, checkpoint(5, 9000, ended=6, incarnation=0))
     assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(20)]
 
 

@@ -166,6 +166,6 @@ def test_every_session_is_judged():
     good = session(-90, -50, puts=100)
     good.closed = True
     sessions = one.task.stores["s"].sessions
-    sessions.appendleft(good)
+    sessions.insert(0, good)
     sessions.append(session(60))
     assert len(judge(ID, one)) == 1

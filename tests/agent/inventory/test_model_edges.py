@@ -70,10 +70,8 @@ def test_memory_is_bounded():
     """A few dozen records per task at most, and some hundred blind intervals, however long the agent runs."""
     one, held = task(), Store("s", segmented=False)
     queues = (one.checkpoints, one.past, one.wiped_us, one.swept, held.past, held.sessions)
-    assert all(x.maxlen is not None and 4 <= x.maxlen <= 64 for x in queues)
-    blind = Inventory().blind.maxlen
-    assert blind is not None
-    assert 64 <= blind <= 1024
+    assert all(4 <= x.maxlen <= 64 for x in queues)
+    assert 64 <= Inventory().blind.maxlen <= 1024
 
 
 def test_session_of_an_incarnation():
