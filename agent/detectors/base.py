@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Application, Inventory, Task
@@ -140,7 +142,7 @@ class Case:
         task: Set for TASK scope.
         settings: What the operator said of this application.
         profile: Which layout facts hold for its releases.
-        needs: Detector id -> settings it needs (for the finding on missing facts).
+        silenced: Setting -> ids of the detectors that need it (for the finding on missing facts).
     """
 
     inventory: Inventory
@@ -149,7 +151,7 @@ class Case:
     profile: Profile = field(default_factory=Profile)
     application: Application | None = None
     task: Task | None = None
-    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    silenced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def says(self, fact: Fact) -> Truth:
         """Ask the release profile."""
@@ -169,6 +171,12 @@ class Detector:
 
     meta: DetectorMeta
     judge: Judge
+
+
+def silenced_by(detectors: Iterable[Detector]) -> dict[str, tuple[str, ...]]:
+    """List by setting, in the order of their names, the detectors that cannot decide everything without it."""
+    wanted = sorted((name, detector.meta.id) for detector in detectors for name in detector.meta.needs)
+    return {name: tuple(id_ for _, id_ in group) for name, group in groupby(wanted, key=itemgetter(0))}
 
 
 def seconds(microseconds: int) -> str:

@@ -6,6 +6,7 @@ One finding per application and setting, never more; resolved when the setting i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
@@ -28,24 +29,28 @@ def judge(case: Case) -> Iterable[Verdict]:
     assert application is not None
     if not any(task.stores for task in application.tasks.values()):
         return
-    for name, key in KEYS_BY_NAME.items():
-        silenced = sorted(detector for detector, needs in case.needs.items() if name in needs)
+    for name in KEYS_BY_NAME:
+        silenced = case.silenced.get(name)
         known = case.settings.text(name) is not None
         if name == "kafka_streams_version":
             known = known or case.profile.is_exact
-        if known or not silenced:
-            continue
-        yield Verdict(
-            subject=name,
-            opened_at_us=application.first_seen_us,
-            summary=(
-                f"{application.id}: {name} ({key.kafka_name}) is unknown, so {', '.join(silenced)} cannot decide"
-                " everything."
-            ),
-            evidence=(Evidence(application.first_seen_us, f"{name} not given", "settings"),),
-            severity=Severity.INFO,
-            confidence=Confidence.UNKNOWN,
-            affected=Affected.NO,
-            missing_facts=(name,),
-            next_action=f"Add --set {application.id}:{name}=VALUE (Kafka's {key.kafka_name}).",
-        )
+        if not known and silenced:
+            yield _tell(application.id, application.first_seen_us, name, silenced)
+
+
+@lru_cache(maxsize=256)  # told anew at every judgement, always the same
+def _tell(application_id: str, since_us: int, name: str, silenced: tuple[str, ...]) -> Verdict:
+    kafka_name = KEYS_BY_NAME[name].kafka_name
+    return Verdict(
+        subject=name,
+        opened_at_us=since_us,
+        summary=(
+            f"{application_id}: {name} ({kafka_name}) is unknown, so {', '.join(silenced)} cannot decide everything."
+        ),
+        evidence=(Evidence(since_us, f"{name} not given", "settings"),),
+        severity=Severity.INFO,
+        confidence=Confidence.UNKNOWN,
+        affected=Affected.NO,
+        missing_facts=(name,),
+        next_action=f"Add --set {application_id}:{name}=VALUE (Kafka's {kafka_name}).",
+    )

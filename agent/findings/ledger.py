@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
@@ -84,8 +85,7 @@ class Finding:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Whom a judgement was about; two judgements of one detector on one place replace each other."""
 
     detector: str
@@ -93,13 +93,19 @@ class Place:
     task_id: str | None
 
 
+_Key = tuple[Place, str | None, str]
+"""Place, store, subject: what makes two verdicts the same finding."""
+
+
 class Ledger:
     """Keeps findings; told what every judgement said, it says what changed."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._findings: dict[tuple[Place, str | None, str], Finding] = {}
-        self._open_at: dict[Place, set[tuple[Place, str | None, str]]] = {}
+        self._findings: dict[_Key, Finding] = {}
+        self._open_at: dict[Place, set[_Key]] = {}
+        self._still_told: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
+        self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
 
     def settle(
         self,
@@ -122,15 +128,21 @@ class Ledger:
             Findings that opened, changed or were resolved, in that order.
         """
         changed: list[Finding] = []
-        held: set[tuple[Place, str | None, str]] = set()
+        held: set[_Key] = set()
         for verdict in verdicts:
             key = (place, verdict.store, verdict.subject)
             held.add(key)
             finding = self._take(meta, place, key, verdict, now_us)
             if finding is not None:
                 changed.append(finding)
-        changed += self._resolve(meta, place, held, now_us, identities)
+        if place in self._open_at:
+            changed += self._resolve(meta, place, held, now_us, identities)
+        self._note_told(place, held)
         return changed
+
+    def is_quiet(self, place: Place) -> bool:
+        """Tell whether nothing at a place waits for a verdict or for its end."""
+        return place not in self._open_at and place not in self._still_told
 
     def open_findings(self) -> list[Finding]:
         """List findings that are open, in the order in which they opened."""
@@ -144,7 +156,7 @@ class Ledger:
         self,
         meta: DetectorMeta,
         place: Place,
-        key: tuple[Place, str | None, str],
+        key: _Key,
         verdict: Verdict,
         now_us: int,
     ) -> Finding | None:
@@ -156,12 +168,12 @@ class Ledger:
             else:
                 self._open_at.setdefault(place, set()).add(key)
             self._findings[key] = finding
-            self._forget()
             return finding
         if known.status is Status.RESOLVED:
             if meta.kind is not Kind.CONDITION:
                 return None
             known = replace(known, status=Status.OPEN, resolved_at_us=None)
+            self._closed.pop(key, None)
             self._open_at.setdefault(place, set()).add(key)
         updated = _update(meta, known, verdict)
         if updated == self._findings[key]:
@@ -173,24 +185,35 @@ class Ledger:
         self,
         meta: DetectorMeta,
         place: Place,
-        held: set[tuple[Place, str | None, str]],
+        held: set[_Key],
         now_us: int,
         identities: frozenset[str] | None,
     ) -> list[Finding]:
         resolved: list[Finding] = []
-        for key in sorted(self._open_at.get(place, set()) - held, key=lambda x: (x[1] or "", x[2])):
+        for key in sorted(self._open_at[place] - held, key=lambda x: (x[1] or "", x[2])):
             known = self._findings[key]
             if meta.kind is Kind.DAMAGE and not _is_replaced(known, identities):
                 continue
             self._findings[key] = replace(known, status=Status.RESOLVED, resolved_at_us=now_us)
             self._open_at[place].discard(key)
+            self._closed[key] = None
             resolved.append(self._findings[key])
+        if not self._open_at[place]:
+            del self._open_at[place]
         return resolved
 
-    def _forget(self) -> None:
-        closed = [key for key, x in self._findings.items() if x.status is Status.RESOLVED]
-        for key in closed[: max(0, len(closed) - CLOSED_KEPT)]:
-            del self._findings[key]
+    def _note_told(self, place: Place, held: set[_Key]) -> None:
+        """A closed finding that is still told must be remembered: it would be told as a new one otherwise."""
+        told = {key for key in held if self._findings[key].status is Status.RESOLVED}
+        for key in self._still_told.pop(place, set()) - held:
+            self._closed[key] = None
+        for key in told:
+            self._closed.pop(key, None)
+        if told:
+            self._still_told[place] = told
+        while self._closed and len(self._closed) + len(self._still_told) > CLOSED_KEPT:
+            oldest = next(iter(self._closed))
+            del self._closed[oldest], self._findings[oldest]
 
 
 def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:

@@ -122,4 +122,5 @@ class SettingsBook:
 
     def of(self, application_id: str) -> ApplicationSettings:
         """Settings that hold for one application."""
-        return ApplicationSettings({**self.common, **self.own.get(application_id, {})})
+        own = self.own.get(application_id)
+        return ApplicationSettings({**self.common, **own} if own else self.common)

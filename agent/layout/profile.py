@@ -7,7 +7,7 @@ The table `FACTS` is the only place that knows release numbers of layout behavio
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent.contract.events import Affected
@@ -61,6 +61,11 @@ class Profile:
     range: ReleaseRange = ANY_RELEASE
     conflicts: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    # Answers that were given already: detectors ask the same few questions at every judgement.
+    _facts: dict[Fact, Truth] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _issues: dict[tuple[ReleaseRange, ...], Affected] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def is_exact(self) -> bool:
@@ -69,6 +74,12 @@ class Profile:
 
     def says(self, fact: Fact) -> Truth:
         """Tell whether a fact holds for the releases of this profile."""
+        answer = self._facts.get(fact)
+        if answer is None:
+            answer = self._facts[fact] = self._says(fact)
+        return answer
+
+    def _says(self, fact: Fact) -> Truth:
         row = FACTS[fact]
         if self.range.within(*row.holds):
             return Truth.YES
@@ -81,9 +92,13 @@ class Profile:
 
         While pieces of evidence disagree the answer is at most `possibly`.
         """
-        answer = affected(self.range, tuple(ranges))
-        if answer is Affected.YES and (self.conflicts or self.doubts):
-            return Affected.POSSIBLY
+        key = tuple(ranges)
+        answer = self._issues.get(key)
+        if answer is None:
+            answer = affected(self.range, key)
+            if answer is Affected.YES and (self.conflicts or self.doubts):
+                answer = Affected.POSSIBLY
+            self._issues[key] = answer
         return answer
 
 

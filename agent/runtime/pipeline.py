@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from agent.contract.events import Affected, Change, Confidence, Kind, Record, Severity, Source
-from agent.detectors.base import Case, Detector, DetectorMeta, Scope, Verdict
+from agent.detectors.base import Case, Detector, DetectorMeta, Scope, Verdict, silenced_by
 from agent.detectors.base import Kind as DetectorKind
 from agent.detectors.registry import DETECTORS
 from agent.findings.ledger import Finding, Ledger, Place
@@ -25,7 +25,7 @@ from agent.runtime.records import (
     summary_body,
     transition_body,
 )
-from agent.runtime.schedule import Schedule
+from agent.runtime.schedule import Rechecks, Schedule
 
 RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
@@ -72,7 +72,10 @@ class Pipeline:
     looker: Looker = field(init=False)
     profiles: Profiles = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
-    _rechecks: Schedule[str] = field(default_factory=Schedule)
+    _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _by_scope: dict[Scope, list[tuple[Detector, DetectorStats]]] = field(default_factory=dict)
+    _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
+    _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
     _told_blind: int = 0
 
@@ -81,6 +84,11 @@ class Pipeline:
         self.looker = Looker(self.disk, self.started_us)
         self.profiles = Profiles(self.settings)
         self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
+        self._silenced = silenced_by(self.detectors)
+        self._by_scope = {
+            scope: [(x, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
+            for scope in Scope
+        }
         self._beats.want("heartbeat", self.started_us)
         self._beats.want("summary", self.started_us + SUMMARY_US)
         self._beats.want("rescan", self.started_us + self.rescan_us)
@@ -101,8 +109,12 @@ class Pipeline:
 
     def next_us(self) -> int:
         """When `tick` must be called at the latest."""
-        dues = (self.looker.next_us(), self._rechecks.next_us(), self._beats.next_us())
-        return min(due for due in dues if due is not None)
+        due_us = self.looker.next_us()
+        for schedule in (self._rechecks, self._late, self._beats):
+            next_us = schedule.next_us()
+            if next_us is not None and next_us < due_us:
+                due_us = next_us
+        return due_us
 
     def tick(self, now_us: int) -> None:
         """Do what is due by the agent's own clock."""
@@ -115,8 +127,8 @@ class Pipeline:
             self.rescans["periodic"] = self.rescans.get("periodic", 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, "periodic")
         self._conclude(changes, now_us)
-        for key in self._rechecks.take(now_us):
-            self._recheck(key.partition("#")[0], now_us)
+        for path in (*self._rechecks.take(now_us), *self._late.take(now_us)):
+            self._recheck(path, now_us)
         if "heartbeat" in beats:
             self._beats.want("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -146,6 +158,8 @@ class Pipeline:
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
+        if not changes:
+            return
         touched: dict[str, tuple[Application, Task]] = {}
         applications: dict[str, Application] = {}
         for change in changes:
@@ -161,13 +175,11 @@ class Pipeline:
                 # whether a process lives decides what a released task or a half-done deletion means
                 touched.update((task.path, (application, task)) for task in application.tasks.values())
         for path, (application, task) in touched.items():
-            for number, distance in enumerate(RECHECKS_US):
-                self._rechecks.drop(f"{path}#{number}")
-                self._rechecks.want(f"{path}#{number}", now_us + distance)
+            self._rechecks.restart(path, now_us)
             self._judge(Scope.TASK, now_us, application, task)
         for application in applications.values():
             self._judge(Scope.APPLICATION, now_us, application, None)
-            self._rechecks.want(f"{application.id}#a", now_us + RECHECKS_US[-1])
+            self._late.want(application.id, now_us + RECHECKS_US[-1])
 
     def _recheck(self, path: str, now_us: int) -> None:
         name, _, task_id = path.partition("/")
@@ -187,30 +199,32 @@ class Pipeline:
 
     def _judge(self, scope: Scope, now_us: int, application: Application | None, task: Task | None) -> None:
         case = self._case(now_us, application, task)
-        place_of = (application.id if application else "", task.id if task else None)
-        for detector in self.detectors:
-            if detector.meta.scope is not scope:
-                continue
-            stats = self.stats[detector.meta.id]
-            began = time.perf_counter()
+        application_id, task_id = application.id if application else "", task.id if task else None
+        began = time.perf_counter()
+        for detector, stats in self._by_scope[scope]:
+            meta = detector.meta
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
                 stats.failures += 1
-                self.on_fault(detector.meta.id, error)
+                self.on_fault(meta.id, error)
                 continue
             finally:
                 stats.runs += 1
-                stats.seconds += time.perf_counter() - began
+                ended = time.perf_counter()
+                stats.seconds += ended - began
+                began = ended
+            place = Place(meta.id, application_id, task_id)
+            if not verdicts and self.ledger.is_quiet(place):
+                continue
             verdicts = [
-                self._doubt(detector.meta, _name_issues(case, detector.meta, verdict), application, task)
+                self._doubt(meta, _name_issues(case, meta, verdict), application, task)
                 for verdict in verdicts
             ]
-            place = Place(detector.meta.id, *place_of)
-            identities = _identities(task)
-            for finding in self.ledger.settle(detector.meta, place, verdicts, now_us, identities):
+            for finding in self.ledger.settle(meta, place, verdicts, now_us, _identities(task)):
                 self.emit(Record(Kind.FINDING, now_us, finding.body()))
                 self.on_finding(finding)
+            began = time.perf_counter()
 
     def _doubt(
         self, meta: DetectorMeta, verdict: Verdict, application: Application | None, task: Task | None
@@ -232,17 +246,16 @@ class Pipeline:
         return replace(verdict, severity=severity, confidence=confidence, summary=summary)
 
     def _case(self, now_us: int, application: Application | None, task: Task | None) -> Case:
-        needs = {detector.meta.id: detector.meta.needs for detector in self.detectors}
         if application is None:
-            return Case(self.inventory, now_us, needs=needs)
+            return Case(self.inventory, now_us)
         settings = self.settings.of(application.id)
         profile = self.profiles.of(application)
-        return Case(self.inventory, now_us, settings, profile, application, task, needs)
+        return Case(self.inventory, now_us, settings, profile, application, task, self._silenced)
 
 
 def _name_issues(case: Case, meta: DetectorMeta, verdict: Verdict) -> Verdict:
     """Name only issues that may affect the release; all of them where none may."""
-    if verdict.upstream:
+    if verdict.upstream or not meta.upstream:
         return verdict
     concerned = tuple(x.key for x in meta.upstream if case.affected(x) is not Affected.NO)
     return replace(verdict, upstream=concerned)

@@ -54,3 +54,42 @@ class Schedule(Generic[K]):
             del self._due[key]
             taken.append(key)
         return taken
+
+
+class Rechecks:
+    """Keys that are due again and again at fixed distances after their latest change.
+
+    A change is one dictionary entry; the heap holds each key once, at a time that is never too late. A task that
+    changes several times a second would otherwise leave thousands of outdated entries behind.
+    """
+
+    def __init__(self, distances_us: tuple[int, ...]) -> None:
+        """Make a key due at each of `distances_us` (ascending) after its change."""
+        self._distances_us = distances_us
+        self._since: dict[str, tuple[int, int]] = {}  # key -> time of the change, next distance
+        self._wakes: Schedule[str] = Schedule()
+
+    def restart(self, key: str, now_us: int) -> None:
+        """Note a change: all distances count from now."""
+        self._since[key] = (now_us, 0)
+        self._wakes.want(key, now_us + self._distances_us[0])
+
+    def next_us(self) -> int | None:
+        """When to ask `take` at the latest; None = nothing waits."""
+        return self._wakes.next_us()
+
+    def take(self, now_us: int) -> list[str]:
+        """Take every key that is due; one that missed several distances is due once."""
+        taken: list[str] = []
+        for key in self._wakes.take(now_us):
+            since_us, stage = self._since[key]
+            if since_us + self._distances_us[stage] <= now_us:
+                taken.append(key)
+                while stage < len(self._distances_us) and since_us + self._distances_us[stage] <= now_us:
+                    stage += 1
+            if stage == len(self._distances_us):
+                del self._since[key]
+            else:
+                self._since[key] = (since_us, stage)
+                self._wakes.want(key, since_us + self._distances_us[stage])
+        return taken

@@ -55,9 +55,7 @@ def test_quiet_without_a_store():
 def dossier(**settings: Any) -> Any:
     """One task with a store; detector `x` needs the guarantee and the release."""
     one = case(task(store([database()])), **settings)
-    return replace(
-        one, needs={"x": ("processing_guarantee", "kafka_streams_version"), "y": ("kafka_streams_version",)}
-    )
+    return replace(one, silenced={"processing_guarantee": ("x",), "kafka_streams_version": ("x", "y")})
 
 
 def test_known_settings_are_not_missing():
@@ -78,7 +76,7 @@ def test_exact_profile_knows_the_release():
 
 def test_setting_that_nobody_needs():
     """A setting without a detector that needs it is not asked for."""
-    assert judge(ID, replace(dossier(guarantee=None, release=None), needs={})) == []
+    assert judge(ID, replace(dossier(guarantee=None, release=None), silenced={})) == []
 
 
 def test_release_given_as_a_line():

@@ -245,6 +245,34 @@ def test_memory_is_bounded():
     assert len(ledger.open_findings()) == 1
 
 
+def test_what_is_still_told_is_not_forgotten():
+    """More closed findings than are kept: those whose verdicts go on are told once all the same."""
+    ledger = Ledger()
+    places = [Place("d", "app", f"0_{number}") for number in range(CLOSED_KEPT + 50)]
+    for now in (1, 2):
+        told = [
+            x
+            for place in places
+            for x in ledger.settle(meta(Kind.EVENT), place, [verdict()], now, frozenset())
+        ]
+        assert len(told) == (len(places) if now == 1 else 0)
+    for place in places:
+        ledger.settle(meta(Kind.EVENT), place, [], 3, frozenset())
+    assert len(ledger.findings()) == CLOSED_KEPT
+
+
+def test_a_quiet_place():
+    """A place is quiet unless something is open there or still told."""
+    ledger = Ledger()
+    assert ledger.is_quiet(PLACE)
+    settle(ledger, verdict())
+    assert not ledger.is_quiet(PLACE)
+    settle(ledger)
+    assert ledger.is_quiet(PLACE)
+    settle(ledger, verdict(), kind=Kind.EVENT)
+    assert not ledger.is_quiet(PLACE)
+
+
 def test_body_is_plain():
     """The record's body holds plain values under the contract's names."""
     (finding,) = settle(Ledger(), verdict())
