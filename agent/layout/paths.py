@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from agent.layout import names
 
@@ -114,6 +115,7 @@ _DATABASE_FILES = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)  # the same few names are announced again and again; about 2 MiB when full
 def classify(path: str) -> StatePath:
     """Classify a path relative to the state directory.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agent.layout.names import OLD_INFO_LOG_FILE
 
@@ -38,6 +39,7 @@ class OptionsFacts:
     column_families: tuple[str, ...]
 
 
+@lru_cache(maxsize=8)  # the stores of an application were made with the same options, byte for byte
 def parse_options(content: bytes) -> OptionsFacts:
     """Find version and column families in the content of an OPTIONS file."""
     version = _VERSION_LINE.search(content)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -64,16 +63,22 @@ class KernelDisk:
     def list(self, path: str) -> tuple[Entry, ...] | Unseen:
         """List a directory, unsorted; UNREADABLE if it is not one, TOO_LARGE beyond `MAX_ENTRIES`."""
         try:
-            with _parent(self._root, path) as (parent, name):
+            parent, name = _open_parent(self._root, path)
+            try:
                 return _listing(parent, name)
+            finally:
+                os.close(parent)
         except (OSError, ValueError) as error:
             return _unseen(error)
 
     def stat(self, path: str) -> FileStat | Unseen:
         """Look at one entry without following a symbolic link."""
         try:
-            with _parent(self._root, path) as (parent, name):
+            parent, name = _open_parent(self._root, path)
+            try:
                 found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            finally:
+                os.close(parent)
         except (OSError, ValueError) as error:
             return _unseen(error)
         return FileStat(_kind(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns // 1000)
@@ -90,16 +95,22 @@ class KernelDisk:
             The bytes; UNREADABLE for anything that is not a regular file.
         """
         try:
-            with _parent(self._root, path) as (parent, name), _regular_file(parent, name) as descriptor:
-                return _read(descriptor, offset, length)
+            descriptor, size_bytes = _open_regular_file(self._root, path)
+            try:
+                return _read(descriptor, offset, min(length, size_bytes - offset))
+            finally:
+                os.close(descriptor)
         except (OSError, ValueError) as error:
             return _unseen(error)
 
     def lock_state(self, path: str) -> LockState | Unseen:
         """Ask whether somebody holds a write lock on the file; takes nothing."""
         try:
-            with _parent(self._root, path) as (parent, name), _regular_file(parent, name) as descriptor:
+            descriptor, _ = _open_regular_file(self._root, path)
+            try:
                 return query_lock(descriptor)
+            finally:
+                os.close(descriptor)
         except (OSError, ValueError) as error:
             return _unseen(error)
 
@@ -108,9 +119,10 @@ class KernelDisk:
         return self._processes()
 
 
-@contextmanager
-def _parent(root: str, path: str) -> Iterator[tuple[int, str]]:
+def _open_parent(root: str, path: str) -> tuple[int, str]:
     """Open the directory that holds `path`, component by component; give its descriptor and the last name.
+
+    Plain functions and not context managers: those took a quarter of a look at a file.
 
     Raises:
         OSError: a component is gone, denied or not a directory.
@@ -125,26 +137,32 @@ def _parent(root: str, path: str) -> Iterator[tuple[int, str]]:
             below = os.open(component, _WAY, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = below
-        yield descriptor, name
-    finally:
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         os.close(descriptor)
+        raise
+    return descriptor, name
 
 
-@contextmanager
-def _regular_file(parent: int, name: str) -> Iterator[int]:
-    """Open a regular file for reading.
+def _open_regular_file(root: str, path: str) -> tuple[int, int]:
+    """Open a regular file for reading; give its descriptor and its size.
 
     Raises:
         OSError: ENXIO for anything but a regular file, else what the kernel says.
     """
-    # Looked at before the open: opening a FIFO would wake its writer, opening a device may act on it.
-    _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
-    descriptor = os.open(name, _READING, dir_fd=parent)
+    parent, name = _open_parent(root, path)
     try:
-        _require_regular(os.fstat(descriptor))  # and again: the name may have changed hands in between
-        yield descriptor
+        # Looked at before the open: opening a FIFO would wake its writer, opening a device may act on it.
+        _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        descriptor = os.open(name, _READING, dir_fd=parent)
     finally:
+        os.close(parent)
+    try:
+        found = os.fstat(descriptor)
+        _require_regular(found)  # and again: the name may have changed hands in between
+    except OSError:
         os.close(descriptor)
+        raise
+    return descriptor, found.st_size
 
 
 def _require_regular(found: os.stat_result) -> None:
@@ -165,9 +183,8 @@ def _listing(parent: int, name: str) -> tuple[Entry, ...] | Unseen:
     return found if len(found) <= MAX_ENTRIES else Unseen.TOO_LARGE
 
 
-def _read(descriptor: int, offset: int, length: int) -> bytes:
-    # Cut to the size first: `pread` reserves all that is asked for, and a damaged file may ask for much.
-    wanted = min(length, os.fstat(descriptor).st_size - offset)
+def _read(descriptor: int, offset: int, wanted: int) -> bytes:
+    # `wanted` is cut to the size: `pread` reserves all that is asked for, and a damaged file may ask for much.
     if wanted <= 0:
         return b""
     content = os.pread(descriptor, wanted, offset)

@@ -156,10 +156,12 @@ class MemoryDisk:
         return _Node(kind, self._next_inode, at_us)
 
     def _find(self, path: str) -> _Node | None:
-        node: _Node | None = self._root
-        if path:
-            for name in path.split("/"):
-                node = node.children.get(name) if node is not None else None
+        node = self._root
+        for name in path.split("/") if path else ():
+            child = node.children.get(name)
+            if child is None:
+                return None
+            node = child
         return node
 
     def _parent(self, path: str) -> tuple[_Node | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
 from agent.layout.paths import classify
-from agent.replay.trace import Operation
+from agent.replay.trace import OPERATIONS, Operation
 
 _SIMPLE = {
     "mkdir": HintKind.CREATED,
@@ -13,6 +13,7 @@ _SIMPLE = {
     "unlink": HintKind.DELETED,
     "close_w": HintKind.WRITTEN,
 }
+_SILENT = OPERATIONS - _SIMPLE.keys() - {"rename"}
 
 
 class Player:
@@ -28,15 +29,15 @@ class Player:
 
     def hints(self, operation: Operation) -> tuple[Hint, ...]:
         """List the hints that one operation raises, in kernel order."""
-        if operation.nameless:
+        if operation.nameless or operation.op in _SILENT:
             return ()
         if operation.op == "rename":
             pairs = ((HintKind.MOVED_OUT, operation.path), (HintKind.MOVED_IN, operation.to))
             return tuple(
                 Hint(path, kind, operation.at_us) for kind, path in pairs if kind in self._events(path)
             )
-        kind = _SIMPLE.get(operation.op)
-        if kind is None or kind not in self._events(operation.path):
+        kind = _SIMPLE[operation.op]
+        if kind not in self._events(operation.path):
             return ()
         is_directory = operation.op in ("mkdir", "rmdir")
         return (Hint(operation.path, kind, operation.at_us, is_directory),)

@@ -6,13 +6,14 @@ verdict; the reader keeps only what a real agent could have seen of them.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from agent.errors import TraceError
 
@@ -40,11 +41,15 @@ OPERATIONS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+_decode = json.JSONDecoder().raw_decode
+_BUFFER_BYTES = 256 * 1024
+_PLAIN_KEYS = 3  # t, op, path
+
+
+class Operation(NamedTuple):
     """One recorded file operation.
 
-    Args of the dataclass:
+    Args of the tuple:
         at_us: When, microseconds since the epoch.
         op: One of `OPERATIONS`.
         path: Relative to the state directory; empty for `start` and `exit`.
@@ -88,8 +93,9 @@ def read_trace(path: Path) -> Iterator[Operation]:
     try:
         with _open(path) as lines:
             for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield _parse(line, path, number)
+                stripped = line.strip()
+                if stripped:
+                    yield _parse(stripped, path, number)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}: damaged or truncated after line {number}: {error}") from error
     except OSError as error:
@@ -98,31 +104,39 @@ def read_trace(path: Path) -> Iterator[Operation]:
         raise TraceError(f"{path}: empty; a trace has at least one operation")
 
 
-def _open(path: Path) -> gzip.GzipFile:
+def _open(path: Path) -> io.BufferedReader:
     with path.open("rb") as probe:
         magic = probe.read(2)
-    return gzip.open(path, "rb") if magic == b"\x1f\x8b" else path.open("rb")  # type: ignore[return-value]
+    if magic != b"\x1f\x8b":
+        return path.open("rb")
+    # the buffer hands out lines in C; a GzipFile does it in Python, line by line
+    return io.BufferedReader(gzip.open(path, "rb"), _BUFFER_BYTES)
 
 
 def _parse(line: bytes, path: Path, number: int) -> Operation:
     try:
-        row = json.loads(line)
-        op = row["op"]
+        text = line.decode("utf-8", "surrogatepass")  # as `json.loads` does
+        row, end = _decode(text)
+        if end != len(text):
+            raise ValueError(f"more than one value, the second at column {end + 1}")
+        get, op = row.get, row["op"]
         if op not in OPERATIONS:
             raise TraceError(f"{path}: line {number}: unknown operation {op!r}")
-        encoded = row.get("b64")
+        if len(row) == _PLAIN_KEYS and "path" in row:
+            return Operation(round(row["t"] * 1_000_000), op, _text(row["path"]))  # most lines say no more
+        encoded = get("b64")
         return Operation(
-            at_us=round(row["t"] * 1_000_000),
-            op=op,
-            path=_text(row.get("path", "")),
-            to=_text(row.get("to", "")),
-            data=base64.b64decode(encoded, validate=True) if encoded else b"",
-            offset=None if row.get("off") is None else _size(row["off"]),
-            size=_size(row.get("size", 0)),
-            nameless=bool(row.get("deleted")),
-            append=bool(row.get("append")),
-            version=row.get("version"),
-            killed=row.get("how") == "killed",
+            round(row["t"] * 1_000_000),
+            op,
+            _text(get("path", "")),
+            _text(get("to", "")),
+            binascii.a2b_base64(encoded, strict_mode=True) if encoded else b"",
+            None if get("off") is None else _size(row["off"]),
+            _size(get("size", 0)),
+            bool(get("deleted")),
+            bool(get("append")),
+            get("version"),
+            get("how") == "killed",
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise TraceError(f"{path}: line {number}: not a trace operation ({error})") from error

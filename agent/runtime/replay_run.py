@@ -43,30 +43,36 @@ def replay(
     waiting: list[Hint] = []
     count, now_us, due_us = 0, pipeline.started_us, None
     pipeline.scan(now_us)
+    next_us = (
+        pipeline.next_us()
+    )  # changes only when the pipeline does something: most operations raise no hint
     for operation in read_trace(trace):
         if due_us is not None and due_us <= operation.at_us:
-            _follow(pipeline, waiting, due_us)
+            _run_until(pipeline, due_us)
+            next_us = _follow(pipeline, waiting, due_us)
             due_us = None
-        _run_until(pipeline, operation.at_us)
+        if next_us < operation.at_us:
+            next_us = _run_until(pipeline, operation.at_us)
         now_us = max(now_us, operation.at_us)
         disk.apply(operation, show_process=show_process)
         waiting += player.hints(operation)
         if waiting and delays is None:
-            _follow(pipeline, waiting, now_us)
+            next_us = _follow(pipeline, waiting, now_us)
         elif waiting and due_us is None and delays is not None:
             due_us = now_us + next(delays)
         count += 1
-    if waiting:
-        _follow(pipeline, waiting, due_us or now_us)
+    if waiting and due_us is not None:
+        _run_until(pipeline, due_us)
+        _follow(pipeline, waiting, due_us)
     _run_until(pipeline, now_us + quiet_us)
     pipeline.emit(Record(Kind.LIFECYCLE, now_us + quiet_us, {"phase": "stopping", "reason": "end of trace"}))
     return count
 
 
-def _follow(pipeline: Pipeline, waiting: list[Hint], now_us: int) -> None:
-    _run_until(pipeline, now_us)
+def _follow(pipeline: Pipeline, waiting: list[Hint], now_us: int) -> int:
     pipeline.handle(waiting, now_us)
     waiting.clear()
+    return pipeline.next_us()
 
 
 def first_time_us(trace: Path) -> int:
@@ -79,6 +85,8 @@ def first_time_us(trace: Path) -> int:
     return operation.at_us
 
 
-def _run_until(pipeline: Pipeline, until_us: int) -> None:
-    while (due := pipeline.next_us()) < until_us:
-        pipeline.tick(due)
+def _run_until(pipeline: Pipeline, until_us: int) -> int:
+    """Let time pass up to (not including) a moment; give what is due next."""
+    while (due_us := pipeline.next_us()) < until_us:
+        pipeline.tick(due_us)
+    return due_us

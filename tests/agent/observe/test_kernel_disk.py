@@ -249,7 +249,8 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     """Answers and refusals alike give every descriptor back."""
     before = len(os.listdir("/proc/self/fd"))
     disk = KernelDisk(root)
-    for path in ("", "app/0_1", "app/0_1/.checkpoint", "app/fifo", "app/link/x", "app/missing/x", "app/../x"):
+    odd = ("app/link/x", "app/missing/x", "app/../x", "app/\0/x", "app/\ud800/x")
+    for path in ("", "app/0_1", "app/0_1/.checkpoint", "app/fifo", *odd):
         disk.list(path)
         disk.stat(path)
         disk.read_at(path, 0, 100)
