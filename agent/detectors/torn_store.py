@@ -15,7 +15,7 @@ from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verd
 from agent.detectors.puts import is_real
 from agent.detectors.telling import checkpoint_of, where
 from agent.detectors.upstream import TORN_DELETION, TORN_FILES
-from agent.inventory.model import Remains, Store, Task
+from agent.inventory.model import Remains, Shape, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -78,7 +78,7 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
         store = task.stores.get(name)
         if not is_real(offset) or (store is not None and (store.databases or store.remains)):
             continue
-        known = store is not None and bool(store.past)
+        known = store is not None and _was_taken(task, store)
         yield Verdict(
             subject=f"gone@{task.incarnation}",
             opened_at_us=store.past[-1].ended_us if store is not None and store.past else fact.seen_us,
@@ -86,7 +86,7 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
             + (
                 f": the next start would {'move it into' if moved else 'trust it on'} an empty store."
                 if known
-                else "; unknown, it may be a custom store."
+                else "; unknown, it may be a custom store, or a windowed one whose records have all expired."
             ),
             evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
             severity=Severity.WARNING if known else Severity.INFO,
@@ -94,6 +94,18 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
             store=name,
             affected=case.affected(TORN_FILES if moved else TORN_DELETION),
         )
+
+
+def _was_taken(task: Task, store: Store) -> bool:
+    """Tell whether the directory was there and went.
+
+    A key-value store always has one, but a windowed store without live records has no segment: it counts only if
+    a cleaner took its last one in this life of the task.
+    """
+    if not store.past or not store.segmented:
+        return bool(store.past)
+    before = store.past[-1]
+    return before.shape is Shape.CLEANER_WALK and before.task_incarnation == task.incarnation
 
 
 def _sure(known: bool, moved: bool) -> Confidence:

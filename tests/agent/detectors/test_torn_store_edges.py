@@ -35,6 +35,28 @@ def test_unknown_store_is_told_as_such():
         assert "would trust it" not in verdict.summary
 
 
+def windowed(shape: Shape, task_incarnation: int = 1):
+    """The checkpoint names a windowed store that has no segment any more; its last one ended so."""
+    one = store(segmented=True)
+    ended = past(20, shape=shape, segment="0")
+    ended.task_incarnation = task_incarnation
+    one.past.append(ended)
+    return case(task(one, checkpoints=[checkpoint(10, 999)]), release="2.0.1")
+
+
+def test_windowed_store_may_have_no_segment():
+    """Records that the changelog dropped, or that expired, leave a windowed store without a directory.
+
+    Seen live on 2.0.1: the task came back, every record of its windows had expired, and the close wrote the end.
+    """
+    for one in (windowed(Shape.OWNER_WALK), windowed(Shape.CLEANER_WALK, task_incarnation=0)):
+        verdict = judge(ID, one)[0]
+        assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+        assert "expired" in verdict.summary
+    verdict = judge(ID, windowed(Shape.CLEANER_WALK))[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
+
+
 def test_entries_in_order_hide_no_other():
     """A store that is there, remains of one, and an empty entry stand before the one that is gone."""
     fact = checkpoint(10, 999, name="z")

@@ -1,0 +1,266 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.processor.StateRestoreListener;
+import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.QueryableStoreType;
+import org.apache.kafka.streams.state.QueryableStoreTypes;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.state.RocksDBConfigSetter;
+import org.apache.kafka.streams.state.SessionStore;
+import org.apache.kafka.streams.state.Stores;
+import org.apache.kafka.streams.state.WindowStore;
+
+/**
+ * One instance of a Kafka Streams application that counts, for every release from 2.0 to 4.3.
+ *
+ * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
+ * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
+ * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
+ * {@code versioned}), {@code input} names the topic, {@code restore.delay.ms} slows restoration, the rest is
+ * handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
+ */
+public final class App {
+    private static volatile int restoreDelayMs;
+
+    private App() { }
+
+    /** Memtable size by the property {@code live.write.buffer}; without it RocksDB's settings stay as they are. */
+    public static final class Memtables implements RocksDBConfigSetter {
+        @Override
+        public void setConfig(
+            final String store, final org.rocksdb.Options options, final Map<String, Object> configs) {
+            final Object bytes = configs.get("live.write.buffer");
+            if (bytes != null) {
+                options.setWriteBufferSize(Long.parseLong(bytes.toString()));
+            }
+        }
+
+        // no @Override: releases before 2.3 do not have it
+        public void close(final String store, final org.rocksdb.Options options) { }
+    }
+
+    public static void main(final String[] arguments) throws Exception {
+        final Properties settings = new Properties();
+        for (final String argument : arguments) {
+            final int at = argument.indexOf('=');
+            settings.put(argument.substring(0, at), argument.substring(at + 1));
+        }
+        final String input = (String) settings.remove("input");
+        final Set<String> stores = new HashSet<>(Arrays.asList(((String) settings.remove("stores")).split(",")));
+        restoreDelayMs = Integer.parseInt((String) settings.getOrDefault("restore.delay.ms", "0"));
+        settings.remove("restore.delay.ms");
+        settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.String().getClass());
+        settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.String().getClass());
+        settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, Memtables.class);
+        if (stores.contains("table")) {
+            settings.put("topology.optimization", "all");
+        }
+        final Topology topology = build(stores, input, settings);
+        final KafkaStreams streams = new KafkaStreams(topology, settings);
+        streams.setStateListener((now, before) -> say("state " + now));
+        streams.setGlobalStateRestoreListener(new Restores());
+        final BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            try {
+                say("answer " + obey(streams, line.split(" ")));
+            } catch (final Throwable problem) {
+                say("answer problem " + problem);
+            }
+            if (line.equals("exit")) {
+                Runtime.getRuntime().halt(0);
+            }
+        }
+    }
+
+    private static Object obey(final KafkaStreams streams, final String[] words) throws Exception {
+        switch (words[0]) {
+            case "start":
+                streams.start();
+                return "started";
+            case "close":
+                streams.close();
+                return "closed";
+            case "cleanup":
+                streams.cleanUp();
+                return "cleaned";
+            case "count":
+                return count(streams, words[1]);
+            case "thread":
+                return KafkaStreams.class.getMethod(words[1] + "StreamThread").invoke(streams);
+            case "restore-delay":
+                restoreDelayMs = Integer.parseInt(words[1]);
+                return "set";
+            case "exit":
+                return "bye";
+            default:
+                return "problem unknown " + words[0];
+        }
+    }
+
+    // ------------------------------------------------------------------------------------ topology
+
+    private static Topology build(final Set<String> stores, final String input, final Properties settings)
+        throws Exception {
+        final StreamsBuilder builder = new StreamsBuilder();
+        final KStream<String, String> records = builder.stream(input);
+        if (stores.contains("kv")) {
+            records.groupByKey().count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("kv"));
+        }
+        if (stores.contains("plain")) {
+            records.groupByKey().count(of(Stores.persistentKeyValueStore("plain")));
+        }
+        if (stores.contains("memory")) {
+            records.groupByKey().count(of(Stores.inMemoryKeyValueStore("memory")));
+        }
+        if (stores.contains("window")) {
+            final Materialized<String, Long, WindowStore<Bytes, byte[]>> window = Materialized.as("window");
+            retain(window);
+            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeWithNoGrace", "of");
+            records.groupByKey().windowedBy(size).count(window);
+        }
+        if (stores.contains("session")) {
+            final Materialized<String, Long, SessionStore<Bytes, byte[]>> session = Materialized.as("session");
+            retain(session);
+            final SessionWindows gap =
+                (SessionWindows) lasting(SessionWindows.class, "ofInactivityGapWithNoGrace", "with");
+            records.groupByKey().windowedBy(gap).count(session);
+        }
+        if (stores.contains("repartition")) {
+            records.selectKey((key, value) -> "r" + key).groupByKey()
+                .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("repartition"));
+        }
+        if (stores.contains("table")) {
+            builder.table(input + "-table", Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as("table"));
+        }
+        if (stores.contains("global")) {
+            builder.globalTable(
+                input + "-global", Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as("global"));
+        }
+        if (stores.contains("versioned")) {
+            final Object supplier = Stores.class
+                .getMethod("persistentVersionedKeyValueStore", String.class, Duration.class)
+                .invoke(null, "versioned", Duration.ofMinutes(10));
+            final Class<?> type = Class.forName("org.apache.kafka.streams.state.VersionedBytesStoreSupplier");
+            // a VersionedBytesStoreSupplier made by Stores is a KeyValueBytesStoreSupplier, too
+            builder.table(input + "-versioned", of((KeyValueBytesStoreSupplier) type.cast(supplier)));
+        }
+        try {
+            return (Topology) StreamsBuilder.class.getMethod("build", Properties.class).invoke(builder, settings);
+        } catch (final NoSuchMethodException before21) {
+            return builder.build();
+        }
+    }
+
+    private static <V> Materialized<String, V, KeyValueStore<Bytes, byte[]>> of(final KeyValueBytesStoreSupplier from) {
+        return Materialized.as(from);
+    }
+
+    /** Ten seconds of a window or gap without grace, by the names that the release has. */
+    private static Object lasting(final Class<?> type, final String young, final String old) throws Exception {
+        final Duration span = Duration.ofSeconds(10);
+        try {
+            return type.getMethod(young, Duration.class).invoke(null, span);
+        } catch (final NoSuchMethodException before30) {
+            try {
+                final Object windows = type.getMethod(old, Duration.class).invoke(null, span);
+                return type.getMethod("grace", Duration.class).invoke(windows, Duration.ZERO);
+            } catch (final NoSuchMethodException before21) {
+                final Object windows = type.getMethod(old, long.class).invoke(null, span.toMillis());
+                return type.getMethod("until", long.class).invoke(windows, 120_000L);
+            }
+        }
+    }
+
+    /** Two minutes of retention, so that segments expire; 2.0 knows it on the windows only. */
+    private static void retain(final Materialized<?, ?, ?> store) throws Exception {
+        try {
+            Materialized.class.getMethod("withRetention", Duration.class).invoke(store, Duration.ofMinutes(2));
+        } catch (final NoSuchMethodException before21) {
+            return;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------ contents
+
+    /** {@code keys sum highest} of a store's counts, or {@code keys} where values are no counts. */
+    private static String count(final KafkaStreams streams, final String name) throws Exception {
+        final QueryableStoreType<ReadOnlyKeyValueStore<String, Object>> type = QueryableStoreTypes.keyValueStore();
+        final ReadOnlyKeyValueStore<String, Object> store = store(streams, name, type);
+        long keys = 0;
+        long sum = 0;
+        long highest = 0;
+        try (KeyValueIterator<String, Object> all = store.all()) {
+            while (all.hasNext()) {
+                final KeyValue<String, Object> entry = all.next();
+                final long value = entry.value instanceof Long ? (Long) entry.value : 0;
+                keys++;
+                sum += value;
+                highest = Math.max(highest, value);
+            }
+        }
+        return keys + " " + sum + " " + highest;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> T store(final KafkaStreams streams, final String name, final QueryableStoreType<T> type)
+        throws Exception {
+        try {
+            return (T) KafkaStreams.class
+                .getMethod("store", String.class, QueryableStoreType.class).invoke(streams, name, type);
+        } catch (final NoSuchMethodException since30) {
+            final Class<?> parameters = Class.forName("org.apache.kafka.streams.StoreQueryParameters");
+            final Object question = parameters
+                .getMethod("fromNameAndType", String.class, QueryableStoreType.class).invoke(null, name, type);
+            return (T) KafkaStreams.class.getMethod("store", parameters).invoke(streams, question);
+        }
+    }
+
+    /** Tells of restorations, and slows them on request. */
+    private static final class Restores implements StateRestoreListener {
+        @Override
+        public void onRestoreStart(
+            final TopicPartition partition, final String store, final long from, final long to) {
+            say("restore-start " + partition + " " + from + " " + to);
+        }
+
+        @Override
+        public void onBatchRestored(
+            final TopicPartition partition, final String store, final long last, final long records) {
+            say("restored " + partition + " " + last);
+            final long until = System.nanoTime() + restoreDelayMs * 1_000_000L;
+            while (System.nanoTime() < until) {
+                java.util.concurrent.locks.LockSupport.parkNanos(10_000_000L);
+            }
+        }
+
+        @Override
+        public void onRestoreEnd(final TopicPartition partition, final String store, final long records) {
+            say("restore-end " + partition + " " + records);
+        }
+    }
+
+    private static synchronized void say(final String line) {
+        System.out.println("app: " + line);
+        System.out.flush();
+    }
+}

@@ -1,0 +1,91 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * A Kafka broker in KRaft mode and, in the same process, the hands that make topics and records for it.
+ *
+ * <p>Arguments: the properties file, the bootstrap address. Commands come on standard input, one line each.
+ */
+public final class Broker {
+    private Broker() { }
+
+    public static void main(final String[] arguments) throws Exception {
+        final Thread broker = new Thread(() -> kafka.Kafka.main(new String[] {arguments[0]}), "broker");
+        broker.setDaemon(true);
+        broker.start();
+        final Map<String, Object> client = new HashMap<>();
+        client.put("bootstrap.servers", arguments[1]);
+        final BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
+        try (Admin admin = Admin.create(client)) {
+            admin.describeCluster().clusterId().get();
+            System.out.println("tool: ready");
+            final Map<String, Object> producing = new HashMap<>(client);
+            producing.put("linger.ms", "5");
+            final KafkaProducer<String, String> producer =
+                new KafkaProducer<>(producing, new StringSerializer(), new StringSerializer());
+            for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+                try {
+                    System.out.println("tool: " + obey(admin, producer, line.split(" ")));
+                } catch (final Exception problem) {
+                    System.out.println("tool: problem " + problem);
+                }
+                System.out.flush();
+            }
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static String obey(
+        final Admin admin, final KafkaProducer<String, String> producer, final String[] words) throws Exception {
+        switch (words[0]) {
+            case "topic": // topic NAME PARTITIONS [key=value ...]
+                final Map<String, String> settings = new HashMap<>();
+                for (final String word : Arrays.asList(words).subList(3, words.length)) {
+                    settings.put(word.split("=")[0], word.split("=")[1]);
+                }
+                final NewTopic topic = new NewTopic(words[1], Integer.parseInt(words[2]), (short) 1);
+                admin.createTopics(List.of(topic.configs(settings))).all().get();
+                return "made";
+            case "produce": // produce TOPIC PARTITION PREFIX FROM TO FIRST_MS STEP_MS [delete]
+                final int partition = Integer.parseInt(words[2]);
+                final long first = Long.parseLong(words[6]);
+                final long step = Long.parseLong(words[7]);
+                final String value = words.length > 8 ? null : "v";
+                long at = first;
+                for (int i = Integer.parseInt(words[4]); i < Integer.parseInt(words[5]); i++, at += step) {
+                    producer.send(new ProducerRecord<>(words[1], partition, at, words[3] + i, value));
+                }
+                producer.flush();
+                return "produced";
+            case "committed": // committed GROUP: sum of the group's committed offsets
+                long sum = 0;
+                for (final OffsetAndMetadata offset :
+                    admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get().values()) {
+                    sum += offset == null ? 0 : offset.offset();
+                }
+                return "committed " + sum;
+            case "drop": // drop PREFIX: remove topics of a finished scenario
+                final List<String> names = new ArrayList<>();
+                for (final String name : admin.listTopics().names().get()) {
+                    if (name.startsWith(words[1])) {
+                        names.add(name);
+                    }
+                }
+                admin.deleteTopics(names).all().get();
+                return "dropped " + names.size();
+            default:
+                return "problem unknown " + words[0];
+        }
+    }
+}

@@ -1,0 +1,235 @@
+"""Lives in which state is lost or wrongly kept on affected releases; the application itself proves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.live.processes import wait_until
+from tests.live.stage import Stage
+
+STALL = {
+    "commit.interval.ms": 500,
+    "producer.max.block.ms": 2000,
+    "producer.linger.ms": 0,
+    "session.timeout.ms": 20_000,
+    "task.timeout.ms": 60_000,
+}
+"""A commit that the broker does not answer gives up before the membership does."""
+
+
+def uncommitted_crash(stage: Stage) -> None:
+    """Flushed records of an open transaction, SIGKILL, restart: they must not be in the store (KAFKA-20685)."""
+    _fill(stage)
+    _flush_uncommitted(stage)
+    stage.kill()
+    _restart_and_prove(stage)
+
+
+def suspended_crash(stage: Stage) -> None:
+    """The same after a rebalance over which the task stayed where it was (KAFKA-10362)."""
+    _fill(stage)
+    stage.start("b")
+    stage.wait_running("a")
+    stage.stop("b")
+    wait_until(lambda: stage.count()[0] >= sum(stage.sent.values()), "a has all tasks again", 90)
+    stage.start("b")
+    stage.wait_running("a")
+    held = _held_task(stage)
+    before = stage.mark_files("a", held)
+    stage.send(6000, partition=int(held[-1]))
+    stage.settle(within_s=90)
+    stage.wait_flushed("a", held, before)
+    stage.kill("a")
+    stage.kill("b")
+    stage.start("a")
+    stage.settle(within_s=90)
+    stage.prove("after the crash")
+    stage.stop("a")
+
+
+def stalled_close(stage: Stage) -> None:
+    """A commit times out, tasks are wiped and restored slowly, the close in between writes an offset (KAFKA-16017)."""
+    stage.send(4000)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    java = stage.pods["a"]
+    java.ask("restore-delay 3000")
+    seen = len(java.lines)
+    stage.send(50)
+    stage.broker.stall(5)
+    stage.mark("the broker goes on")
+    java.wait_for("restore-start ", after=seen)
+    stage.stop()
+    stage.start()
+    stage.settle_or_prove("after the close")
+    stage.stop()
+
+
+def torn_cleanup(stage: Stage) -> None:
+    """`cleanUp()` before the start is killed half way, with `.checkpoint` left and `CURRENT` gone."""
+    _fill(stage)
+    java = stage.launch("a", slow_unlink_us=300_000)
+    stage.mark("a cleans up")
+    java.tell("cleanup")
+    _wait_torn(stage, "a")
+    stage.kill()
+    _restart_torn(stage, "a")
+
+
+def torn_cleaner(stage: Stage) -> None:
+    """The cleaner of a pod that a task left is killed half way; the task comes back to that pod."""
+    stage.send(2000)
+    stage.start("a", slow_unlink_us=300_000)
+    stage.settle()
+    stage.start("b")
+    stage.wait_running("a")
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    _wait_torn(stage, "a", within_s=60)
+    stage.kill("a")
+    stage.stop("b")
+    _restart_torn(stage, "a")
+
+
+def early_cleaner(stage: Stage) -> None:
+    """A task that was held for longer than the cleaner's delay moves away (KAFKA-20805)."""
+    stage.send(1000)
+    stage.start("a")
+    stage.settle()
+    stage.idle(17, "longer than the cleaner's delay")
+    stage.start("b")
+    stage.wait_running("a")
+    stage.settle(within_s=90)
+    had = stage.tasks("a")
+    wait_until(lambda: stage.tasks("a") != had, "a directory of a is gone", 60)
+    stage.mark("a directory of a is gone")
+    stage.stop("b")
+    stage.settle(within_s=90)
+    stage.stop("a")
+
+
+def segments_crash(stage: Stage) -> None:
+    """New segments are flushed, old ones not; a crash leaves the oldest one's offset behind (KAFKA-20663)."""
+    stage.send(600, step_ms=10)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+    stage.start()
+    stage.send(6000, step_ms=20)
+    stage.settle()
+    stage.wait_committed()
+    stage.kill()
+    stage.start()
+    stage.settle()
+    stage.prove("after the crash")
+    stage.stop()
+
+
+def dirty_close(stage: Stage) -> None:
+    """Membership is lost, the task is closed dirty with uncommitted records flushed, and killed before its wipe."""
+    _fill(stage, slow_unlink_us=1_000_000)
+    _flush_uncommitted(stage)
+    stage.freeze()
+    stage.idle(6, "longer than the session timeout")
+    manifest = _manifest(stage.task("a", "0_0") / "rocksdb" / "kv")
+    stage.thaw()
+    lock = stage.task("a", "0_0") / "rocksdb" / "kv" / "LOCK"
+    wait_until(lambda: not _is_locked(lock), "the store is closed")
+    stage.mark(f"the store is closed ({manifest})")
+    stage.kill()
+    _restart_and_prove(stage)
+
+
+def unrestored(stage: Stage) -> None:
+    """A task completes on an empty changelog, goes away, grows, comes back to the same thread (KAFKA-7672)."""
+    stage.start("a")
+    stage.start("b")
+    stage.wait_running("a")
+    stage.send(4000)
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    stage.idle(10, "the cleaner's delay")
+    stage.stop("b")
+    stage.settle_or_prove("after the return")
+    stage.send(50)
+    stage.wait_committed()
+    stage.prove("after more records")
+    stage.stop("a")
+
+
+# ------------------------------------------------------------------------------------ steps
+
+
+def _fill(stage: Stage, slow_unlink_us: int = 0) -> None:
+    """Committed records in every task, closed in order; then started again unless something is to be slow first."""
+    stage.send(500)
+    stage.start()
+    stage.settle()
+    stage.stop()
+    if slow_unlink_us:
+        stage.start(slow_unlink_us=slow_unlink_us)
+        stage.settle(within_s=120)
+
+
+def _flush_uncommitted(stage: Stage) -> None:
+    if not stage.pods["a"].is_alive:
+        stage.start()
+        stage.settle()
+    committed = stage.committed()
+    before = stage.mark_files("a", "0_0")
+    stage.send(6000)
+    stage.settle()
+    stage.wait_flushed("a", "0_0", before)
+    stage.proof.append(f"committed since: {stage.committed() - committed}")
+
+
+def _restart_and_prove(stage: Stage) -> None:
+    stage.start()
+    stage.settle(within_s=120)
+    stage.stop_after_proof("after the crash")
+
+
+def _restart_torn(stage: Stage, pod: str) -> None:
+    try_twice = stage.start_or_die(pod)
+    if not try_twice:
+        stage.mark("the first start failed")
+        stage.start(pod)
+    stage.settle_or_prove("after the torn deletion")
+    stage.send(50)
+    stage.prove("after more records")
+    stage.stop(pod)
+
+
+def _wait_torn(stage: Stage, pod: str, within_s: float = 60) -> None:
+    """Wait until some task has a checkpoint and a store without `CURRENT` and without a WAL file."""
+
+    def torn() -> bool:
+        return any(_is_torn(stage.task(pod, task)) for task in stage.tasks(pod))
+
+    wait_until(torn, "a deletion has taken CURRENT and left .checkpoint", within_s)
+
+
+def _is_torn(task: Path) -> bool:
+    store = task / "rocksdb" / "kv"
+    left = {path.name for path in store.glob("*")} if store.is_dir() else {"gone"}
+    has_checkpoint = (task / ".checkpoint").exists()
+    return has_checkpoint and "CURRENT" not in left and not any(name.endswith(".log") for name in left)
+
+
+def _held_task(stage: Stage) -> str:
+    return next(task for task in stage.tasks("a") if _is_locked(stage.task("a", task) / "rocksdb" / "kv" / "LOCK"))
+
+
+def _manifest(store: Path) -> str:
+    return (store / "CURRENT").read_text().strip()
+
+
+def _is_locked(path: Path) -> bool:
+    """Ask /proc/locks: driver and application share a PID namespace."""
+    try:
+        inode = path.stat().st_ino
+    except OSError:
+        return False
+    return any(line.split()[5].endswith(f":{inode}") for line in Path("/proc/locks").read_text().splitlines())

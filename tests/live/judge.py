@@ -1,0 +1,145 @@
+"""Compare what the agents said with what is true of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.live.stage import Stage
+from tests.support.shipped import Data
+
+if TYPE_CHECKING:
+    from tests.live.scenarios import Scenario
+
+LOUD = ("warning", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The loudest word of one finding.
+
+    Args of the dataclass:
+        agent: Name of the agent, `POD-told` or `POD-untold`.
+        when: Mark of the driver's timeline after which the finding opened.
+    """
+
+    agent: str
+    detector: str
+    task: str
+    store: str
+    severity: str
+    confidence: str
+    affected: str
+    summary: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one run."""
+
+    scenario: str
+    release: str
+    guarantee: str
+    missed: tuple[str, ...]
+    false_alarms: tuple[Said, ...]
+    loud: tuple[Said, ...]
+    quiet: tuple[Said, ...]
+    proof: tuple[str, ...]
+    marks: tuple[tuple[int, str], ...] = field(default=())
+    problem: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a verdict, or the run itself, was not as it must be."""
+        return bool(self.missed or self.false_alarms or self.problem)
+
+    def line(self) -> str:
+        """One line for people."""
+        verdict = "PROBLEM" if self.problem else "MISSED" if self.missed else "FALSE ALARM" if self.false_alarms else "right"
+        found = sorted({said.detector for said in self.loud})
+        return f"{verdict:12}{self.release:7} {self.guarantee:14} {self.scenario:28} {' '.join(found) or '-'}"
+
+    def details(self) -> list[str]:
+        """What stands behind the line."""
+        lines = [f"problem: {self.problem}"] if self.problem else []
+        lines += [f"missed: {what}" for what in self.missed]
+        lines += [f"proof: {what}" for what in self.proof]
+        for word, saids in (("FALSE", self.false_alarms), ("loud", self.loud)):
+            for said in saids:
+                if word == "loud" and said in self.false_alarms:
+                    continue
+                lines.append(
+                    f"{word}: {said.agent} {said.detector} {said.task}/{said.store} {said.severity} {said.confidence} "
+                    f"{said.affected} after «{said.when}»: {said.summary}"
+                )
+        names = sorted({(said.detector, said.agent) for said in self.quiet})
+        lines.append("info: " + ", ".join(f"{name} ({agent})" for name, agent in names))
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        """For a results file."""
+        keep = ("agent", "detector", "task", "store", "severity", "confidence", "affected", "summary", "when")
+        rows = [{name: getattr(said, name) for name in keep} for said in (*self.loud, *self.quiet)]
+        return {
+            "scenario": self.scenario,
+            "release": self.release,
+            "guarantee": self.guarantee,
+            "missed": list(self.missed),
+            "false_alarms": len(self.false_alarms),
+            "problem": self.problem,
+            "proof": list(self.proof),
+            "findings": rows,
+        }
+
+
+def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], problem: str) -> Outcome:
+    """Take each finding at its loudest and compare.
+
+    Args:
+        name: Of the scenario.
+        scenario: What must and what may be found.
+        stage: With its marks.
+        records: Everything shipped.
+        problem: Why the scenario broke off; empty = it did not.
+    """
+    loudest: dict[tuple[str, str], Said] = {}
+    for data in records:
+        if data["kind"] != "finding":
+            continue
+        said = _said(data, stage)
+        key = (said.agent, data["finding_id"])
+        before = loudest.get(key)
+        if before is None or _rank(said) > _rank(before):
+            loudest[key] = said
+    loud = tuple(said for said in loudest.values() if said.severity in LOUD)
+    quiet = tuple(said for said in loudest.values() if said.severity not in LOUD)
+    told = {said.detector for said in loud if said.agent.endswith("-told")}
+    is_affected = scenario.affected(stage.plan.release)
+    must = scenario.find if is_affected else ()
+    missed = () if not must or told & set(must) else (" or ".join(must),)
+    allowed = {*must, *scenario.allow} if is_affected else set()
+    false_alarms = tuple(said for said in loud if said.detector not in allowed)
+    plan = stage.plan
+    return Outcome(
+        name, plan.release, plan.guarantee, missed, false_alarms, loud, quiet, tuple(stage.proof), tuple(stage.marks), problem
+    )
+
+
+def _rank(said: Said) -> int:
+    return ("info", *LOUD).index(said.severity) if said.severity in ("info", *LOUD) else 0
+
+
+def _said(data: Data, stage: Stage) -> Said:
+    when = next((what for at_us, what in reversed(stage.marks) if at_us <= data["opened_at_us"]), "the beginning")
+    return Said(
+        data["pod"],
+        data["detector"],
+        str(data.get("task_id") or "-"),
+        str(data.get("store") or "-"),
+        data["severity"],
+        data["confidence"],
+        str(data.get("affected") or "-"),
+        data["summary"],
+        when,
+    )

@@ -1,0 +1,223 @@
+"""Benign lives: nothing is lost in them, and no agent may say that something is."""
+
+from __future__ import annotations
+
+from tests.live.processes import wait_until
+from tests.live.stage import Stage, numbers
+
+CHAIN = ("2.0.1", "2.3.1", "2.5.1", "2.8.2", "3.2.3", "3.6.2", "3.9.2", "4.1.2", "4.2.1", "4.3.1")
+"""Releases that `upgrade` goes through, from the first that is at least the plan's."""
+
+
+def life(stage: Stage) -> None:
+    """Fresh start, orderly restart, crash while idle, restart, close while everything is committed."""
+    stage.send(600, step_ms=200)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+    stage.start()
+    stage.settle()
+    stage.send(300, step_ms=200)
+    stage.settle()
+    stage.wait_committed()
+    stage.kill()
+    stage.start()
+    stage.settle()
+    stage.send(100, step_ms=200)
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+
+
+def life_uncommitted(stage: Stage) -> None:
+    """The same without waiting for a commit: a crash before it repeats work, and at-least-once means just that."""
+    stage.send(600, step_ms=200)
+    stage.start()
+    stage.settle()
+    stage.stop()
+    stage.start()
+    stage.settle()
+    stage.send(3000, step_ms=20)
+    stage.settle()
+    stage.kill()
+    stage.start()
+    stage.settle()
+    stage.send(100, step_ms=20)
+    stage.settle()
+    stage.stop()
+
+
+def scale(stage: Stage) -> None:
+    """A second pod joins, the first restarts, the second leaves; the cleaner takes what is left behind."""
+    stage.send(400)
+    stage.start("a")
+    stage.settle()
+    stage.start("b")
+    stage.wait_running("a")
+    stage.send(200)
+    stage.settle()
+    stage.wait_committed()
+    stage.stop("a")
+    stage.settle(within_s=90)
+    stage.start("a")
+    stage.wait_running("b")
+    stage.settle(within_s=90)
+    delay_ms = int(str(stage.plan.settings["state.cleanup.delay.ms"]))
+    stage.idle(delay_ms / 1000 * 2.2, "the cleaner's delay")
+    stage.send(100)
+    stage.settle()
+    stage.stop("b")
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    stage.stop("a")
+
+
+def threads(stage: Stage) -> None:
+    """A stream thread is removed from a running instance, its tasks go to the other one, a new one joins."""
+    stage.send(400)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.pods["a"].ask("thread remove")
+    stage.mark("a thread was removed")
+    stage.settle(within_s=90)
+    stage.send(300)
+    stage.settle(within_s=90)
+    stage.pods["a"].ask("thread add")
+    stage.mark("a thread was added")
+    stage.wait_running("a")
+    stage.settle(within_s=90)
+    stage.send(300)
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    stage.stop()
+
+
+def fenced(stage: Stage) -> None:
+    """A pause longer than the session: membership is lost, exactly-once wipes its active tasks and restores them."""
+    stage.send(2000)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.send(500)
+    stage.settle()
+    stage.wait_committed()
+    stage.freeze()
+    stage.idle(6, "longer than the session timeout")
+    stage.thaw()
+    stage.send(500)
+    stage.settle(within_s=90)
+    stage.wait_running("a")
+    stage.wait_committed()
+    stage.stop()
+
+
+def busy_crash(stage: Stage) -> None:
+    """Killed in the middle of its work, with the commit interval of everyday, twice."""
+    stage.send(2000)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    for _ in range(2):
+        had = stage.count()[0]
+        stage.send(40_000)
+        wait_until(lambda had=had: stage.count()[0] > had + 3000, "some of the records are counted")  # type: ignore[misc]
+        stage.kill()
+        stage.start()
+        stage.settle(within_s=120)
+        stage.prove("after the crash")
+    stage.wait_committed()
+    stage.stop()
+
+
+def crash_restoring(stage: Stage) -> None:
+    """Killed in the middle of a slow restoration on an empty disk, then again in the one that follows."""
+    _fill_and_lose_disk(stage)
+    for _ in range(2):
+        _start_slow_restoration(stage)
+        stage.kill()
+    stage.start()
+    stage.settle(within_s=90)
+    stage.prove("after the restoration")
+    stage.stop()
+
+
+def close_restoring(stage: Stage) -> None:
+    """Closed in order in the middle of a slow restoration, then again in the one that follows."""
+    _fill_and_lose_disk(stage)
+    for _ in range(2):
+        _start_slow_restoration(stage)
+        stage.stop()
+    stage.start()
+    stage.settle(within_s=90)
+    stage.prove("after the restoration")
+    stage.send(500)
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+
+
+def _fill_and_lose_disk(stage: Stage) -> None:
+    """Pod `b` fills the changelog; pod `a` comes with an empty disk."""
+    stage.send(6000)
+    stage.start("b")
+    stage.settle()
+    stage.wait_committed()
+    stage.stop("b")
+
+
+def _start_slow_restoration(stage: Stage) -> None:
+    stage.watch("a") if "a" not in stage.agents else None
+    java = stage.launch("a", extra={"restore.delay.ms": 1500, "restore.consumer.max.poll.records": 500})
+    stage.mark("a starts and restores slowly")
+    java.ask("start")
+    java.wait_for("restored ")
+    java.wait_for("restored ", after=len(java.lines))
+
+
+def new_store(stage: Stage) -> None:
+    """A new topology adds a store to tasks that have one; on the next change it takes one away."""
+    stage.send(1500)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+    for stores in ("kv,plain,window", "kv"):
+        stage.stores = stores
+        stage.start()
+        stage.settle()
+        stage.send(500)
+        stage.settle()
+        stage.wait_committed()
+        stage.stop()
+
+
+def upgrade(stage: Stage) -> None:
+    """The same directory under one release after the other; agent and application are told anew each time."""
+    stage.send(1000, step_ms=50)
+    for release in [x for x in CHAIN if numbers(x) >= numbers(stage.plan.release)]:
+        stage.start(release=release)
+        stage.settle()
+        stage.send(300, step_ms=50)
+        stage.settle()
+        stage.wait_committed()
+        stage.stop()
+        stage.unwatch("a")
+
+
+def stall(stage: Stage) -> None:
+    """The broker answers nobody for a while; commits time out, exactly-once wipes and restores, all goes on."""
+    stage.send(4000)
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.send(50)
+    stage.broker.stall(5)
+    stage.mark("the broker goes on")
+    stage.send(500)
+    stage.settle(within_s=120)
+    stage.wait_committed(within_s=120)
+    stage.wait_running("a")
+    stage.prove("after the stall")
+    stage.stop()

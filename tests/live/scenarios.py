@@ -1,0 +1,176 @@
+"""The catalogue of scenarios: how each is run, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.live import bugs, lives
+from tests.live.stage import ALOS, EOS, Stage, numbers
+
+MANY = "kv,plain,memory,window,session,table,global,repartition"
+LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
+BOTH = (ALOS, EOS)
+
+
+def _between(*ranges: tuple[str, str]) -> Callable[[str], bool]:
+    """Tell whether a release is in one of some ranges, ends included."""
+    return lambda release: any(numbers(low) <= numbers(release) <= numbers(high) for low, high in ranges)
+
+
+def _never(_release: str) -> bool:
+    return False
+
+
+def _always(_release: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One entry of the catalogue.
+
+    Args of the dataclass:
+        play: Plays it.
+        guarantees: With which it is run.
+        plan: Fields of `Plan` beside release and guarantee.
+        affected: Tells whether a release must be found out; of the others the same life must stay quiet.
+        find: Detectors of which the told agent must say one at warning or above on an affected release.
+        allow: Detectors that may say so beside them, on an affected release.
+        since: Oldest release it can be played on.
+    """
+
+    play: Callable[[Stage], None]
+    guarantees: tuple[str, ...] = BOTH
+    plan: Mapping[str, object] = field(default_factory=dict)
+    affected: Callable[[str], bool] = _never
+    find: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    since: str = "2.0.0"
+
+
+EXPOSED = _between(("3.8.0", "4.1.2"), ("4.2.0", "4.2.1"))
+"""KAFKA-20685."""
+
+SCENARIOS: dict[str, Scenario] = {
+    "life": Scenario(lives.life, plan={"stores": "all"}),
+    "life-big": Scenario(
+        lives.life, plan={"stores": "kv,window", "settings": {"live.write.buffer": 16_777_216, "commit.interval.ms": 100}}
+    ),
+    "life-slow-commit": Scenario(
+        lives.life_uncommitted, (ALOS,), plan={"stores": "kv,window", "settings": {"commit.interval.ms": 30_000}}
+    ),
+    "scale": Scenario(
+        lives.scale,
+        plan={"stores": "kv,window,memory", "settings": {"state.cleanup.delay.ms": 6000}},
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+    ),
+    "scale-standby": Scenario(
+        lives.scale,
+        plan={
+            "stores": "kv,window,memory",
+            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1},
+        },
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+    ),
+    "threads": Scenario(
+        lives.threads,
+        plan={"stores": "kv,window", "partitions": 4, "settings": {"num.stream.threads": 2}},
+        since="2.8.0",
+    ),
+    "fenced": Scenario(lives.fenced, plan={"stores": "kv,window,table"}),
+    "busy-crash": Scenario(
+        lives.busy_crash, affected=EXPOSED, allow=("skipped-eos-wipe", "stale-eos-checkpoint")
+    ),
+    "crash-restoring": Scenario(
+        lives.crash_restoring, affected=EXPOSED, allow=("stale-eos-checkpoint",), plan={"stores": "kv,plain"}
+    ),
+    "close-restoring": Scenario(
+        lives.close_restoring, affected=EXPOSED, allow=("stale-eos-checkpoint",), plan={"stores": "kv,plain"}
+    ),
+    "new-store": Scenario(lives.new_store),
+    "upgrade": Scenario(lives.upgrade, plan={"stores": "kv,plain,window,session,table"}),
+    "stall": Scenario(lives.stall, plan={"settings": bugs.STALL}),
+    "k20685": Scenario(
+        bugs.uncommitted_crash,
+        (EOS,),
+        plan={"settings": LONG_COMMIT},
+        affected=EXPOSED,
+        find=("skipped-eos-wipe",),
+        allow=("stale-eos-checkpoint",),
+    ),
+    "k20685-window": Scenario(
+        bugs.uncommitted_crash,
+        (EOS,),
+        plan={"settings": LONG_COMMIT, "stores": "kv,plain,window,session"},
+        affected=EXPOSED,
+        find=("skipped-eos-wipe",),
+        allow=("stale-eos-checkpoint",),
+    ),
+    "k10362": Scenario(
+        bugs.suspended_crash,
+        (EOS,),
+        plan={"settings": {**LONG_COMMIT, "upgrade.from": "2.3"}},
+        affected=_between(("2.6.0", "2.6.1")),
+        find=("skipped-eos-wipe",),
+        allow=("stale-eos-checkpoint",),
+        since="2.4.0",
+    ),
+    "k16017": Scenario(
+        bugs.stalled_close,
+        (EOS,),
+        plan={"settings": bugs.STALL},
+        affected=_between(("2.6.0", "3.5.2"), ("3.6.0", "3.6.1")),
+        find=("unrestored-store",),
+    ),
+    "torn-cleanup": Scenario(
+        bugs.torn_cleanup,
+        plan={"stores": "kv,plain"},
+        affected=_between(("2.0.0", "4.2.9")),
+        find=("resurrected-checkpoint", "torn-store"),
+        allow=("unrestored-store",),
+    ),
+    "torn-cleaner": Scenario(
+        bugs.torn_cleaner,
+        plan={"settings": {"state.cleanup.delay.ms": 5000}},
+        affected=_between(("2.0.0", "4.2.9")),
+        find=("resurrected-checkpoint", "torn-store"),
+        allow=("unrestored-store", "orphaned-task"),
+    ),
+    "k20805": Scenario(
+        bugs.early_cleaner,
+        plan={"settings": {"state.cleanup.delay.ms": 15_000}},
+        affected=_between(("4.3.0", "4.3.1")),
+        find=("premature-cleanup",),
+    ),
+    "k20663": Scenario(
+        bugs.segments_crash,
+        (ALOS,),
+        plan={"stores": "kv,window", "partitions": 1},
+        affected=_between(("4.3.0", "4.3.0")),
+        find=("stale-segment-offset",),
+        allow=("unclean-store",),
+    ),
+    "dirty-close": Scenario(
+        bugs.dirty_close,
+        (EOS,),
+        plan={"settings": LONG_COMMIT},
+        affected=_between(("3.8.0", "4.3.1")),
+        find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe"),
+        allow=("stale-eos-checkpoint",),
+    ),
+    "k7672": Scenario(
+        bugs.unrestored,
+        plan={"settings": {"commit.interval.ms": 500, "state.cleanup.delay.ms": 4000}},
+        affected=_between(("2.0.1", "2.1.1")),
+        find=("unrestored-store",),
+        allow=("carried-checkpoint",),
+    ),
+}
+
+
+def stores_for(release: str) -> str:
+    """Every kind of store that a release has."""
+    return MANY + (",versioned" if numbers(release) >= (3, 5) else "")

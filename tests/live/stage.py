@@ -1,0 +1,317 @@
+"""One scenario on the stage: an application with its pods, two agents per pod, the records sent, the findings made."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.demo.agents import Agent
+from tests.live.processes import Broker, JavaProcess, LiveError, start_application, wait_until
+from tests.live.toolbox import HERE
+from tests.support.shipped import Data, shipped_records
+
+EOS = "exactly_once"
+ALOS = "at_least_once"
+QUIET_S = 3.0
+AGE_MS = 600_000
+"""How old the first record is: its segments expire with the stream time, but no topic's retention takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one run uses.
+
+    Args of the dataclass:
+        release: Of Kafka Streams.
+        guarantee: `ALOS` or `EOS`; spelled for the release by `guarantee_name`.
+        stores: As `App.java` takes them.
+        partitions: Of the input topics.
+        settings: Kafka Streams settings beside or instead of the usual ones.
+    """
+
+    release: str
+    guarantee: str = ALOS
+    stores: str = "kv"
+    partitions: int = 2
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def guarantee_name(self, release: str) -> str:
+        """Spell the guarantee as a release wants it."""
+        if self.guarantee == ALOS:
+            return ALOS
+        return "exactly_once_v2" if numbers(release) >= (3, 0) else "exactly_once"
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """Make a release comparable."""
+    return tuple(int(part) for part in release.split("."))
+
+
+class Stage:
+    """Runs one application; everything lies below one directory and is gone after `close`."""
+
+    def __init__(self, broker: Broker, home: Path, name: str, plan: Plan) -> None:
+        """Make the topics; no pod runs yet."""
+        self.plan = plan
+        self.broker = broker
+        self.home = home
+        self.id = f"{name}-{time.time_ns() // 1_000_000}"
+        self.input = f"{self.id}-in"
+        self.pods: dict[str, JavaProcess] = {}
+        self.agents: dict[str, list[Agent]] = {}
+        self.marks: list[tuple[int, str]] = []
+        self.proof: list[str] = []
+        self.sent: Counter[int] = Counter()
+        self._begun_ms = time.time_ns() // 1_000_000 - AGE_MS
+        self.stores = plan.stores
+        self._stack = ExitStack()
+        for topic in (self.input, *(f"{self.input}-{kind}" for kind in ("table", "global", "versioned"))):
+            broker.do(f"topic {topic} {plan.partitions}")
+
+    # -------------------------------------------------------------------------------- pods
+
+    def settings(self, pod: str, release: str) -> dict[str, object]:
+        """Give the application's arguments for one pod."""
+        cache = "statestore.cache.max.bytes" if numbers(release) >= (3, 4) else "cache.max.bytes.buffering"
+        usual: dict[str, object] = {
+            "application.id": self.id,
+            "client.id": pod,
+            "bootstrap.servers": self.broker.address,
+            "state.dir": self.state_dir(pod),
+            "input": self.input,
+            "stores": self.stores,
+            "processing.guarantee": self.plan.guarantee_name(release),
+            "commit.interval.ms": 1000,
+            "state.cleanup.delay.ms": 600_000,
+            "num.standby.replicas": 0,
+            "num.stream.threads": 1,
+            "session.timeout.ms": 3000,
+            "heartbeat.interval.ms": 500,
+            "auto.offset.reset": "earliest",
+            "live.write.buffer": 65_536,
+            cache: 0,
+        }
+        return usual | dict(self.plan.settings)
+
+    def state_dir(self, pod: str) -> Path:
+        """Directory that the pod's application and agents share."""
+        return self.home / "state" / pod
+
+    def watch(self, pod: str, release: str | None = None) -> None:
+        """Start the two agents of a pod: one told as an operator would, one told nothing and apart from the rest."""
+        release = release or self.plan.release
+        settings = self.settings(pod, release)
+        told = {
+            "kafka_streams_version": release,
+            "processing_guarantee": str(settings["processing.guarantee"]),
+            "state_cleanup_delay_ms": str(settings["state.cleanup.delay.ms"]),
+            "num_standby_replicas": str(settings["num.standby.replicas"]),
+            "commit_interval_ms": str(settings["commit.interval.ms"]),
+            "session_timeout_ms": str(settings["session.timeout.ms"]),
+        }
+        self.state_dir(pod).mkdir(parents=True, exist_ok=True)
+        apart = (sys.executable, str(HERE / "apart.py"), sys.executable, "-m", "agent")
+        shipped = self.home / "shipped"
+        self.agents[pod] = [
+            Agent(f"{pod}-told", self.state_dir(pod), self.home / "agents" / f"{pod}-told", shipped, told),
+            Agent(
+                f"{pod}-untold", self.state_dir(pod), self.home / "agents" / f"{pod}-untold", shipped, {}, launcher=apart
+            ),
+        ]
+        for agent in self.agents[pod]:
+            self._stack.callback(agent.kill)
+            agent.wait_ready()
+
+    def unwatch(self, pod: str) -> None:
+        """Stop the agents of a pod, as its end would."""
+        for agent in self.agents.pop(pod, []):
+            agent.stop()
+
+    def start(self, pod: str = "a", release: str | None = None, *, slow_unlink_us: int = 0, running: bool = True) -> None:
+        """Start an instance, and its agents if they do not watch yet; wait until it is RUNNING."""
+        release = release or self.plan.release
+        if pod not in self.agents:
+            self.watch(pod, release)
+        self.mark(f"{pod} starts {release}")
+        self.launch(pod, release, slow_unlink_us=slow_unlink_us)
+        self.pods[pod].ask("start")
+        if running:
+            self.wait_running(pod)
+
+    def launch(
+        self,
+        pod: str,
+        release: str | None = None,
+        *,
+        slow_unlink_us: int = 0,
+        extra: Mapping[str, object] | None = None,
+    ) -> JavaProcess:
+        """Start an instance's JVM without letting it join; `extra` settings are not told to agents."""
+        release = release or self.plan.release
+        settings = self.settings(pod, release) | dict(extra or {})
+        java = start_application(pod, release, settings, self.home / "tmp", slow_unlink_us=slow_unlink_us)
+        self._stack.callback(java.kill)
+        self.pods[pod] = java
+        return java
+
+    def wait_running(self, pod: str) -> None:
+        """Wait until an instance's last word on its state is RUNNING."""
+
+        def is_running() -> bool:
+            states = [line for line in self.pods[pod].lines if line.startswith("state ")]
+            if states and states[-1].endswith("ERROR"):
+                raise LiveError(f"{pod} is in ERROR")
+            return bool(states) and states[-1].endswith(" RUNNING")
+
+        wait_until(is_running, f"{pod} RUNNING; {self.pods[pod].lines[-3:]}", within_s=90)
+        self.mark(f"{pod} running")
+
+    def stop(self, pod: str = "a") -> None:
+        """Close an instance in order."""
+        self.mark(f"{pod} closes")
+        self.pods[pod].ask("close")
+        self.pods[pod].exit()
+        self.mark(f"{pod} closed")
+
+    def kill(self, pod: str = "a") -> None:
+        """SIGKILL."""
+        self.mark(f"{pod} is killed")
+        self.pods[pod].kill()
+
+    def freeze(self, pod: str = "a") -> None:
+        """SIGSTOP: a long pause."""
+        self.mark(f"{pod} is frozen")
+        self.pods[pod].send_signal(signal.SIGSTOP)
+
+    def thaw(self, pod: str = "a") -> None:
+        """SIGCONT."""
+        self.mark(f"{pod} goes on")
+        self.pods[pod].send_signal(signal.SIGCONT)
+
+    # -------------------------------------------------------------------------------- records
+
+    def send(self, count: int, partition: int | None = None, step_ms: int = 1) -> None:
+        """Produce records with new keys, to one partition or to each; also to the tables."""
+        partitions = range(self.plan.partitions) if partition is None else (partition,)
+        for number in partitions:
+            first, last = self.sent[number], self.sent[number] + count
+            where = f"{number} p{number}- {first} {last} {self._begun_ms + first * step_ms} {step_ms}"
+            for topic in (self.input, *self._tables()):
+                self.broker.do(f"produce {topic} {where}")
+            self.sent[number] = last
+        self.mark(f"{count} records sent")
+
+    def _tables(self) -> list[str]:
+        kinds = ("table", "global", "versioned")
+        return [f"{self.input}-{kind}" for kind in kinds if kind in self.stores.split(",")]
+
+    def count(self, store: str = "kv") -> tuple[int, int, int]:
+        """Sum up keys and counts of a store over all pods; the third is the highest count of a key."""
+        keys, total, highest = 0, 0, 0
+        for java in self.pods.values():
+            if java.is_alive:
+                answer = java.ask(f"count {store}").split()
+                if answer[0] == "problem":
+                    return -1, -1, -1
+                keys, total, highest = (
+                    keys + int(answer[0]),
+                    total + int(answer[1]),
+                    max(highest, int(answer[2])),
+                )
+        return keys, total, highest
+
+    def settle(self, store: str = "kv", within_s: float = 60) -> None:
+        """Wait until a store holds every key that was sent."""
+        expected = sum(self.sent.values())
+        wait_until(lambda: self.count(store)[0] >= expected, f"{store} holds {expected} keys", within_s)
+        self.mark(f"{store} holds {expected}")
+
+    def wait_committed(self, within_s: float = 60) -> None:
+        """Wait until the group's committed offsets reach what was sent (commit markers of EOS lie above)."""
+        expected = sum(self.sent.values())
+        wait_until(lambda: self.committed() >= expected, f"{expected} committed", within_s)
+        self.mark("committed")
+
+    def committed(self) -> int:
+        """Sum of the group's committed input offsets."""
+        return int(self.broker.do(f"committed {self.id}").split()[1])
+
+    def prove(self, what: str, store: str = "kv") -> tuple[int, int, int]:
+        """Note what the application itself holds against what it should."""
+        keys, total, highest = self.count(store)
+        expected = sum(self.sent.values())
+        self.proof.append(f"{what}: {store} keys {keys}/{expected}, counts {total}, highest {highest}")
+        return keys, total, highest
+
+    def settle_or_prove(self, what: str, store: str = "kv", within_s: float = 20) -> None:
+        """Give the application time to hold every key; whether it does or not is the proof."""
+        try:
+            self.settle(store, within_s)
+        except LiveError:
+            self.mark(f"{store} does not hold every key")
+        self.prove(what, store)
+
+    def stop_after_proof(self, what: str, pod: str = "a") -> None:
+        """Prove, then close in order: the close writes what decides."""
+        self.prove(what)
+        self.stop(pod)
+
+    def start_or_die(self, pod: str) -> bool:
+        """Start an instance that may fail to; tells whether it runs."""
+        try:
+            self.start(pod)
+        except LiveError:
+            self.pods[pod].kill()
+            return False
+        return True
+
+    # -------------------------------------------------------------------------------- disk
+
+    def task(self, pod: str, task: str) -> Path:
+        """Directory of a task."""
+        return self.state_dir(pod) / self.id / task
+
+    def mark(self, what: str) -> None:
+        """Note a moment of the driver's timeline."""
+        self.marks.append((time.time_ns() // 1000, what))
+
+    def idle(self, seconds: float, why: str) -> None:
+        """Let time pass because time itself is the scenario (never to wait for something)."""
+        self.mark(f"{why}: {seconds:g} s")
+        time.sleep(seconds)
+
+    def mark_files(self, pod: str, task: str, store: str = "kv") -> frozenset[str]:
+        """Names of a key-value store's data files."""
+        return frozenset(path.name for path in (self.task(pod, task) / "rocksdb" / store).glob("*.sst"))
+
+    def wait_flushed(self, pod: str, task: str, before: frozenset[str], store: str = "kv") -> None:
+        """Wait until a store has a data file that it did not have."""
+        wait_until(lambda: self.mark_files(pod, task, store) - before, f"{task} of {pod} flushed {store}")
+        self.mark(f"{task} of {pod} has flushed")
+
+    def tasks(self, pod: str) -> list[str]:
+        """Task directories that a pod has."""
+        return sorted(path.name for path in (self.state_dir(pod) / self.id).glob("[0-9]*_[0-9]*"))
+
+    # -------------------------------------------------------------------------------- end
+
+    def finish(self) -> list[Data]:
+        """Let the agents look on for a moment, stop them, and give every record that they shipped."""
+        self.idle(QUIET_S, "agents look on")
+        for pod in list(self.agents):
+            self.unwatch(pod)
+        return shipped_records(self.home / "shipped")
+
+    def close(self, *, keep: bool = False) -> None:
+        """End every process, remove topics and directory."""
+        self._stack.close()
+        self.broker.do(f"drop {self.id}")
+        if not keep:
+            shutil.rmtree(self.home, ignore_errors=True)
