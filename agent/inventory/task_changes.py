@@ -31,7 +31,7 @@ WALK_PAUSES_US = 5_000_000
 _ESSENTIAL = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK, Role.STORE, Role.SEGMENT, Role.STORES})
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
-_REPLACEABLE = frozenset({Role.SST, Role.MANIFEST})
+REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
 """What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 
@@ -135,7 +135,7 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
         in_walk = _goes_on(task, look.at_us) or not task.stores
         return _end_checkpoint(application, task, look, in_walk=in_walk)
-    essential = role in _ESSENTIAL or (role in _REPLACEABLE and _is_idle(store, look.at_us))
+    essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, look.at_us))
     if essential and not _is_expiry(task, look):
         _note_walk(task, store, look)
     elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):

@@ -15,6 +15,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, BlindInterval, Inventory, Task
 from agent.inventory.observations import Observation, Removal
 from agent.inventory.reduce import reduce_observation
+from agent.inventory.task_changes import REPLACEABLE
 from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
@@ -78,7 +79,7 @@ class Looker:
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
             self._settle(place.database, now_us)
-        elif place.role in (Role.SST, Role.MANIFEST) and place.database and self._seems_idle(place):
+        elif place.role in REPLACEABLE and place.database and self._seems_idle(place):
             # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         elif place.role is Role.CHECKPOINT and place.task_path is not None:

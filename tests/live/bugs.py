@@ -8,7 +8,7 @@ from tests.live.processes import wait_until
 from tests.live.stage import Stage
 
 STALL = {
-    "commit.interval.ms": 500,
+    "commit.interval.ms": 2000,
     "producer.max.block.ms": 2000,
     "producer.linger.ms": 0,
     "session.timeout.ms": 20_000,
@@ -57,7 +57,8 @@ def stalled_close(stage: Stage) -> None:
     java.ask("restore-delay 3000")
     seen = len(java.lines)
     stage.send(50)
-    stage.broker.stall(5)
+    stage.settle()
+    stage.broker.stall(7)
     stage.mark("the broker goes on")
     java.wait_for("restore-start ", after=seen)
     stage.stop()
@@ -219,7 +220,9 @@ def _is_torn(task: Path) -> bool:
 
 
 def _held_task(stage: Stage) -> str:
-    return next(task for task in stage.tasks("a") if _is_locked(stage.task("a", task) / "rocksdb" / "kv" / "LOCK"))
+    return next(
+        task for task in stage.tasks("a") if _is_locked(stage.task("a", task) / "rocksdb" / "kv" / "LOCK")
+    )
 
 
 def _manifest(store: Path) -> str:

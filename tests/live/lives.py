@@ -213,7 +213,8 @@ def stall(stage: Stage) -> None:
     stage.settle()
     stage.wait_committed()
     stage.send(50)
-    stage.broker.stall(5)
+    stage.settle()
+    stage.broker.stall(7)
     stage.mark("the broker goes on")
     stage.send(500)
     stage.settle(within_s=120)
@@ -221,3 +222,103 @@ def stall(stage: Stage) -> None:
     stage.wait_running("a")
     stage.prove("after the stall")
     stage.stop()
+
+
+def compacted(stage: Stage) -> None:
+    """Few keys, many updates, deletions, and a changelog that is compacted: offsets run far ahead of what is put."""
+    for _ in range(4):
+        stage.send(300)
+        for partition in range(stage.plan.partitions):
+            for _ in range(8):
+                stage.send_again(partition, 0, 300)
+            stage.send_again(partition, 250, 300, delete=True)
+        if "a" not in stage.pods:
+            stage.start()
+        stage.settle()
+        stage.idle(2.5, "the broker's cleaner")
+    stage.wait_committed()
+    stage.stop()
+    stage.start("b")
+    stage.settle(within_s=90)
+    stage.send(300)
+    stage.settle()
+    stage.wait_committed()
+    stage.stop("b")
+    stage.start("a")
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    stage.stop("a")
+
+
+def standby_crash(stage: Stage) -> None:
+    """Two pods with standbys; each is killed once while nothing is uncommitted, roles change places."""
+    stage.send(1500)
+    stage.start("a")
+    stage.start("b")
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    for pod in ("a", "b"):
+        stage.kill(pod)
+        stage.settle(within_s=90)
+        stage.send(600)
+        stage.settle(within_s=90)
+        stage.wait_committed()
+        stage.start(pod)
+        stage.settle(within_s=90)
+        stage.idle(3, "standbys catch up")
+    stage.send(300)
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    stage.stop("a")
+    stage.stop("b")
+
+
+def life_late(stage: Stage) -> None:
+    """Agents come late, leave and come back, also while the application is down or just starting."""
+    stage.send(1500, step_ms=100)
+    stage.start(watched=False)
+    stage.settle()
+    stage.wait_committed()
+    stage.watch("a")
+    stage.send(500, step_ms=100)
+    stage.settle()
+    stage.wait_committed()
+    stage.unwatch("a")
+    stage.kill()
+    stage.start(watched=False)
+    stage.watch("a")
+    stage.settle()
+    stage.send(500, step_ms=100)
+    stage.settle()
+    stage.wait_committed()
+    stage.unwatch("a")
+    stage.stop()
+    stage.watch("a")
+    stage.start()
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+
+
+def slow_disk(stage: Stage) -> None:
+    """Every unlink is slow: a wipe after a lost membership, and the cleaner on a task that moved, take their time."""
+    stage.send(1000)
+    stage.start("a", slow_unlink_us=100_000)
+    stage.settle()
+    stage.start("b")
+    stage.wait_running("a")
+    stage.settle(within_s=90)
+    stage.wait_committed()
+    had = stage.tasks("a")
+    wait_until(
+        lambda: stage.tasks("a") != had or numbers(stage.plan.release) >= (2, 5), "a directory is gone", 60
+    )
+    stage.freeze("a")
+    stage.idle(6, "longer than the session timeout")
+    stage.thaw("a")
+    stage.settle(within_s=90)
+    stage.wait_running("a")
+    stage.stop("b")
+    stage.settle(within_s=120)
+    stage.wait_committed()
+    stage.stop("a")

@@ -110,7 +110,9 @@ class JavaProcess:
                 left_s = give_up_at - time.monotonic()
                 if left_s <= 0 or not self._reader.is_alive():
                     last = self._errors.read_text(errors="replace").strip()[-500:]
-                    raise LiveError(f"{self.name}: no {start!r} within {within_s:.0f} s; {self.lines[-5:]} {last}")
+                    raise LiveError(
+                        f"{self.name}: no {start!r} within {within_s:.0f} s; {self.lines[-5:]} {last}"
+                    )
                 self._changed.wait(min(left_s, 0.5))
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -161,6 +163,7 @@ class Broker:
             "transaction.state.log.segment.bytes": 1_048_576,
             "group.initial.rebalance.delay.ms": 0,
             "group.min.session.timeout.ms": 1000,
+            "log.cleaner.backoff.ms": 500,
             "log.cleaner.dedupe.buffer.size": 4_194_304,
             "log.index.size.max.bytes": 1_048_576,
             "auto.create.topics.enable": "false",
@@ -169,8 +172,17 @@ class Broker:
         properties = home / "server.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         class_path = broker_classes()
-        format_command = ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(properties)]
-        subprocess.run([tool("java"), *_JVM, "-cp", class_path, *format_command], check=True, capture_output=True)
+        format_command = [
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            "AAAAAAAAAAAAAAAAAAAAAQ",
+            "-c",
+            str(properties),
+        ]
+        subprocess.run(
+            [tool("java"), *_JVM, "-cp", class_path, *format_command], check=True, capture_output=True
+        )
         self._java = JavaProcess(
             "broker", class_path, ["Broker", str(properties), self.address], "tool: ", home / "tmp"
         )
@@ -223,5 +235,3 @@ def start_application(
     return JavaProcess(
         pod, application_classes(release), ["App", *arguments], "app: ", scratch, environment=environment
     )
-
-

@@ -1,6 +1,6 @@
 """Run scenarios with real releases of Kafka Streams under live agents, and compare what they say with what is true.
 
-    python tests/live/run.py --releases 3.9.2 4.3.1 --scenarios life --keep /tmp/live
+python tests/live/run.py --releases 3.9.2 4.3.1 --scenarios life --keep /tmp/live
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from tests.live.scenarios import SCENARIOS, Scenario, stores_for
 from tests.live.stage import Plan, Stage, numbers
 
 
-def play(broker: Broker, base: Path, name: str, scenario: Scenario, release: str, guarantee: str, keep: bool) -> Outcome:
+def play(
+    broker: Broker, base: Path, name: str, scenario: Scenario, release: str, guarantee: str, keep: bool
+) -> Outcome:
     """Play one scenario and judge it."""
     plan = dict(scenario.plan)
     if plan.get("stores") == "all":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.live import bugs, lives
-from tests.live.stage import ALOS, EOS, Stage, numbers
+from tests.live.stage import ALOS, EOS, Stage, is_exposed, numbers
 
 MANY = "kv,plain,memory,window,session,table,global,repartition"
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
@@ -49,16 +49,19 @@ class Scenario:
     since: str = "2.0.0"
 
 
-EXPOSED = _between(("3.8.0", "4.1.2"), ("4.2.0", "4.2.1"))
-"""KAFKA-20685."""
-
 SCENARIOS: dict[str, Scenario] = {
     "life": Scenario(lives.life, plan={"stores": "all"}),
     "life-big": Scenario(
-        lives.life, plan={"stores": "kv,window", "settings": {"live.write.buffer": 16_777_216, "commit.interval.ms": 100}}
+        lives.life,
+        plan={
+            "stores": "kv,window",
+            "settings": {"live.write.buffer": 16_777_216, "commit.interval.ms": 100},
+        },
     ),
     "life-slow-commit": Scenario(
-        lives.life_uncommitted, (ALOS,), plan={"stores": "kv,window", "settings": {"commit.interval.ms": 30_000}}
+        lives.life_uncommitted,
+        (ALOS,),
+        plan={"stores": "kv,window", "settings": {"commit.interval.ms": 30_000}},
     ),
     "scale": Scenario(
         lives.scale,
@@ -82,22 +85,50 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "fenced": Scenario(lives.fenced, plan={"stores": "kv,window,table"}),
     "busy-crash": Scenario(
-        lives.busy_crash, affected=EXPOSED, allow=("skipped-eos-wipe", "stale-eos-checkpoint")
+        lives.busy_crash, affected=is_exposed, allow=("skipped-eos-wipe", "stale-eos-checkpoint")
     ),
     "crash-restoring": Scenario(
-        lives.crash_restoring, affected=EXPOSED, allow=("stale-eos-checkpoint",), plan={"stores": "kv,plain"}
+        lives.crash_restoring,
+        affected=is_exposed,
+        allow=("stale-eos-checkpoint",),
+        plan={"stores": "kv,plain"},
     ),
     "close-restoring": Scenario(
-        lives.close_restoring, affected=EXPOSED, allow=("stale-eos-checkpoint",), plan={"stores": "kv,plain"}
+        lives.close_restoring,
+        affected=is_exposed,
+        allow=("stale-eos-checkpoint",),
+        plan={"stores": "kv,plain"},
     ),
     "new-store": Scenario(lives.new_store),
     "upgrade": Scenario(lives.upgrade, plan={"stores": "kv,plain,window,session,table"}),
     "stall": Scenario(lives.stall, plan={"settings": bugs.STALL}),
+    "compacted": Scenario(
+        lives.compacted,
+        plan={
+            "stores": "kv,plain,table",
+            "settings": {
+                "topic.segment.ms": 500,
+                "topic.min.cleanable.dirty.ratio": 0.01,
+                "topic.delete.retention.ms": 100,
+            },
+        },
+    ),
+    "standby-crash": Scenario(
+        lives.standby_crash,
+        plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
+    ),
+    "life-late": Scenario(lives.life_late, plan={"stores": "kv,window,table"}),
+    "slow-disk": Scenario(
+        lives.slow_disk,
+        plan={"settings": {"state.cleanup.delay.ms": 5000}},
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+    ),
     "k20685": Scenario(
         bugs.uncommitted_crash,
         (EOS,),
         plan={"settings": LONG_COMMIT},
-        affected=EXPOSED,
+        affected=is_exposed,
         find=("skipped-eos-wipe",),
         allow=("stale-eos-checkpoint",),
     ),
@@ -105,7 +136,7 @@ SCENARIOS: dict[str, Scenario] = {
         bugs.uncommitted_crash,
         (EOS,),
         plan={"settings": LONG_COMMIT, "stores": "kv,plain,window,session"},
-        affected=EXPOSED,
+        affected=is_exposed,
         find=("skipped-eos-wipe",),
         allow=("stale-eos-checkpoint",),
     ),

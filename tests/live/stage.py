@@ -54,6 +54,11 @@ def numbers(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split("."))
 
 
+def is_exposed(release: str) -> bool:
+    """Tell whether a release has KAFKA-20685."""
+    return (3, 8) <= numbers(release) <= (4, 1, 2) or (4, 2) <= numbers(release) <= (4, 2, 1)
+
+
 class Stage:
     """Runs one application; everything lies below one directory and is gone after `close`."""
 
@@ -62,7 +67,8 @@ class Stage:
         self.plan = plan
         self.broker = broker
         self.home = home
-        self.id = f"{name}-{time.time_ns() // 1_000_000}"
+        # an awkward name on purpose: it looks like a changelog, a task and a version
+        self.id = f"{name}-changelog.0_1-{time.time_ns() // 1_000_000}"
         self.input = f"{self.id}-in"
         self.pods: dict[str, JavaProcess] = {}
         self.agents: dict[str, list[Agent]] = {}
@@ -70,6 +76,7 @@ class Stage:
         self.proof: list[str] = []
         self.sent: Counter[int] = Counter()
         self._begun_ms = time.time_ns() // 1_000_000 - AGE_MS
+        self.repeated: Counter[int] = Counter()
         self.stores = plan.stores
         self._stack = ExitStack()
         for topic in (self.input, *(f"{self.input}-{kind}" for kind in ("table", "global", "versioned"))):
@@ -122,7 +129,12 @@ class Stage:
         self.agents[pod] = [
             Agent(f"{pod}-told", self.state_dir(pod), self.home / "agents" / f"{pod}-told", shipped, told),
             Agent(
-                f"{pod}-untold", self.state_dir(pod), self.home / "agents" / f"{pod}-untold", shipped, {}, launcher=apart
+                f"{pod}-untold",
+                self.state_dir(pod),
+                self.home / "agents" / f"{pod}-untold",
+                shipped,
+                {},
+                launcher=apart,
             ),
         ]
         for agent in self.agents[pod]:
@@ -134,16 +146,17 @@ class Stage:
         for agent in self.agents.pop(pod, []):
             agent.stop()
 
-    def start(self, pod: str = "a", release: str | None = None, *, slow_unlink_us: int = 0, running: bool = True) -> None:
+    def start(
+        self, pod: str = "a", release: str | None = None, *, slow_unlink_us: int = 0, watched: bool = True
+    ) -> None:
         """Start an instance, and its agents if they do not watch yet; wait until it is RUNNING."""
         release = release or self.plan.release
-        if pod not in self.agents:
+        if watched and pod not in self.agents:
             self.watch(pod, release)
         self.mark(f"{pod} starts {release}")
         self.launch(pod, release, slow_unlink_us=slow_unlink_us)
         self.pods[pod].ask("start")
-        if running:
-            self.wait_running(pod)
+        self.wait_running(pod)
 
     def launch(
         self,
@@ -208,6 +221,16 @@ class Stage:
             self.sent[number] = last
         self.mark(f"{count} records sent")
 
+    def send_again(self, partition: int, first: int, last: int, *, delete: bool = False) -> None:
+        """Produce records with keys that were sent before; `delete`: tombstones, to the tables only."""
+        self.repeated[partition] += 0 if delete else last - first
+        topics = self._tables() if delete else [self.input, *self._tables()]
+        for topic in topics:
+            where = (
+                f"{partition} p{partition}- {first} {last} {self._begun_ms} 0{' delete' if delete else ''}"
+            )
+            self.broker.do(f"produce {topic} {where}")
+
     def _tables(self) -> list[str]:
         kinds = ("table", "global", "versioned")
         return [f"{self.input}-{kind}" for kind in kinds if kind in self.stores.split(",")]
@@ -235,7 +258,7 @@ class Stage:
 
     def wait_committed(self, within_s: float = 60) -> None:
         """Wait until the group's committed offsets reach what was sent (commit markers of EOS lie above)."""
-        expected = sum(self.sent.values())
+        expected = sum(self.sent.values()) + sum(self.repeated.values())
         wait_until(lambda: self.committed() >= expected, f"{expected} committed", within_s)
         self.mark("committed")
 

@@ -68,7 +68,16 @@ def _classes(source: str, artifact: str, release: str) -> str:
     classes = CACHE / "classes" / f"{path.stem}-{release}-{_digest(path)}"
     if not (classes / f"{path.stem}.class").is_file():
         classes.mkdir(parents=True, exist_ok=True)
-        command = [tool("javac"), "-nowarn", "-Xlint:-options", "-cp", f"{jars}/*", "-d", str(classes), str(path)]
+        command = [
+            tool("javac"),
+            "-nowarn",
+            "-Xlint:-options",
+            "-cp",
+            f"{jars}/*",
+            "-d",
+            str(classes),
+            str(path),
+        ]
         _run(command, timeout_s=120)
     return f"{classes}:{jars}/*"
 
@@ -84,7 +93,9 @@ def _jars(artifact: str, release: str) -> Path:
     try:
         _run([*command, f"-DoutputDirectory={home / 'jars'}"], timeout_s=300)
     except (RuntimeError, subprocess.TimeoutExpired) as error:
-        raise MissingToolError(f"{artifact} {release}: {str(error).strip().splitlines()[-1][:300]}") from error
+        raise MissingToolError(
+            f"{artifact} {release}: {str(error).strip().splitlines()[-1][:300]}"
+        ) from error
     (home / "complete").touch()
     return home / "jars"
 

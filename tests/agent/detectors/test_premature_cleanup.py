@@ -82,6 +82,34 @@ def test_wipe_under_exactly_once():
     assert run.findings(ID) == []
 
 
+@pytest.mark.parametrize("release", ["2.8.2", "3.7.2", "4.2.1"])
+def test_wipe_on_a_slow_volume(release):
+    """N13 where every unlink takes a second: options and the WAL file go first, and are the wipe's beginning.
+
+    Seen live on 3.7.2 and 4.2.1: CURRENT went four seconds after the close.
+    """
+    run = Scenario(release, "exactly_once", told={"state_cleanup_delay_ms": 30_000})
+    app = run.start()
+    for task_id in ("0_0", "0_1"):
+        app.opens(task_id)
+        run.wait(0.5)
+        app.puts(task_id, 100)
+        app.flushes(task_id)
+    run.wait(10)
+    app.closes_dirty("0_1")
+    store = "app/0_1/rocksdb/s"
+    first = [
+        name for name, _ in run.world.children(store) if name.startswith("OPTIONS") or name.endswith(".log")
+    ]
+    assert first
+    for name in [*first, "CURRENT", "IDENTITY"]:
+        run.wait(1)
+        run.world.play("unlink", f"{store}/{name}")
+    app.deletes_directory("0_1")
+    run.wait(5)
+    assert run.findings(ID) == []
+
+
 def test_fires_under_exactly_once_too():
     """Seconds after a clean close it was the cleaner."""
     run, _ = cleaned(guarantee="exactly_once_v2", after=5)
