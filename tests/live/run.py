@@ -1,6 +1,11 @@
-"""Run scenarios with real releases of Kafka Streams under live agents, and compare what they say with what is true.
+"""Run real releases of Kafka Streams under live agents, and compare what the agents say with what is true.
 
-python tests/live/run.py --releases 3.9.2 4.3.1 --scenarios life --keep /tmp/live
+    python tests/live/run.py                                    the lean set, about ten minutes
+    python tests/live/run.py --releases 3.9.2 --scenarios life  by hand
+    python tests/live/run.py --wide --page docs/live.md         everything, hours
+
+Needs Java 17, `mvn` (jars come from its default repository and are kept in `.cache/live`), gcc, and the right to make
+a PID namespace.
 """
 
 from __future__ import annotations
@@ -10,71 +15,108 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.live.judge import Outcome, judge
+from tests.live.page import render
 from tests.live.processes import Broker, LiveError
-from tests.live.scenarios import SCENARIOS, Scenario, stores_for
+from tests.live.scenarios import LEAN, RELEASES, SCENARIOS, stores_for
 from tests.live.stage import Plan, Stage, numbers
 
+Run = tuple[str, str, str]
 
-def play(
-    broker: Broker, base: Path, name: str, scenario: Scenario, release: str, guarantee: str, keep: bool
-) -> Outcome:
-    """Play one scenario and judge it."""
-    plan = dict(scenario.plan)
+
+def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Outcome:
+    """Play one scenario and judge it.
+
+    Args:
+        broker: A running one.
+        base: Directory for this run's directory.
+        run: Scenario, release, guarantee.
+        keep: Leave the directory.
+    """
+    name, release, guarantee = run
+    scenario = SCENARIOS[name]
+    plan: dict[str, Any] = dict(scenario.plan)
     if plan.get("stores") == "all":
         plan["stores"] = stores_for(release)
-    home = base / f"{name}-{release}-{guarantee}"
-    stage = Stage(broker, home, name, Plan(release, guarantee, **plan))  # type: ignore[arg-type]
+    stage = Stage(broker, base / "-".join(run), name, Plan(release, guarantee, **plan))
     problem = ""
     try:
         try:
             scenario.play(stage)
         except LiveError as error:
             problem = str(error)
-        outcome = judge(name, scenario, stage, stage.finish(), problem)
+        return judge(name, scenario, stage, stage.finish(), problem)
     finally:
         stage.close(keep=keep)
-    return outcome
+
+
+def choose(options: argparse.Namespace) -> list[Run]:
+    """Tell which runs were asked for, release by release."""
+    if not (options.wide or options.releases or options.scenarios):
+        return list(LEAN)
+    return [
+        (name, release, guarantee)
+        for release in options.releases or RELEASES
+        for name in options.scenarios or SCENARIOS
+        if numbers(release) >= numbers(SCENARIOS[name].since)
+        for guarantee in options.guarantees or SCENARIOS[name].guarantees
+        if guarantee in SCENARIOS[name].guarantees
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, print, write; 1 if a verdict was wrong."""
+    """Play, print, write; 1 if a verdict was wrong or a run broke off."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--releases", nargs="+", required=True)
-    parser.add_argument("--scenarios", nargs="+", default=list(SCENARIOS))
-    parser.add_argument("--guarantees", nargs="+", default=None)
-    parser.add_argument("--results", type=Path, default=None, help="append outcomes as JSON lines")
-    parser.add_argument("--keep", type=Path, default=None, help="keep directories below this one")
+    parser.add_argument("--wide", action="store_true", help="every scenario on every release")
+    parser.add_argument("--releases", nargs="+")
+    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS))
+    parser.add_argument("--guarantees", nargs="+")
+    parser.add_argument("--results", type=Path, help="append outcomes to this file, one JSON object a line")
+    parser.add_argument("--page", type=Path, help="write the page of all outcomes in --results")
+    parser.add_argument("--keep", type=Path, help="keep the directories of all runs below this one")
     options = parser.parse_args(arguments)
-    wrong = 0
-    with tempfile.TemporaryDirectory(prefix="live-") as scratch:
-        base = options.keep or Path(scratch)
+    with tempfile.TemporaryDirectory(prefix="statewarden-live-") as scratch:
+        results = options.results or Path(scratch) / "results.jsonl"
         broker = Broker(Path(scratch) / "broker")
         try:
-            for release in options.releases:
-                for name in options.scenarios:
-                    if numbers(release) < numbers(SCENARIOS[name].since):
-                        continue
-                    for guarantee in options.guarantees or SCENARIOS[name].guarantees:
-                        begun = time.monotonic()
-                        outcome = play(
-                            broker, base, name, SCENARIOS[name], release, guarantee, options.keep is not None
-                        )
-                        print(outcome.line(), f"({time.monotonic() - begun:.0f} s)", flush=True)
-                        for line in outcome.details():
-                            print("    " + line, flush=True)
-                        wrong += outcome.is_wrong
-                        if options.results:
-                            with options.results.open("a") as results:
-                                results.write(json.dumps(outcome.as_json()) + "\n")
+            wrong = sum(
+                _report(
+                    play(broker, options.keep or Path(scratch), run, keep=options.keep is not None),
+                    begun,
+                    results,
+                )
+                for run, begun in _timed(choose(options))
+            )
         finally:
             broker.stop()
+        if options.page:
+            rows = [json.loads(line) for line in results.read_text().splitlines()]
+            options.page.write_text(render(rows, {name: _about(name) for name in SCENARIOS}))
     return int(wrong > 0)
+
+
+def _timed(runs: Iterable[Run]) -> Iterable[tuple[Run, float]]:
+    for run in runs:
+        yield run, time.monotonic()
+
+
+def _report(outcome: Outcome, begun: float, results: Path) -> bool:
+    sys.stdout.write(f"{outcome.line()} ({time.monotonic() - begun:.0f} s)\n")
+    sys.stdout.writelines(f"    {line}\n" for line in outcome.details())
+    sys.stdout.flush()
+    with results.open("a") as file:
+        file.write(json.dumps(outcome.as_json()) + "\n")
+    return outcome.is_wrong
+
+
+def _about(name: str) -> str:
+    return (SCENARIOS[name].play.__doc__ or "").strip().splitlines()[0]
 
 
 if __name__ == "__main__":

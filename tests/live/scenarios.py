@@ -11,6 +11,29 @@ from tests.live.stage import ALOS, EOS, Stage, is_exposed, numbers
 MANY = "kv,plain,memory,window,session,table,global,repartition"
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
 BOTH = (ALOS, EOS)
+# fmt: off
+RELEASES = (
+    "2.0.1", "2.2.2", "2.3.1", "2.5.1", "2.6.0", "2.8.2", "3.0.2", "3.2.3", "3.4.1", "3.5.2", "3.6.1", "3.6.2",
+    "3.7.2", "3.8.1", "3.9.0", "3.9.2", "4.0.0", "4.1.0", "4.2.0", "4.2.1", "4.3.0", "4.3.1",
+)
+# fmt: on
+"""Releases that `--wide` goes through: first and last of each way to keep state."""
+
+LEAN: tuple[tuple[str, str, str], ...] = (
+    ("k20685", "4.2.1", EOS),
+    ("k20685", "3.7.2", EOS),
+    ("dirty-close", "4.3.1", EOS),
+    ("torn-cleanup", "3.9.2", ALOS),
+    ("torn-cleanup", "4.3.1", ALOS),
+    ("k20805", "4.3.0", ALOS),
+    ("k20805", "4.2.1", ALOS),
+    ("k7672", "2.0.1", EOS),
+    ("life", "2.5.1", EOS),
+    ("life", "4.3.1", ALOS),
+    ("scale-standby", "3.6.2", EOS),
+    ("upgrade", "3.4.1", ALOS),
+)
+"""What `make prove` plays: of every damage one affected and one other release, and benign lives."""
 
 
 def _between(*ranges: tuple[str, str]) -> Callable[[str], bool]:

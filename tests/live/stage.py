@@ -179,8 +179,8 @@ class Stage:
 
         def is_running() -> bool:
             states = [line for line in self.pods[pod].lines if line.startswith("state ")]
-            if states and states[-1].endswith("ERROR"):
-                raise LiveError(f"{pod} is in ERROR")
+            if not self.pods[pod].is_alive or (states and states[-1].endswith("ERROR")):
+                raise LiveError(f"{pod} has failed: {states[-1:]}")
             return bool(states) and states[-1].endswith(" RUNNING")
 
         wait_until(is_running, f"{pod} RUNNING; {self.pods[pod].lines[-3:]}", within_s=90)

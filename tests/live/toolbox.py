@@ -17,7 +17,7 @@ BROKER_RELEASE = "3.9.1"
 """The broker that still talks to clients of every release from 2.0 to 4.3."""
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+_POM = """<project>
 <modelVersion>4.0.0</modelVersion><groupId>live</groupId><artifactId>live</artifactId><version>1</version>
 <dependencies><dependency>
 <groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId><version>{release}</version>

@@ -1,7 +1,8 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer. Later issues add theirs (kill tests, soak, cluster).
+beside a busy writer; real releases of Kafka Streams under live agents (`tests/live`). Later issues add theirs (kill
+tests, soak, cluster).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for late in (5, 20, 50, 100, 300)
     },
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
+    "live releases": ("tests/live/run.py",),
 }
 
 
