@@ -20,7 +20,7 @@ from agent.publish.snapshot import (
 )
 from agent.runtime.pipeline import Pipeline
 from agent.ship.shipper import ShipStats
-from agent.ship.spool import SpoolStats
+from agent.ship.stats import SpoolStats
 from agent.watch.source import WatchCounters
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,12 +19,14 @@ from agent.ship.segments import (
     BAD,
     SEALED,
     CorruptSegmentError,
+    RangeName,
     Segment,
     describe,
     parse_open_name,
     parse_range_name,
     range_path,
     sync_directory,
+    whole_lines,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -52,11 +56,14 @@ class Recovered:
 def recover(directory: Path) -> Recovered:
     """Bring a spool directory in order: afterwards it has no open segment.
 
+    A file that the disk refuses to read or rename is counted as corrupt and left alone: no single file keeps the
+    agent from starting.
+
     Args:
         directory: The spool; the caller holds its lock.
 
     Raises:
-        OSError: the directory cannot be read or written.
+        OSError: the directory cannot be read.
 
     Cost:
         Reads every segment once, one at a time in memory.
@@ -65,23 +72,40 @@ def recover(directory: Path) -> Recovered:
     for path in sorted(directory.iterdir()):
         opened = parse_open_name(path.name)
         if opened is not None:
-            _seal_leftover(path, *opened, found)
+            with _fenced(path, found):
+                _seal_leftover(path, *opened, found)
+        elif path.suffix == ".tmp" and parse_range_name(path.stem):
+            with _fenced(path, found):
+                path.unlink()  # an unfinished file of a killed agent; what it was made from is still there
+    complete = {path: name for path in sorted(directory.iterdir()) if (name := parse_range_name(path.name))}
+    shortest = _shortest(complete.values())
     set_aside: list[tuple[int, Path, int]] = []
-    for path in sorted(directory.iterdir()):
-        name = parse_range_name(path.name)
-        if name is None:
-            continue
+    for path, name in complete.items():
         found.last_sequence[name.boot_id] = max(found.last_sequence.get(name.boot_id, 0), name.last)
-        kept = path
-        if name.state == SEALED:
-            kept = _check_sealed(path, name.boot_id, name.first, name.last, found)
-        if kept.suffix != f".{SEALED}":
-            stat = kept.stat()
-            set_aside.append((stat.st_mtime_ns, kept, stat.st_size))
+        with _fenced(path, found):
+            kept: Path | None = path
+            if name.state == SEALED:
+                kept = _check_sealed(path, name, shortest, found)
+            if kept is not None and kept.suffix != f".{SEALED}":
+                stat = kept.stat()
+                set_aside.append((stat.st_mtime_ns, kept, stat.st_size))
     found.aside = [(path, size) for _, path, size in sorted(set_aside)]
     found.segments = _in_order(found.segments)
-    sync_directory(directory)
+    with _fenced(directory, found):
+        sync_directory(directory)
     return found
+
+
+@contextmanager
+def _fenced(path: Path, found: Recovered) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        found.corrupt_segments += 1
+        _LOG.error(
+            "spool: left a file alone that the disk refuses",
+            extra={"segment": path.name, "reason": str(error)},
+        )
 
 
 def _seal_leftover(path: Path, boot_id: str, first: int, found: Recovered) -> None:
@@ -93,11 +117,10 @@ def _seal_leftover(path: Path, boot_id: str, first: int, found: Recovered) -> No
     if content.corrupt:
         # one newline per record: a line never holds one
         lost = max(1, rest.count(b"\n") + (not rest.endswith(b"\n")))
-        bad = range_path(path.parent, boot_id, next_sequence, next_sequence + lost - 1, BAD)
-        bad.write_bytes(rest)
-        _note_corrupt(
-            found, bad, boot_id, next_sequence, next_sequence + lost - 1, "unreadable in the middle"
-        )
+        name = RangeName(boot_id, next_sequence, next_sequence + lost - 1, lost, BAD)
+        bad = range_path(path.parent, name)
+        _keep_rest(bad, rest)
+        _note_corrupt(found, bad, name, "unreadable in the middle")
     elif rest:
         found.torn_tails += 1
         _LOG.warning("spool: cut a half-written record", extra={"segment": path.name, "bytes": len(rest)})
@@ -110,28 +133,51 @@ def _seal_leftover(path: Path, boot_id: str, first: int, found: Recovered) -> No
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    path.replace(range_path(path.parent, boot_id, first, next_sequence - 1, SEALED))
+    count = len(content.lines)
+    path.replace(range_path(path.parent, RangeName(boot_id, first, next_sequence - 1, count)))
 
 
-def _check_sealed(path: Path, boot_id: str, first: int, last: int, found: Recovered) -> Path:
-    """Take a sealed segment in, or set it aside; return where it lies now."""
-    data = path.read_bytes()
-    content = frames.parse(data)
+def _keep_rest(bad: Path, rest: bytes) -> None:
     try:
-        if content.good_bytes != len(data) or len(content.lines) != last - first + 1:
-            raise CorruptSegmentError(f"{len(content.lines)} of {last - first + 1} records are whole")
-        found.segments.append(describe(path, boot_id, first, content.lines, len(data)))
+        bad.write_bytes(rest)
+    except OSError as error:  # a full disk: what is whole matters more than what is not
+        bad.unlink(missing_ok=True)
+        _LOG.error("spool: cannot keep what is unreadable", extra={"segment": bad.name, "reason": str(error)})
+
+
+def _check_sealed(
+    path: Path, name: RangeName, shortest: Mapping[tuple[str, int, int], int], found: Recovered
+) -> Path | None:
+    """Take a sealed segment in, or set it aside; return where it lies now, None = it is gone."""
+    if shortest[name.boot_id, name.first, name.last] < name.records:
+        # killed between making the shorter one, whose losses were announced before, and deleting this one
+        path.unlink()
+        return None
+    data = path.read_bytes()
+    try:
+        found.segments.append(describe(path, name, whole_lines(data, name.records), len(data)))
     except CorruptSegmentError as error:
         bad = path.with_suffix(f".{BAD}")
         path.replace(bad)
-        _note_corrupt(found, bad, boot_id, first, last, str(error))
+        _note_corrupt(found, bad, name, str(error))
         return bad
     return path
 
 
-def _note_corrupt(found: Recovered, bad: Path, boot_id: str, first: int, last: int, why: str) -> None:
+def _shortest(names: Iterable[RangeName]) -> dict[tuple[str, int, int], int]:
+    """Find how many records the most thinned version of each sealed segment has."""
+    least: dict[tuple[str, int, int], int] = {}
+    for name in names:
+        if name.state == SEALED:
+            key = (name.boot_id, name.first, name.last)
+            least[key] = min(least.get(key, name.records), name.records)
+    return least
+
+
+def _note_corrupt(found: Recovered, bad: Path, name: RangeName, why: str) -> None:
     found.corrupt_segments += 1
-    drops.add(found.lost, Key(boot_id, drops.UNKNOWN_KIND, ""), Span(last - first + 1, first, last))
+    key = Key(name.boot_id, drops.UNKNOWN_KIND, "")
+    drops.add(found.lost, key, Span(name.records, name.first, name.last))
     _LOG.error("spool: set a corrupt segment aside", extra={"segment": bad.name, "reason": why})
 
 

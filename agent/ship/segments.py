@@ -1,11 +1,12 @@
 """Segment files: their names, the one that is being written, and those that are sealed.
 
-    <boot>-<first>.open              being written
-    <boot>-<first>-<last>.sealed     complete, synced, waits to be shipped
-    <boot>-<first>-<last>.bad        set aside: could not be read
-    <boot>-<first>-<last>.rejected   set aside: the sink will never take it
+    <boot>-<first>.open                  being written
+    <boot>-<first>-<last>.sealed         complete, synced, waits to be shipped
+    <boot>-<first>-<last>-k<n>.sealed    the same after room was made: only n of its records are left
+    <boot>-<first>-<last>.bad            quarantined: could not be read
+    <boot>-<first>-<last>.rejected       set aside: the sink will never take it
 
-A segment holds consecutive sequences of one boot.
+A segment holds sequences of one boot, without a hole unless it was thinned (`-k<n>`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.contract.events import Kind, Record
-from agent.ship import drops, frames
+from agent.contract.events import Record
+from agent.ship import drops, frames, priority
 
 OPEN, SEALED, BAD, REJECTED = "open", "sealed", "bad", "rejected"
 SAFE_BOOT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OPEN_NAME = re.compile(rf"({SAFE_BOOT_ID.pattern})-(\d{{12,}})\.{OPEN}")
-_RANGE_NAME = re.compile(rf"({SAFE_BOOT_ID.pattern})-(\d{{12,}})-(\d{{12,}})\.({SEALED}|{BAD}|{REJECTED})")
+_RANGE_NAME = re.compile(
+    rf"({SAFE_BOOT_ID.pattern})-(\d{{12,}})-(\d{{12,}})(?:-k(\d+))?\.({SEALED}|{BAD}|{REJECTED})"
+)
 _FILE_MODE = 0o640
 
 
@@ -40,6 +43,7 @@ class Segment:
         boot_id: Start of the agent that wrote it.
         first: First sequence.
         last: Last sequence.
+        records: Number of records; fewer than first to last if it was thinned.
         size_bytes: Size of the file.
         oldest_at_us: When its oldest record was observed.
         account: What must be announced if it is never shipped.
@@ -50,6 +54,7 @@ class Segment:
     boot_id: str
     first: int
     last: int
+    records: int
     size_bytes: int
     oldest_at_us: int
     account: drops.Account
@@ -57,27 +62,31 @@ class Segment:
     @property
     def name(self) -> str:
         """Name under which a sink knows it: the same content always has the same name."""
-        return f"{self.boot_id}-{self.first:012d}-{self.last:012d}"
+        return range_stem(RangeName(self.boot_id, self.first, self.last, self.records))
 
-    @property
-    def records(self) -> int:
-        """Number of records."""
-        return self.last - self.first + 1
 
-    @property
-    def holds_findings(self) -> bool:
-        """Whether a finding is among the records."""
-        return any(key.kind == Kind.FINDING.value and not key.cause for key in self.account)
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A sealed segment on its way to a sink.
+
+    Args of the dataclass:
+        segment: Where it came from.
+        payload: JSON lines exactly as encoded, each with its newline.
+    """
+
+    segment: Segment
+    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class RangeName:
-    """What the name of a complete file says."""
+    """What the name of a complete file says; `records` is what it holds if it is whole."""
 
     boot_id: str
     first: int
     last: int
-    state: str
+    records: int
+    state: str = SEALED
 
 
 def parse_open_name(name: str) -> tuple[str, int] | None:
@@ -89,12 +98,21 @@ def parse_open_name(name: str) -> tuple[str, int] | None:
 def parse_range_name(name: str) -> RangeName | None:
     """Read the name of a sealed or set-aside segment; None for any other file."""
     match = _RANGE_NAME.fullmatch(name)
-    return RangeName(match[1], int(match[2]), int(match[3]), match[4]) if match else None
+    if match is None:
+        return None
+    first, last = int(match[2]), int(match[3])
+    return RangeName(match[1], first, last, int(match[4]) if match[4] else last - first + 1, match[5])
 
 
-def range_path(directory: Path, boot_id: str, first: int, last: int, state: str) -> Path:
-    """Name a complete file."""
-    return directory / f"{boot_id}-{first:012d}-{last:012d}.{state}"
+def range_stem(name: RangeName) -> str:
+    """Spell a name without its state."""
+    thinned = f"-k{name.records}" if name.records != name.last - name.first + 1 else ""
+    return f"{name.boot_id}-{name.first:012d}-{name.last:012d}{thinned}"
+
+
+def range_path(directory: Path, name: RangeName) -> Path:
+    """Place a complete file."""
+    return directory / f"{range_stem(name)}.{name.state}"
 
 
 def read_lines(segment: Segment) -> tuple[bytes, ...]:
@@ -104,20 +122,31 @@ def read_lines(segment: Segment) -> tuple[bytes, ...]:
         CorruptSegmentError: it is not what was sealed.
         OSError: it cannot be read.
     """
-    data = segment.path.read_bytes()
+    return whole_lines(segment.path.read_bytes(), segment.records)
+
+
+def whole_lines(data: bytes, records: int) -> tuple[bytes, ...]:
+    """Take a complete file apart.
+
+    Args:
+        data: Its content.
+        records: How many records its name promises.
+
+    Raises:
+        CorruptSegmentError: it does not hold exactly those.
+    """
     found = frames.parse(data)
-    if found.good_bytes != len(data) or len(found.lines) != segment.records:
-        raise CorruptSegmentError(f"{len(found.lines)} of {segment.records} records are whole")
+    if found.good_bytes != len(data) or len(found.lines) != records:
+        raise CorruptSegmentError(f"{len(found.lines)} of {records} records are whole")
     return found.lines
 
 
-def describe(path: Path, boot_id: str, first: int, lines: tuple[bytes, ...], size_bytes: int) -> Segment:
+def describe(path: Path, name: RangeName, lines: tuple[bytes, ...], size_bytes: int) -> Segment:
     """Make the value of a segment from its records.
 
     Args:
         path: Where the segment lies or will lie.
-        boot_id: As its name says.
-        first: First sequence, as its name says.
+        name: What its name says.
         lines: At least one record.
         size_bytes: Size of the file.
 
@@ -125,20 +154,65 @@ def describe(path: Path, boot_id: str, first: int, lines: tuple[bytes, ...], siz
         CorruptSegmentError: the records are not ours or not those that the name promises.
     """
     account: drops.Account = {}
-    oldest_at_us, pod_uid = 0, ""
-    for sequence, line in enumerate(lines, first):
+    oldest_at_us, pod_uid, before = 0, "", name.first - 1
+    has_holes = name.records != name.last - name.first + 1
+    for line in lines:
         try:
             data = json.loads(line)["data"]
-            if (data["boot_id"], data["sequence"]) != (boot_id, sequence):
-                raise CorruptSegmentError(
-                    f"record {data['boot_id']}/{data['sequence']} in the place of {sequence}"
-                )
+            boot_id, sequence = data["boot_id"], int(data["sequence"])
+            fits = before < sequence <= name.last if has_holes else sequence == before + 1
+            if boot_id != name.boot_id or not fits:
+                raise CorruptSegmentError(f"record {boot_id}/{sequence} in the place of {before + 1}")
             at_us, pod_uid = int(data["observed_at_us"]), str(data["pod_uid"])
             drops.add_record(account, boot_id, sequence, str(data["kind"]), data)
         except (ValueError, KeyError, TypeError) as error:
-            raise CorruptSegmentError(f"record {sequence} is not an event: {error}") from error
-        oldest_at_us = at_us if sequence == first else min(oldest_at_us, at_us)
-    return Segment(path, pod_uid, boot_id, first, first + len(lines) - 1, size_bytes, oldest_at_us, account)
+            raise CorruptSegmentError(f"record {before + 1} is not an event: {error}") from error
+        oldest_at_us = min(oldest_at_us, at_us) if oldest_at_us else at_us
+        before = sequence
+    return Segment(
+        path, pod_uid, name.boot_id, name.first, name.last, len(lines), size_bytes, oldest_at_us, account
+    )
+
+
+def thin(segment: Segment, rank: int) -> Segment:
+    """Rewrite a segment without its records of one rank, durably, under a name of its own.
+
+    A name of its own because the sink may have the whole segment already, with the acknowledgement lost.
+
+    Args:
+        segment: Has records of other ranks, too. Its file stays.
+        rank: See `priority`.
+
+    Raises:
+        CorruptSegmentError: it cannot be read any more.
+        OSError: the disk refuses; the old file is as it was.
+    """
+    lines = read_lines(segment)
+    kept = tuple(x for x in lines if priority.rank_of(str(json.loads(x)["data"]["kind"])) != rank)
+    content = b"".join(frames.frame(line) for line in kept)
+    name = RangeName(segment.boot_id, segment.first, segment.last, len(kept))
+    path = range_path(segment.path.parent, name)
+    write_durably(path, content)
+    return describe(path, name, kept, len(content))
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file that is there completely or not at all.
+
+    Raises:
+        OSError: the disk refuses; nothing is there under this name.
+    """
+    temporary = path.with_name(f"{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
 
 
 @dataclass(slots=True)
@@ -217,7 +291,7 @@ class OpenSegment:
         os.ftruncate(self.descriptor, self.size_bytes)
         os.fsync(self.descriptor)
         last = self.next_sequence - 1
-        path = range_path(self.path.parent, self.boot_id, self.first, last, SEALED)
+        path = range_path(self.path.parent, RangeName(self.boot_id, self.first, last, self.records))
         self.path.replace(path)
         self.path = path  # so that a second try, after a failed sync, finds the file
         sync_directory(path.parent)
@@ -228,6 +302,7 @@ class OpenSegment:
             self.boot_id,
             self.first,
             last,
+            self.records,
             self.size_bytes,
             self.oldest_at_us,
             self.account,

@@ -4,16 +4,17 @@ Durability: a record is in the kernel's hands when `append` returns, so that kil
 it is synced to the disk within about a second (by the next `append` or `maintain`) and at the latest when its
 segment is sealed. Only sealed segments are shipped.
 
-Cap: when the directory would outgrow `cap_bytes`, the backlog gives up the least missed (see `backlog`), and
-`drop` records announce what went.
+Cap: when the directory would outgrow `cap_bytes` or `cap_files`, the backlog gives up the least missed (see
+`backlog`), and `drop` records announce what goes before it goes. A disk that is full before the cap is reached
+counts as a cap. What ranks below everything that is left is refused itself, and announced.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,11 +22,13 @@ from typing import Self
 from agent.clock import Clock
 from agent.contract.codec import encode
 from agent.contract.events import Origin, Record
-from agent.errors import SpoolError
-from agent.ship import drops
+from agent.errors import SpoolError, SpoolFullError
+from agent.ship import drops, priority
 from agent.ship.backlog import Backlog
 from agent.ship.drops import Account, Cause, Key, Span
+from agent.ship.frames import FRAME_OVERHEAD_BYTES
 from agent.ship.home import SpoolHome
+from agent.ship.limits import Limits
 from agent.ship.recovery import recover
 from agent.ship.segments import (
     BAD,
@@ -33,44 +36,18 @@ from agent.ship.segments import (
     SAFE_BOOT_ID,
     CorruptSegmentError,
     OpenSegment,
+    Parcel,
     Segment,
     read_lines,
 )
+from agent.ship.stats import SpoolStats
 
 _LOG = logging.getLogger(__name__)
-SEAL_BYTES = 256 * 1024
-MIN_SEAL_BYTES = 16 * 1024
-"""Well above the drop records that announce one dropped segment: dropping must gain room."""
-SEAL_AGE_S = 15.0
-CAP_BYTES = 64 * 1024 * 1024
 SYNC_EVERY_S = 1.0
+AGED_BACKLOG = 16
+"""While so many segments wait, age seals no more: a sink that is away for days must not cost a file every 15 s."""
 
-
-@dataclass(frozen=True, slots=True)
-class SpoolStats:
-    """State of the spool in numbers; see `agent.publish.snapshot.SpoolMetrics` for each."""
-
-    records: int = 0
-    bytes: int = 0
-    segments: int = 0
-    oldest_at_us: int | None = None
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    torn_tails: int = 0
-    corrupt_segments: int = 0
-    write_failures: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A sealed segment on its way to a sink.
-
-    Args of the dataclass:
-        segment: Where it came from.
-        payload: JSON lines exactly as encoded, each with its newline.
-    """
-
-    segment: Segment
-    payload: bytes
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
@@ -82,9 +59,7 @@ class Spool:
         origin: Origin,
         *,
         clock: Clock,
-        seal_bytes: int = SEAL_BYTES,
-        seal_age_s: float = SEAL_AGE_S,
-        cap_bytes: int = CAP_BYTES,
+        limits: Limits = Limits(),  # noqa: B008 - immutable
         state_directory: Path | None = None,
     ) -> None:
         """Take the directory and bring it in order.
@@ -93,9 +68,7 @@ class Spool:
             directory: The spool's own directory; made if it is not there.
             origin: Who speaks; every record is stamped with it.
             clock: Monotonic time for sealing and syncing, wall clock for drop records.
-            seal_bytes: Size from which a segment is sealed.
-            seal_age_s: Age, in seconds, from which a segment is sealed.
-            cap_bytes: Size that the directory never outgrows; at least three segments.
+            limits: Sizes.
             state_directory: What is audited; the spool must not lie in it.
 
         Raises:
@@ -105,13 +78,8 @@ class Spool:
             raise SpoolError(
                 f"boot id {origin.boot_id!r} cannot be part of a file name; use letters and digits"
             )
-        if seal_bytes < MIN_SEAL_BYTES or cap_bytes < 3 * seal_bytes:
-            raise SpoolError(
-                f"spool segments of {seal_bytes} bytes under a cap of {cap_bytes} are too small: "
-                f"a segment takes at least {MIN_SEAL_BYTES} bytes, the cap at least three segments"
-            )
-        self._origin, self._clock = origin, clock
-        self._seal_bytes, self._seal_age_s, self._cap_bytes = seal_bytes, seal_age_s, cap_bytes
+        limits.check()
+        self._origin, self._clock, self._limits = origin, clock, limits
         self._mutex = threading.RLock()
         self._home = SpoolHome(directory, state_directory)
         try:
@@ -119,6 +87,7 @@ class Spool:
         except OSError as error:
             self._home.close()
             raise SpoolError(f"cannot bring spool {directory} in order: {error}; check its volume") from error
+        self._home.stamp()
         self._backlog = Backlog(found.segments, found.aside)
         self._torn_tails, self._corrupt_segments = found.torn_tails, found.corrupt_segments
         self._write_failures = 0
@@ -147,8 +116,12 @@ class Spool:
         with self._mutex:
             try:
                 sequence = self._put(record)
+            except SpoolFullError:
+                self._lose(record, Cause.CAP)
+                raise
             except SpoolError:
-                self._lose(record)
+                self._write_failures += not self._closed
+                self._lose(record, Cause.WRITE_FAILED)
                 raise
             self._announce()
             self._sync_if_due()
@@ -240,6 +213,7 @@ class Spool:
                 torn_tails=self._torn_tails,
                 corrupt_segments=self._corrupt_segments,
                 write_failures=self._write_failures,
+                aside=self._backlog.aside,
             )
 
     def close(self) -> None:
@@ -269,31 +243,41 @@ class Spool:
         self.close()
 
     def _put(self, record: Record) -> int:
-        """Write one record; only a success uses up its sequence."""
+        """Write one record, with room made for it; only a success uses up its sequence."""
         if self._closed:
             raise SpoolError(f"spool {self._home.directory} is closed")
-        sequence = self._next_sequence
-        line = encode(record, self._origin, sequence).encode("ascii")
+        rank, sequence, line = priority.rank_of(record.kind.value), self._next_sequence, self._encoded(record)
         try:
-            self._make_room(len(line))
-            self._continue_at(sequence).append(line, record)
+            self._make_room(len(line), rank)
+            if self._next_sequence != sequence:
+                line = self._encoded(record)  # announcements of what made room took its sequence
+            try:
+                return self._write(record, line)
+            except OSError as error:
+                if error.errno not in _NO_ROOM or not self._give_up_some(len(line), 0, rank, full_disk=True):
+                    raise
+                return self._write(record, line)
         except OSError as error:
-            directory = self._home.directory
-            raise SpoolError(
-                f"cannot write to spool {directory}: {error}; free or mend its volume"
-            ) from error
+            where = self._home.directory
+            raise SpoolError(f"cannot write to spool {where}: {error}; free or mend its volume") from error
+
+    def _encoded(self, record: Record) -> bytes:
+        return encode(record, self._origin, self._next_sequence).encode("ascii")
+
+    def _write(self, record: Record, line: bytes) -> int:
+        sequence = self._next_sequence
+        self._continue_at(sequence).append(line, record)
         self._next_sequence += 1
         return sequence
 
-    def _lose(self, record: Record) -> None:
+    def _lose(self, record: Record, cause: Cause) -> None:
         """Use up the sequence of a record that could not be written, so that the hole tells of it."""
         if self._closed:
             return
-        self._write_failures += 1
         lost: Account = {}
         drops.add_record(lost, self._origin.boot_id, self._next_sequence, record.kind.value, record.body)
         self._next_sequence += 1
-        self._give_up(lost, Cause.WRITE_FAILED)
+        self._give_up(lost, cause)
 
     def _continue_at(self, sequence: int) -> OpenSegment:
         opened = self._open
@@ -310,12 +294,23 @@ class Spool:
             return
         waiting, self._to_announce = self._to_announce, {}
         for key in sorted(waiting):
-            span = waiting[key]
+            record = drops.announcement(key, waiting[key], self._clock.now_us())
+            line = self._encoded(record)
             try:
-                self._put(drops.announcement(key, span, self._clock.now_us()))
-            except SpoolError as error:
-                drops.add(self._to_announce, key, span)
+                if self._has_room(len(line)):
+                    self._write(record, line)
+                    continue
+            except (SpoolError, OSError) as error:
                 _LOG.warning("spool: cannot announce a loss yet", extra={"reason": str(error)})
+            drops.add(self._to_announce, key, waiting[key])
+
+    def _has_room(self, line_bytes: int) -> bool:
+        limits, opens_file = self._limits, self._open is None or self._open.finished
+        files = self._backlog.files + (self._open is not None) + opens_file
+        return (
+            self._used_bytes() + line_bytes + FRAME_OVERHEAD_BYTES <= limits.cap_bytes
+            and files <= limits.cap_files
+        )
 
     def _sync_if_due(self) -> None:
         opened, now_s = self._open, self._clock.monotonic_s()
@@ -330,8 +325,10 @@ class Spool:
         opened = self._open
         if opened is None:
             return
-        aged = self._clock.monotonic_s() - opened.opened_s >= self._seal_age_s
-        if aged or opened.finished or opened.size_bytes >= self._seal_bytes:
+        limits = self._limits
+        aged = self._clock.monotonic_s() - opened.opened_s >= limits.seal_age_s
+        aged = aged and len(self._backlog.segments) < AGED_BACKLOG
+        if aged or opened.finished or opened.size_bytes >= limits.seal_bytes:
             self._seal()
 
     def _seal(self) -> None:
@@ -348,13 +345,44 @@ class Spool:
             raise SpoolError(f"cannot seal {opened.path}: {error}; free or mend its volume") from error
         self._open = None
 
-    def _make_room(self, line_bytes: int) -> None:
-        """Give up until the record fits and one segment's worth is left, for announcements."""
-        while self._used_bytes() + line_bytes + self._seal_bytes > self._cap_bytes:
-            victim = self._backlog.give_up_one()
-            if victim is not None:
-                self._give_up(victim.account, Cause.CAP)
-                _LOG.warning("spool: cap reached, dropped a segment", extra={"segment": victim.name})
+    def _make_room(self, line_bytes: int, rank: int) -> None:
+        """Give up until the record fits and one segment's worth is left, for announcements.
+
+        Raises:
+            SpoolFullError: nothing of this rank or below is left to give up.
+            OSError: the disk refuses to delete.
+        """
+        while True:
+            limits, opens_file = self._limits, self._open is None or self._open.finished
+            need_bytes = self._used_bytes() + line_bytes + limits.seal_bytes - limits.cap_bytes
+            need_files = self._backlog.files + 1 + opens_file - limits.cap_files
+            if need_bytes <= 0 and need_files <= 0:
+                return
+            if not self._give_up_some(max(0, need_bytes), need_files, rank):
+                raise SpoolFullError(
+                    "spool is full and nothing may be dropped for this record; raise its cap"
+                )
+
+    def _give_up_some(self, need_bytes: int, need_files: int, rank: int, *, full_disk: bool = False) -> bool:
+        """Announce what is missed least, then delete it; some more than needed, so that it is not for each record."""
+        victims = self._backlog.victims(
+            need_bytes + self._limits.seal_bytes // 4 if need_bytes else 0,
+            need_files,
+            rank,
+            whole_files=full_disk,
+        )
+        for victim in victims:
+            self._give_up(victim.lost, Cause.CAP)
+        if not full_disk:
+            self._announce()  # before the deletion: a kill in between tells of a loss that is none
+        for victim in victims:
+            self._give_up(self._backlog.carry_out(victim), Cause.CAP)
+        lost = sum(sum(drops.own_counts(x.lost).values()) for x in victims)
+        if lost:
+            _LOG.warning(
+                "spool: no room left, dropped records", extra={"records": lost, "files": len(victims)}
+            )
+        return bool(victims)
 
     def _set_aside(self, segment: Segment, state: str, cause: Cause) -> None:
         self._backlog.set_aside(segment, state)

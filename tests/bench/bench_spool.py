@@ -6,6 +6,7 @@ import time
 
 from agent.clock import SystemClock
 from agent.contract.events import Kind, Origin, Record
+from agent.ship.limits import Limits
 from agent.ship.shipper import Outcome, Shipper
 from agent.ship.sinks.directory import DirectorySink
 from agent.ship.spool import Spool
@@ -24,7 +25,7 @@ def run(options: Options) -> Section:
     appended, shipped, sizes = [], [], []
     for number in range(options.rounds):
         folder = options.work / str(number)
-        spool = Spool(folder / "spool", _ORIGIN, clock=SystemClock(), cap_bytes=1 << 32)
+        spool = Spool(folder / "spool", _ORIGIN, clock=SystemClock(), limits=Limits(cap_bytes=1 << 32))
         began = time.process_time(), time.monotonic()
         for sequence in range(count):
             spool.append(_record(sequence))

@@ -9,7 +9,8 @@ from typing import Any
 
 from agent.contract.codec import decode
 from agent.contract.events import Kind, Origin, Record
-from agent.ship.spool import MIN_SEAL_BYTES, Spool
+from agent.ship.limits import MIN_SEAL_BYTES, Limits
+from agent.ship.spool import Spool
 
 ORIGIN = Origin(pod_uid="uid-1", boot_id="boot1", pod="orders-0")
 AT_US = 1_700_000_000_000_000
@@ -66,7 +67,9 @@ def finding() -> Record:
 
 def open_spool(directory: Path, clock: HandClock, origin: Origin = ORIGIN, **options: Any) -> Spool:
     """Open a spool with small segments."""
-    return Spool(directory, origin, clock=clock, **{"seal_bytes": MIN_SEAL_BYTES, **options})
+    sizes = {name: options.pop(name) for name in tuple(options) if name in Limits.__slots__}
+    limits = Limits(**{"seal_bytes": MIN_SEAL_BYTES, **sizes})
+    return Spool(directory, origin, clock=clock, limits=limits, **options)
 
 
 def drain(spool: Spool) -> list[dict[str, Any]]:

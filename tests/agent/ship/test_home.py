@@ -55,14 +55,15 @@ def test_the_position_belongs_to_its_boot(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused_untouched(tmp_path: Path) -> None:
     """A spool of a later release stays as it is, and is not kept locked."""
-    content = json.dumps({"format": 2, "boot_id": "b", "last_sequence": 1})
+    content = json.dumps({"format": 3, "boot_id": "b", "last_sequence": 1})
     (tmp_path / "spool.json").write_text(content)
     (tmp_path / "b-000000000001.open").write_text("unknown to us")
     for _ in range(2):
-        with pytest.raises(SpoolError, match="has format 2, this agent knows up to 1"):
+        with pytest.raises(SpoolError, match="has format 3, this agent knows up to 2"):
             SpoolHome(tmp_path, None)
     assert (tmp_path / "spool.json").read_text() == content
     assert (tmp_path / "b-000000000001.open").read_text() == "unknown to us"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b-000000000001.open", "spool.json"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1}', '{"format": "x"}'])

@@ -25,11 +25,12 @@ from agent.clock import SystemClock
 from agent.contract.events import Kind, Origin, Record
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.directory import DirectorySink
+from agent.ship.limits import Limits
 from agent.ship.spool import Spool
 
 spool_dir, sink_dir, ledger, boot = sys.argv[1:]
 clock = SystemClock()
-spool = Spool(Path(spool_dir), Origin("uid", boot, "pod"), clock=clock, seal_bytes=16384)
+spool = Spool(Path(spool_dir), Origin("uid", boot, "pod"), clock=clock, limits=Limits(seal_bytes=16384))
 thread = ShipperThread(spool, Shipper(spool, DirectorySink(Path(sink_dir))), clock, poll_s=0.001)
 thread.start()
 with open(ledger, "a", buffering=1) as book:

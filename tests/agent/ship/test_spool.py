@@ -212,13 +212,16 @@ def test_a_record_larger_than_the_cap_is_refused_and_announced(tmp_path: Path, c
             spool.append(transition(40 * KIB))
         assert spool.append(heartbeat()) == 2
         spool.seal()
-        assert drop_rows(drain(spool)) == [("transition", 1, 1, 1, "write-failed; boot boot1")]
+        assert drop_rows(drain(spool)) == [("transition", 1, 1, 1, "spool-cap; boot boot1")]
 
 
 def test_a_full_disk_loses_only_what_it_refuses(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half-written records are overwritten, their sequences announced, and the segment stays readable."""
+    """Half-written records are overwritten, their sequences announced, and what was written stays readable.
+
+    Nothing that ranks below a finding waits here, so nothing can make room.
+    """
     real, full = os.pwrite, False
 
     def pwrite(descriptor: int, data: bytes, offset: int) -> int:
@@ -229,7 +232,9 @@ def test_a_full_disk_loses_only_what_it_refuses(
 
     monkeypatch.setattr(os, "pwrite", pwrite)
     with open_spool(tmp_path, clock) as spool:
-        spool.append(heartbeat())
+        spool.append(finding())
+        spool.seal()
+        assert spool.take() is not None  # on its way to the sink: it stays
         full = True
         for _ in range(3):
             with pytest.raises(SpoolError, match="No space left"):
