@@ -7,16 +7,21 @@ environment. Values only: nothing is opened but the settings file.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import TypeVar
 
+from agent.delivery import KubernetesSettings, PrivacySettings, ShipSettings, problems_of
 from agent.errors import ConfigError
 from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook
 
 ENVIRONMENT_PREFIX = "STATEWARDEN_"
 DOWNWARD = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "pod_uid": "POD_UID", "node": "NODE_NAME"}
 """Names that Kubernetes' downward API usually gives; read where the prefixed name is not set."""
+
+
+_G = TypeVar("_G", "AgentSettings", ShipSettings, PrivacySettings, KubernetesSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ class AgentSettings:
         node: Node name; default: empty.
         listen: Address of /metrics, `HOST:PORT`; empty = do not serve.
         spool: Directory on the agent's own volume; empty = events are only logged.
-        ship_to: Directory that sealed segments are shipped to; empty = they stay in the spool.
+        ship_to: Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty =
+            they stay in the spool.
         rescan_seconds: Distance between full rescans.
         grace_seconds: How long the last flush may take.
         log_level: DEBUG, INFO, WARNING or ERROR.
@@ -56,13 +62,19 @@ class Config:
 
     Args of the dataclass:
         agent: The agent's own settings.
-        origins: Name of an agent setting -> flag, environment, file or default.
+        origins: Setting (of groups other than `[agent]`: `group.setting`) -> flag, environment, file or default.
         applications: What the operator said of the applications.
+        ship: Spool and sink.
+        privacy: What is hidden.
+        kubernetes: What Kubernetes is told.
     """
 
     agent: AgentSettings
     origins: Mapping[str, str]
     applications: SettingsBook
+    ship: ShipSettings = field(default_factory=ShipSettings)
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
 
 
 def load_config(
@@ -91,15 +103,27 @@ def load_config(
     common, own = _applications(document.get("application", {}), str(file), problems)
     for text in sets:
         _take_set(text, common, own, problems)
-    agent, origins = _agent(document.get("agent", {}), flags or {}, environment or {}, str(file), problems)
+    read = _Reader(document, environment or {}, flags or {}, str(file), problems)
+    agent = read.group("agent", AgentSettings)
+    ship = read.group("ship", ShipSettings)
+    privacy = read.group("privacy", PrivacySettings)
+    kubernetes = read.group("kubernetes", KubernetesSettings)
+    if not kubernetes.api and environment and environment.get("KUBERNETES_SERVICE_HOST"):
+        host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+        host = f"[{host}]" if ":" in host else host
+        kubernetes = replace(kubernetes, api=f"https://{host}:{port}")
+        read.origins["kubernetes.api"] = "environment"
+    _check(agent, problems)
+    problems += problems_of(agent.ship_to, ship, kubernetes)
     problems += [
-        f'{file}: unknown table [{name}]; expected [agent], [application] or [application."ID"]'
+        f'{file}: unknown table [{name}]; expected [agent], [application], [application."ID"], [ship], [privacy] or '
+        "[kubernetes]"
         for name in document
-        if name not in ("application", "agent")
+        if name not in ("application", "agent", "ship", "privacy", "kubernetes")
     ]
     if problems:
         raise ConfigError("; ".join(problems))
-    return Config(agent, origins, SettingsBook(common, own))
+    return Config(agent, read.origins, SettingsBook(common, own), ship, privacy, kubernetes)
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
@@ -159,48 +183,79 @@ def _take(
     group[name] = Setting(text, origin)
 
 
-def _agent(
-    table: object,
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    where: str,
-    problems: list[str],
-) -> tuple[AgentSettings, dict[str, str]]:
-    given: dict[str, object] = {}
-    origins: dict[str, str] = {}
-    known = {field.name: field for field in fields(AgentSettings)}
-    if not isinstance(table, Mapping):
-        problems.append(f"{where}: [agent] must be a table")
-        table = {}
-    problems += [
-        f"{where}: [agent]: unknown setting {name!r}; known: {', '.join(known)}"
-        for name in table
-        if name not in known
-    ]
-    for name, field in known.items():
-        origins[name] = "default"
-        candidates = (
-            ("file", table.get(name)),
-            ("environment", environment.get(DOWNWARD.get(name, "")) or None),
-            ("environment", environment.get(ENVIRONMENT_PREFIX + name.upper())),
-            ("flag", flags.get(name)),
-        )
-        for origin, value in candidates:
-            if value is None:
-                continue
-            try:
-                given[name] = float(str(value)) if field.type == "float" else str(value)
-                origins[name] = origin
-            except ValueError:
-                problems.append(f"{name} ({origin}): {value!r} is not a number")
-    settings = AgentSettings(**given)  # type: ignore[arg-type]
+class _Reader:
+    """Reads one group of settings after the other from file, environment and flags."""
+
+    def __init__(
+        self,
+        document: Mapping[str, object],
+        environment: Mapping[str, str],
+        flags: Mapping[str, object],
+        where: str,
+        problems: list[str],
+    ) -> None:
+        self._document, self._environment, self._flags = document, environment, flags
+        self._where, self._problems = where, problems
+        self.origins: dict[str, str] = {}
+
+    def group(self, label: str, kind: type[_G]) -> _G:
+        """Read one group; what is wrong is added to the problems and left at its default."""
+        table = self._document.get(label, {})
+        known = {row.name: row for row in fields(kind)}
+        if not isinstance(table, Mapping):
+            self._problems.append(f"{self._where}: [{label}] must be a table")
+            table = {}
+        self._problems += [
+            f"{self._where}: [{label}]: unknown setting {name!r}; known: {', '.join(known)}"
+            for name in table
+            if name not in known
+        ]
+        is_agent = label == "agent"
+        given: dict[str, object] = {}
+        for name, row in known.items():
+            full = name if is_agent else f"{label}.{name}"
+            self.origins[full] = "default"
+            variable = ENVIRONMENT_PREFIX + full.upper().replace(".", "_")
+            candidates = (
+                ("file", table.get(name)),
+                ("environment", self._environment.get(DOWNWARD.get(name, "")) or None if is_agent else None),
+                ("environment", self._environment.get(variable)),
+                ("flag", self._flags.get(name) if is_agent else None),
+            )
+            for origin, value in candidates:
+                if value is None:
+                    continue
+                try:
+                    given[name] = _READERS[str(row.type)](str(value))
+                    self.origins[full] = origin
+                except ValueError as error:
+                    self._problems.append(f"{full} ({origin}): {value!r} is not {error}")
+        return kind(**given)  # type: ignore[arg-type]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("a number") from None
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+_READERS: Mapping[str, Callable[[str], object]] = {"str": str, "float": _number, "bool": _truth}
+
+
+def _check(settings: AgentSettings, problems: list[str]) -> None:
     if settings.log_level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         problems.append(f"log_level: {settings.log_level!r} must be DEBUG, INFO, WARNING or ERROR")
     if settings.rescan_seconds < 1:
         problems.append(f"rescan_seconds: {settings.rescan_seconds} must be 1 or more")
     if settings.listen and not _port_of(settings.listen):
         problems.append(f"listen: {settings.listen!r} must be HOST:PORT or :PORT")
-    return settings, origins
 
 
 def _port_of(listen: str) -> bool:

@@ -7,11 +7,11 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 
 from agent.cli.output import printable
-from agent.config import AgentSettings, Config
+from agent.config import Config
 from agent.contract.codec import ContractError, decode
 from agent.detectors.base import DetectorMeta
 from agent.detectors.registry import BY_ID, DETECTORS
@@ -57,9 +57,10 @@ def explain(chosen: Namespace) -> int:
 
 def print_config(config: Config) -> int:
     """Print the effective settings, each with where it came from."""
-    for field in fields(AgentSettings):
-        value = getattr(config.agent, field.name)
-        sys.stdout.write(f"agent.{field.name:<32}{value!s:<28}{config.origins[field.name]}\n")
+    for name, origin in config.origins.items():
+        full = name if "." in name else f"agent.{name}"
+        value = attrgetter(full)(config)
+        sys.stdout.write(f"{full:<38}{value!s:<28} {origin}\n")
     groups = [("*", config.applications.common), *sorted(config.applications.own.items())]
     for name, group in groups:
         for key in KEYS:

@@ -118,7 +118,11 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--listen", metavar="HOST:PORT", help="serve /metrics here (default :9464; empty: do not)"
     )
     run.add_argument("--spool", metavar="DIR", help="own volume for events that wait to be shipped")
-    run.add_argument("--ship-to", metavar="DIR", help="directory that sealed segments are shipped to")
+    run.add_argument(
+        "--ship-to",
+        metavar="DIR|URL",
+        help="where sealed segments go: a directory, s3://, gs://, az://, kafka://BROKERS/TOPIC or https://",
+    )
     run.add_argument("--rescan-seconds", type=float, help="distance between full rescans (default 60)")
     run.add_argument("--grace-seconds", type=float, help="time for the last flush (default 10)")
     run.add_argument("--log-level", help="DEBUG, INFO (default), WARNING, ERROR")

@@ -1,7 +1,7 @@
 """Every metric of the agent as data: the one list that the collector, the docs page and the alerts agree on.
 
 Names carry no label names and labels carry no target identity (the scrape adds the pod). Timestamps are
-exported as such; ages are PromQL's business.
+exported as such; ages are PromQL's business, but for the one that tells how far behind shipping is.
 """
 
 from __future__ import annotations
@@ -195,6 +195,17 @@ _SHIP = (
         _G,
         "When the oldest waiting record was observed; 0 while nothing waits.",
         "seconds",
+    ),
+    Metric(
+        "statewarden_agent_spool_oldest_unshipped_age_seconds",
+        _G,
+        "Age of the oldest waiting record; 0 while nothing waits.",
+        "seconds",
+    ),
+    Metric(
+        "statewarden_agent_spool_aside_files",
+        _G,
+        "Segments kept for a look: quarantined as unreadable, or rejected by the sink.",
     ),
     Metric(
         "statewarden_agent_spool_drops_total",

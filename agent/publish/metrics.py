@@ -199,6 +199,8 @@ READERS: Mapping[str, Reader] = {
     "statewarden_agent_spool_oldest_unshipped_timestamp_seconds": lambda s: _one(
         _seconds(s.spool.oldest_at_us) or 0.0
     ),
+    "statewarden_agent_spool_oldest_unshipped_age_seconds": lambda s: _one(s.spool.oldest_age_s),
+    "statewarden_agent_spool_aside_files": lambda s: _one(s.spool.aside),
     "statewarden_agent_spool_drops_total": lambda s: _by(s.spool.dropped),
     "statewarden_agent_spool_torn_tails_total": lambda s: _one(s.spool.torn_tails),
     "statewarden_agent_spool_corrupt_segments_total": lambda s: _one(s.spool.corrupt_segments),

@@ -76,17 +76,19 @@ class WatchMetrics:
 
 @dataclass(frozen=True, slots=True)
 class SpoolMetrics:
-    """State of the spool; field names are those of `agent.ship.SpoolStats`.
+    """State of the spool; field names are those of `agent.ship.stats.SpoolStats`, and the age.
 
     Args of the dataclass:
         records: Records that wait to be shipped, the open segment included.
         bytes: Bytes on disk, files that were set aside included.
         segments: Segments that wait, the open one included.
         oldest_at_us: When the oldest waiting record was observed; None = nothing waits.
+        oldest_age_s: How long ago that was when the snapshot was taken; 0 while nothing waits.
         dropped: Record kind (or `unknown`) -> records given up since the agent started.
         torn_tails: Half-written records cut off at a start.
         corrupt_segments: Segments set aside because they could not be read.
         write_failures: Appends that the disk refused.
+        aside: Files that are kept for a look: quarantined segments, and those that the sink rejected.
     """
 
     records: int = 0
@@ -97,6 +99,8 @@ class SpoolMetrics:
     torn_tails: int = 0
     corrupt_segments: int = 0
     write_failures: int = 0
+    aside: int = 0
+    oldest_age_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

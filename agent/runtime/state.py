@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from agent import __version__
 from agent.contract.events import Severity
@@ -57,7 +58,7 @@ def take_snapshot(
         watch=_watch_row(pipeline, watch, now_us),
         observations={"looked": pipeline.looker.looks},
         last_delay_s=delay_s,
-        spool=_spool_row(spool),
+        spool=_spool_row(spool, now_us),
         ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
         if ship
         else ShipMetrics(),
@@ -108,16 +109,9 @@ def _watch_row(pipeline: Pipeline, watch: WatchCounters, now_us: int) -> WatchMe
     )
 
 
-def _spool_row(spool: SpoolStats | None) -> SpoolMetrics:
+def _spool_row(spool: SpoolStats | None, now_us: int) -> SpoolMetrics:
     if spool is None:
         return SpoolMetrics()
-    return SpoolMetrics(
-        spool.records,
-        spool.bytes,
-        spool.segments,
-        spool.oldest_at_us,
-        spool.dropped,
-        spool.torn_tails,
-        spool.corrupt_segments,
-        spool.write_failures,
-    )
+    # a wall clock that was set back must not give a negative age
+    age_s = max(0, now_us - spool.oldest_at_us) / 1_000_000 if spool.oldest_at_us is not None else 0.0
+    return SpoolMetrics(**asdict(spool), oldest_age_s=age_s)

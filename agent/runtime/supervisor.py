@@ -13,9 +13,9 @@ from types import FrameType
 from agent import __version__
 from agent.clock import Clock, SystemClock
 from agent.config import AgentSettings, Config
-from agent.contract.events import Kind, Origin, Record
+from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors.registry import DETECTORS
-from agent.errors import SpoolError, WatchError
+from agent.errors import SpoolError, SpoolFullError, WatchError
 from agent.inventory.blindness import begin_blind, end_blind
 from agent.inventory.hints import Hint, HintKind
 from agent.observe.kernel_disk import KernelDisk
@@ -29,8 +29,9 @@ from agent.publish.snapshot import MetricsSnapshot
 from agent.publish.text import FindingLog
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.state import take_snapshot
+from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
-from agent.ship.sinks.directory import DirectorySink
+from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
 from agent.watch.inotify_source import InotifySource
 from agent.watch.mailbox import Mailbox
@@ -39,6 +40,7 @@ LOG = logging.getLogger("agent.runtime")
 
 LONGEST_WAIT_S = 1.0
 SNAPSHOT_EVERY_S = 0.25
+COMPLAIN_EVERY_S = 60.0
 SNAPSHOT_SHARE = 20
 """A snapshot may take one part in so many of the loop's time: big directories get fewer."""
 
@@ -62,11 +64,11 @@ class Supervisor:
         self._ready = False
         self._heartbeat_s: float | None = None
         self._delay_s = 0.0
-        self._next_snapshot_s = 0.0
+        self._next_snapshot_s = self._complain_s = 0.0
         self._snapshot = MetricsSnapshot(agent_version=__version__)
         origin = make_origin(settings)
-        self._spool = self._make_spool(settings, origin)
-        self._shipper = self._make_shipper(settings)
+        self._spool = self._make_spool(config, origin)
+        self._shipper = self._make_shipper(config)
         self._thread = (
             ShipperThread(self._spool, self._shipper, self._clock) if self._spool and self._shipper else None
         )
@@ -171,8 +173,15 @@ class Supervisor:
             return
         try:
             self._spool.append(record)
+            if record.body.get("change") in _LAST_WORDS:
+                self._spool.seal()  # the pod may be about to go: what waits is shipped now
+        except SpoolFullError:
+            pass  # counted, announced, and logged by the spool
         except SpoolError as error:
-            LOG.error("spool refuses a record: %s", error)
+            now_s = self._clock.monotonic_s()
+            if now_s >= self._complain_s:
+                self._complain_s = now_s + COMPLAIN_EVERY_S
+                LOG.error("spool refuses records: %s", error)
 
     def _end(self) -> None:
         now_us = self._clock.now_us()
@@ -192,15 +201,27 @@ class Supervisor:
         self._reason = signal.Signals(number).name
         self._stop.set()
 
-    def _make_spool(self, settings: AgentSettings, origin: Origin) -> Spool | None:
-        if not settings.spool:
+    def _make_spool(self, config: Config, origin: Origin) -> Spool | None:
+        if not config.agent.spool:
             return None
-        return Spool(Path(settings.spool), origin, clock=self._clock, state_directory=self._root)
+        sizes = config.ship
+        limits = Limits(
+            seal_bytes=int(sizes.seal_kib * 1024),
+            seal_age_s=sizes.seal_seconds,
+            cap_bytes=int(sizes.cap_mib * 1024 * 1024),
+            cap_files=int(sizes.cap_files),
+        )
+        return Spool(
+            Path(config.agent.spool), origin, clock=self._clock, limits=limits, state_directory=self._root
+        )
 
-    def _make_shipper(self, settings: AgentSettings) -> Shipper | None:
-        if self._spool is None or not settings.ship_to:
+    def _make_shipper(self, config: Config) -> Shipper | None:
+        if self._spool is None or not config.agent.ship_to:
             return None
-        return Shipper(self._spool, DirectorySink(Path(settings.ship_to), self._root))
+        # one request may not outlast the last flush
+        timeout_s = min(config.ship.timeout_seconds, max(1.0, config.agent.grace_seconds))
+        ship = replace(config.ship, timeout_seconds=timeout_s)
+        return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:
@@ -223,6 +244,9 @@ class Supervisor:
 
 _STANDING = frozenset({"watch-limit", "watch-refused", "root-missing", "watch-lost"})
 """Causes that last until the source no longer names them."""
+
+
+_LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})
 
 
 def make_origin(settings: AgentSettings) -> Origin:

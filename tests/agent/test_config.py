@@ -29,7 +29,35 @@ def test_the_defaults() -> None:
         "log_level": "INFO",
     }
     assert set(config.origins.values()) == {"default"}
-    assert config.origins.keys() == asdict(config.agent).keys()
+    assert asdict(config.ship) == {
+        "endpoint": "",
+        "region": "",
+        "ca_file": "",
+        "token_file": "",
+        "credentials_dir": "",
+        "kafka_config": "",
+        "content_mode": "structured",
+        "allow_http": False,
+        "timeout_seconds": 10.0,
+        "cap_mib": 64.0,
+        "cap_files": 2048.0,
+        "seal_kib": 256.0,
+        "seal_seconds": 15.0,
+    }
+    assert asdict(config.privacy) == {"hash_names": False, "hash_key_file": ""}
+    assert asdict(config.kubernetes) == {
+        "events": "off",
+        "api": "",
+        "service_account_dir": "/var/run/secrets/kubernetes.io/serviceaccount",
+    }
+    groups = {
+        "": config.agent,
+        "ship.": config.ship,
+        "privacy.": config.privacy,
+        "kubernetes.": config.kubernetes,
+    }
+    names = {f"{prefix}{name}" for prefix, group in groups.items() for name in group.__slots__}
+    assert config.origins.keys() == names
     assert config.applications.of("any").values == {}
 
 
@@ -152,6 +180,35 @@ def test_the_values_of_an_application() -> None:
         ("[agent]\nlisten = ':70000'\n", "listen: ':70000' must be HOST:PORT or :PORT"),
         ("[agent]\nlog_level = 'loud'\n", "log_level: 'loud' must be DEBUG, INFO, WARNING or ERROR"),
         ("[agent\n", "not TOML: "),
+        ("[ship]\nendpiont = 'x'\n", "[ship]: unknown setting 'endpiont'; known: endpoint, region, "),
+        ("[ship]\nallow_http = 'yes'\n", "ship.allow_http (file): 'yes' is not true or false"),
+        ("[ship]\ncap_mib = 0.5\n", "ship.cap_mib: 0.5 must hold at least three segments of seal_kib 256"),
+        ("[ship]\nseal_kib = 1\n", "ship.seal_kib: 1.0 must be 16 or more"),
+        ("[ship]\nendpoint = 'minio:9000'\n", "ship.endpoint: 'minio:9000' must begin with https://"),
+        (
+            "[ship]\nendpoint = 'http://x'\n",
+            "ship.endpoint: http:// is not encrypted; use https:// or set allow_http",
+        ),
+        ("[ship]\ncontent_mode = 'avro'\n", "ship.content_mode: 'avro' must be one of structured, binary"),
+        (
+            "[kubernetes]\nevents = 'loud'\n",
+            "kubernetes.events: 'loud' must be one of off, info, warning, critical",
+        ),
+        (
+            "[agent]\nship_to = 'ftp://x/y'\n",
+            "ship_to: ftp:// is unknown; expected a directory or one of file, s3, ",
+        ),
+        ("[agent]\nship_to = 'kafka://b:9092'\n", "ship_to: expected kafka://HOST:PORT[,HOST:PORT...]/TOPIC"),
+        ("[agent]\nship_to = 's3://k:secret@b/p'\n", "ship_to: credentials do not belong into an address"),
+        ("[agent]\nship_to = 'https://c/p?sig=x'\n", "ship_to: an address has no ? or #"),
+        (
+            "[agent]\nship_to = 'http://c/p'\n",
+            "ship_to: http:// is not encrypted; use https:// or set allow_http",
+        ),
+        (
+            "[agent]\nship_to = 'http://c/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
+            "ship.token_file: a token is never sent unencrypted",
+        ),
     ],
 )
 def test_a_wrong_file_is_told(tmp_path: Path, content: str, words: str) -> None:
@@ -200,3 +257,21 @@ def test_no_state_leaks_between_configs() -> None:
     load_config(sets=["num_standby_replicas=3"], flags={"pod": "one"})
     assert load_config().agent == AgentSettings()
     assert load_config().applications.of("x").values == {}
+
+
+def test_other_groups_come_from_file_and_environment(tmp_path: Path) -> None:
+    """`[ship]` and its like have environment names with the group in them; a pod is told where its API server is."""
+    file = tmp_path / "settings.toml"
+    file.write_text("[ship]\nallow_http = true\nseal_seconds = 5\n[privacy]\nhash_names = true\n")
+    config = load_config(
+        file=file,
+        environment={
+            "STATEWARDEN_SHIP_SEAL_SECONDS": "2.5",
+            "KUBERNETES_SERVICE_HOST": "fd00::1",
+            "KUBERNETES_SERVICE_PORT": "6443",
+        },
+    )
+    assert (config.ship.allow_http, config.ship.seal_seconds, config.privacy.hash_names) == (True, 2.5, True)
+    assert config.kubernetes.api == "https://[fd00::1]:6443"
+    names = ("ship.allow_http", "ship.seal_seconds", "ship.region", "kubernetes.api")
+    assert [config.origins[name] for name in names] == ["file", "environment", "default", "environment"]

@@ -1,11 +1,16 @@
-"""What a sink is, and the name under which it gets a segment."""
+"""What a sink is, the name under which it gets a segment, and what sinks share."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
+from agent.errors import ConfigError
+
+SUFFIX = ".jsonl.gz"
 _LONGEST_UID = 100
 
 
@@ -34,3 +39,37 @@ def object_name(pod_uid: str, segment_name: str) -> str:
     if len(folder) > _LONGEST_UID:
         folder = hashlib.sha256(pod_uid.encode("utf-8", "backslashreplace")).hexdigest()[:32]
     return f"{folder}/{segment_name}"
+
+
+def packed(payload: bytes) -> bytes:
+    """Compress a segment; the same lines give the same bytes, so no time goes into the header."""
+    return gzip.compress(payload, compresslevel=6, mtime=0)
+
+
+def read_text(path: str) -> str:
+    """Read a small text file that a setting names, such as a token, without the white space around it.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise ConfigError(f"cannot read {path}: {reason}; make it readable for the agent") from error
+
+
+def read_secrets(folder: str) -> dict[str, str]:
+    """Read a folder with one file per option, as Kubernetes mounts a Secret; empty without a folder.
+
+    Raises:
+        ConfigError: folder or files cannot be read.
+    """
+    if not folder:
+        return {}
+    try:
+        # a mounted Secret has `..data` and such beside the files
+        paths = [path for path in sorted(Path(folder).iterdir()) if path.name[0] != "." and path.is_file()]
+    except OSError as error:
+        raise ConfigError(f"cannot read credentials_dir {folder}: {error.strerror}") from error
+    return {path.name: read_text(str(path)) for path in paths}

@@ -10,8 +10,7 @@ from pathlib import Path
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.home import lies_inside
 from agent.ship.segments import sync_directory
-
-SUFFIX = ".jsonl.gz"
+from agent.ship.sinks.base import SUFFIX, packed
 
 
 class DirectorySink:
@@ -56,8 +55,7 @@ class DirectorySink:
         # one writer per name, so a leftover of a killed attempt is simply overwritten
         temporary = folder / f".{path.name}.tmp"
         with temporary.open("wb") as file:
-            # no time in the header: the same segment gives the same bytes
-            file.write(gzip.compress(payload, compresslevel=6, mtime=0))
+            file.write(packed(payload))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -1,0 +1,186 @@
+"""Settings of what leaves the pod: where events go, what is hashed, what Kubernetes is told. Values and checks only.
+
+Secrets are never settings: they lie in files that settings name, or come from the provider's own chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from agent.contract.events import Severity
+
+
+class SinkKind(StrEnum):
+    """What kind of place a target is."""
+
+    DIRECTORY = "directory"
+    OBJECT_STORE = "object store"
+    KAFKA = "kafka"
+    HTTP = "http"
+
+
+SCHEMES = {
+    "file": SinkKind.DIRECTORY,
+    "s3": SinkKind.OBJECT_STORE,
+    "s3a": SinkKind.OBJECT_STORE,
+    "gs": SinkKind.OBJECT_STORE,
+    "az": SinkKind.OBJECT_STORE,
+    "abfs": SinkKind.OBJECT_STORE,
+    "abfss": SinkKind.OBJECT_STORE,
+    "kafka": SinkKind.KAFKA,
+    "http": SinkKind.HTTP,
+    "https": SinkKind.HTTP,
+}
+CONTENT_MODES = ("structured", "binary")
+EVENT_LEVELS = ("off", *(severity.value for severity in Severity))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where sealed segments go.
+
+    Args of the dataclass:
+        kind: Kind of place.
+        url: As written, without the scheme for a directory; `s3a` is written `s3`.
+        place: Host part: bucket, brokers, or collector.
+        name: Path part without slashes at its ends: prefix or topic.
+    """
+
+    kind: SinkKind
+    url: str
+    place: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShipSettings:
+    """Settings of spool and sink, group `[ship]` of the file.
+
+    Args of the dataclass:
+        endpoint: Object store: address of a service that is not the provider's own.
+        region: Object store: region, for S3.
+        ca_file: PEM file with the certificates to trust instead of the system's.
+        token_file: HTTP: file with a bearer token; read anew for each request.
+        credentials_dir: Folder with one file per option (as a mounted Secret is), named as obstore or librdkafka
+            names the option: `access_key_id`, `sasl.password`, ...
+        kafka_config: Kafka: properties file with more librdkafka settings.
+        content_mode: Kafka: how CloudEvents travel, `structured` or `binary`.
+        allow_http: Whether an unencrypted endpoint or collector may be used.
+        timeout_seconds: How long one request may take.
+        cap_mib: Size of the spool, in MiB.
+        cap_files: Number of segment files in the spool.
+        seal_kib: Size from which a segment is sealed, in KiB.
+        seal_seconds: Age from which a segment is sealed.
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    ca_file: str = ""
+    token_file: str = ""
+    credentials_dir: str = ""
+    kafka_config: str = ""
+    content_mode: str = "structured"
+    allow_http: bool = False
+    timeout_seconds: float = 10.0
+    cap_mib: float = 64.0
+    cap_files: float = 2048.0
+    seal_kib: float = 256.0
+    seal_seconds: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacySettings:
+    """What is hidden in everything that leaves the pod, group `[privacy]` of the file.
+
+    Args of the dataclass:
+        hash_names: Whether store and topic names are replaced by hashes in events, logs, metrics and bundles.
+        hash_key_file: File with a key for the hashes, the same for all pods; without it whoever guesses a name can
+            check the guess.
+    """
+
+    hash_names: bool = False
+    hash_key_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSettings:
+    """What Kubernetes is told, group `[kubernetes]` of the file.
+
+    Args of the dataclass:
+        events: Findings from this severity on become Events on the pod: off, info, warning or critical.
+        api: Address of the API server; default: the one that Kubernetes tells every pod.
+        service_account_dir: Folder with `token` and `ca.crt`.
+    """
+
+    events: str = "off"
+    api: str = ""
+    service_account_dir: str = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def parse_target(text: str) -> Target:
+    """Read `ship_to`: a directory, or a URL.
+
+    Raises:
+        ValueError: says what is wrong with it.
+    """
+    if "://" not in text:
+        return Target(SinkKind.DIRECTORY, text, "", text)
+    url = urlsplit(text)
+    kind = SCHEMES.get(url.scheme)
+    name = url.path.strip("/")
+    if kind is None:
+        raise ValueError(f"{url.scheme}:// is unknown; expected a directory or one of {', '.join(SCHEMES)}")
+    if "@" in url.netloc and not url.scheme.startswith("abfs"):
+        raise ValueError("credentials do not belong into an address; put them into files (credentials_dir)")
+    if url.query or url.fragment:
+        raise ValueError("an address has no ? or #")
+    if kind is SinkKind.DIRECTORY:
+        if url.netloc:
+            raise ValueError(f"file://{url.netloc} names a host; write file:///path")
+        return Target(kind, url.path, "", name)
+    if not url.netloc:
+        raise ValueError(
+            f"{url.scheme}:// lacks a {'broker' if kind is SinkKind.KAFKA else 'host or bucket'}"
+        )
+    if kind is SinkKind.KAFKA and (not name or "/" in name):
+        raise ValueError("expected kafka://HOST:PORT[,HOST:PORT...]/TOPIC")
+    return Target(kind, text.replace("s3a://", "s3://", 1) if url.scheme == "s3a" else text, url.netloc, name)
+
+
+def problems_of(ship_to: str, ship: ShipSettings, kubernetes: KubernetesSettings) -> Iterator[str]:
+    """List what is wrong with the settings, one sentence each."""
+    if ship_to:
+        try:
+            yield from _problems_of_target(parse_target(ship_to), ship)
+        except ValueError as error:
+            yield f"ship_to: {error}"
+    if ship.endpoint and not ship.endpoint.startswith(("http://", "https://")):
+        yield f"ship.endpoint: {ship.endpoint!r} must begin with https:// (or http://, with allow_http)"
+    if ship.endpoint.startswith("http://") and not ship.allow_http:
+        yield "ship.endpoint: http:// is not encrypted; use https:// or set allow_http"
+    if ship.content_mode not in CONTENT_MODES:
+        yield f"ship.content_mode: {ship.content_mode!r} must be one of {', '.join(CONTENT_MODES)}"
+    if kubernetes.events not in EVENT_LEVELS:
+        yield f"kubernetes.events: {kubernetes.events!r} must be one of {', '.join(EVENT_LEVELS)}"
+    for name, least in (
+        ("timeout_seconds", 0.1),
+        ("seal_seconds", 0.1),
+        ("seal_kib", 16.0),
+        ("cap_files", 4.0),
+    ):
+        if getattr(ship, name) < least:
+            yield f"ship.{name}: {getattr(ship, name)} must be {least:g} or more"
+    if ship.cap_mib * 1024 < 3 * ship.seal_kib:
+        yield f"ship.cap_mib: {ship.cap_mib} must hold at least three segments of seal_kib {ship.seal_kib:g}"
+
+
+def _problems_of_target(target: Target, ship: ShipSettings) -> Iterator[str]:
+    if target.kind is not SinkKind.HTTP:
+        return
+    if target.url.startswith("http://") and ship.token_file:
+        yield "ship.token_file: a token is never sent unencrypted; use https:// in ship_to"
+    elif target.url.startswith("http://") and not ship.allow_http:
+        yield "ship_to: http:// is not encrypted; use https:// or set allow_http in [ship]"

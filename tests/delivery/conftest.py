@@ -1,0 +1,65 @@
+"""The servers of the delivery tests, each started once; see `make test-delivery`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.delivery import servers
+
+S3_MAKES = ["moto", *(["versitygw"] if servers.versitygw_binary() else [])]
+"""versitygw comes from the Go module proxy, for `make prove`; where it is not built, moto stands alone."""
+
+
+@pytest.fixture(scope="session", params=S3_MAKES)
+def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.S3]:
+    """Give an S3 service, of each make that is there."""
+    pytest.importorskip("obstore", reason="run: make test-delivery")
+    with getattr(servers, request.param)(tmp_path_factory.mktemp(request.param)) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Broker]:
+    """Give a Kafka broker."""
+    pytest.importorskip("confluent_kafka", reason="run: make test-delivery")
+    if not servers.JARS.is_dir():
+        pytest.skip("Kafka's jars are fetched by tools/setup_delivery.sh: make test-delivery")
+    with servers.kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+def objects(service: servers.S3, prefix: str) -> dict[str, list[dict[str, Any]]]:
+    """Read every object below a prefix: path -> events."""
+    import obstore
+
+    store = service.store()
+    found = {}
+    for meta in obstore.list(store, prefix).collect():
+        content = gzip.decompress(bytes(obstore.get(store, meta["path"]).bytes()))
+        found[meta["path"]] = [json.loads(line) for line in content.splitlines()]
+    return found
+
+
+def fetched(service: servers.S3, prefix: str, folder: Path) -> Path:
+    """Copy every object below a prefix into a directory, as `ingest` reads it."""
+    import obstore
+
+    store = service.store()
+    for meta in obstore.list(store, prefix).collect():
+        path = folder / meta["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(obstore.get(store, meta["path"]).bytes()))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> servers.Certificates:
+    """Give a certificate for 127.0.0.1."""
+    pytest.importorskip("cryptography", reason="run: make test-delivery")
+    return servers.make_certificates(tmp_path_factory.mktemp("tls"))

