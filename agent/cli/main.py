@@ -12,6 +12,7 @@ from pathlib import Path
 from agent import __version__
 from agent.cli import catalogue, inspect, offline
 from agent.cli.output import printable
+from agent.cli.spool import add_spool
 from agent.config import Config, load_config
 from agent.errors import StatewardenError
 
@@ -67,6 +68,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_scan(commands)
     _add_replay(commands)
     _add_inspect(commands)
+    add_spool(commands)
     listing = commands.add_parser("detectors", help="list what is looked for")
     listing.add_argument("--json", action="store_true", help="one detector per line")
     listing.set_defaults(command=catalogue.list_detectors)

@@ -62,6 +62,22 @@ def parse(data: bytes) -> Frames:
     return Frames(tuple(lines), at, corrupt=False)
 
 
+def salvage(data: bytes) -> tuple[bytes, ...]:
+    """Find every whole frame, whatever lies between them; never raises.
+
+    Args:
+        data: Content of a damaged segment file.
+    """
+    lines: list[bytes] = []
+    while data:
+        found = parse(data)
+        lines += found.lines
+        rest = data[found.good_bytes :]
+        newline = rest.find(b"\n")  # a line never holds one, so the next frame begins behind it at the latest
+        data = rest[newline + 1 :] if newline >= 0 else b""
+    return tuple(lines)
+
+
 def _is_head(head: bytes) -> bool:
     """Whether this is a frame's head, or the beginning of one."""
     return all((byte == ord(" ")) if place in (8, 17) else byte in _HEX for place, byte in enumerate(head))

@@ -1,0 +1,339 @@
+"""kill -9 of the agent at random points under load, and an account of every event: `make prove ARGS=kill`.
+
+An agent is started, killed after a random time, and started again on the same spool, while Kafka Streams' part (a
+loader) rewrites checkpoints. The ledger, kept outside spool and sink, has a line for each record that the spool took.
+At the end what the sink holds is fetched, ingested by the rollup, and compared with the ledger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from agent.contract.codec import event_id  # noqa: E402 - path first
+from tests.delivery import servers  # noqa: E402
+from tests.support.collector import collecting  # noqa: E402
+
+TASKS = 12
+LIVES_S = (0.02, 1.6)
+"""Shortest and longest life of an agent: from before its spool is open to its second turn of shipping."""
+
+SHIP = "seal_kib = 16\nseal_seconds = 0.2\ntimeout_seconds = 5\nallow_http = true\n"
+POD = "kill-pod-uid"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A sink under test.
+
+    Args of the dataclass:
+        name: What it is.
+        ship_to: Setting.
+        ship: More lines of `[ship]`.
+        fetch: Copies what it holds into a directory that `ingest` reads.
+    """
+
+    name: str
+    ship_to: str
+    ship: str
+    fetch: Callable[[Path], Path]
+
+
+@dataclass
+class Account:
+    """What was found.
+
+    Args of the dataclass:
+        name: The sink.
+        kills: How many agents were killed.
+        boots: How many of them had written a record.
+        written: Records that the spool took, by the ledger.
+        delivered: Events in the sink, copies included.
+        ingested: Rows after the rollup's ingest.
+        distinct: Distinct ids among them.
+        lost: Ids in the ledger that are not among them.
+        unknown: Ids beyond the ledger: at most one per kill, between the append and the ledger's line.
+        drops: Drop records among them: nothing may have been given up.
+        quarantined: Lines or files that the rollup could not use.
+        seconds: How long it took.
+    """
+
+    name: str
+    kills: int
+    boots: int = 0
+    written: int = 0
+    delivered: int = 0
+    ingested: int = 0
+    distinct: int = 0
+    lost: int = 0
+    unknown: int = 0
+    drops: int = 0
+    quarantined: int = 0
+    seconds: float = 0.0
+    sample: list[str] = field(default_factory=list)
+
+    @property
+    def duplicates(self) -> int:
+        """Rows that are there more than once after the dedupe."""
+        return self.ingested - self.distinct
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was lost, doubled, given up or unreadable."""
+        faults = (self.lost, self.duplicates, self.drops, self.quarantined, max(0, self.unknown - self.kills))
+        return not any(faults) and self.written > 0
+
+
+class Zygote:
+    """Starts recorded agents."""
+
+    def __init__(self, work: Path) -> None:
+        self._work = work
+        script = [sys.executable, str(ROOT / "tests/delivery/recorded_agent.py")]
+        self._process = subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def start(self, *arguments: str) -> int:
+        """Start an agent and tell its process id."""
+        order = {
+            "arguments": arguments,
+            "ledger": str(self._work / "ledger"),
+            "log": str(self._work / "agent.log"),
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End; agents that still run are not touched."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@contextmanager
+def load(state: Path) -> Iterator[None]:
+    """Rewrite checkpoints of some tasks as Kafka Streams does, about 200 times a second."""
+    for number in range(TASKS):
+        (state / "orders" / f"0_{number}" / "rocksdb" / "counts").mkdir(parents=True)
+    (state / "orders" / ".lock").touch()
+    stop = threading.Event()
+
+    def write() -> None:
+        offset = 0
+        while not stop.wait(0.005):
+            offset += 1
+            task = state / "orders" / f"0_{offset % TASKS}"
+            temporary = task / ".checkpoint.tmp"
+            temporary.write_text(f"0\n1\norders-counts-changelog {offset % TASKS} {offset}\n")
+            temporary.rename(task / ".checkpoint")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def prove(place: Place, work: Path, kills: int, seed: int) -> Account:
+    """Kill agents that ship to a place, then account for every event."""
+    began_s = time.monotonic()
+    state, spool = work / "state", work / "spool"
+    state.mkdir(parents=True)
+    config = work / "statewarden.toml"
+    config.write_text(f"[ship]\n{SHIP}{place.ship}\n")
+    arguments = [
+        "run",
+        str(state),
+        "--spool",
+        str(spool),
+        "--ship-to",
+        place.ship_to,
+        "--config",
+        str(config),
+    ]
+    arguments += ["--pod", "kill-pod", "--pod-uid", POD, "--listen", "", "--rescan-seconds", "3600"]
+    chance, zygote = random.Random(seed), Zygote(work)
+    try:
+        with load(state):
+            for _ in range(kills):
+                pid = zygote.start(*arguments)
+                time.sleep(chance.uniform(*LIVES_S))  # the random point is the test
+                os.kill(pid, signal.SIGKILL)
+                wait_for_end(pid)
+        ship_the_rest(zygote, arguments, spool, work / "ledger")
+    finally:
+        zygote.close()
+    account = Account(place.name, kills)
+    settle(account, work, place.fetch(work / "fetched"))
+    account.seconds = time.monotonic() - began_s
+    return account
+
+
+def ship_the_rest(zygote: Zygote, arguments: list[str], spool: Path, ledger: Path) -> None:
+    """Let a last agent ship what is left, and stop it in order."""
+    before = ledger.stat().st_size
+    pid = zygote.start(*arguments, "--grace-seconds", "30")
+    give_up_at = time.monotonic() + 120
+    while any(spool.glob("*.sealed")) or ledger.stat().st_size == before:
+        if time.monotonic() > give_up_at:
+            raise RuntimeError(f"segments are left in {spool}: see agent.log")
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGTERM)
+    wait_for_end(pid)
+    left = [path.name for path in spool.iterdir() if path.suffix in (".open", ".sealed", ".bad", ".rejected")]
+    if left:
+        raise RuntimeError(f"segments are left after the last flush: {left}")
+
+
+def wait_for_end(pid: int, deadline_s: float = 60.0) -> None:
+    """Wait until a process is gone; it is the zygote's child, so it cannot be waited for here."""
+    give_up_at = time.monotonic() + deadline_s
+    while Path(f"/proc/{pid}").exists():
+        if time.monotonic() > give_up_at:
+            raise RuntimeError(f"process {pid} does not end")
+        time.sleep(0.002)
+
+
+def settle(account: Account, work: Path, fetched: Path) -> None:
+    """Ingest what was fetched and compare it with the ledger."""
+    import duckdb
+
+    lines = [line.split(" ") for line in (work / "ledger").read_text().splitlines()]
+    ledger = {event_id(pod, boot, int(sequence)) for pod, boot, sequence in lines}
+    account.written, account.boots = len(ledger), len({boot for _, boot, _ in lines})
+    bronze = work / "bronze"
+    rollup = [
+        sys.executable,
+        "-m",
+        "spark_rollup",
+        "ingest",
+        "--input",
+        str(fetched),
+        "--bronze",
+        str(bronze),
+    ]
+    subprocess.run(rollup, cwd=ROOT, check=True, capture_output=True)
+    with contextlib.closing(duckdb.connect()) as database:
+        events = f"read_parquet('{bronze}/events/*/*.parquet')"
+        account.delivered = rows(database, f"select count(*) from read_json('{fetched}/**/*.jsonl*')")[0][0]
+        found = rows(database, f"select id, kind from {events}")
+        account.quarantined = rows(
+            database, f"select count(*) from read_parquet('{bronze}/quarantine/*.parquet')"
+        )[0][0]
+    ids = {row[0] for row in found}
+    account.ingested, account.distinct = len(found), len(ids)
+    account.drops = sum(row[1] == "drop" for row in found)
+    account.lost, account.unknown = len(ledger - ids), len(ids - ledger)
+    account.sample = sorted(ledger - ids)[:5]
+
+
+def rows(database: Any, query: str) -> list[Any]:
+    """Ask DuckDB."""
+    return list(database.execute(query).fetchall())
+
+
+@contextmanager
+def place_of(name: str, work: Path) -> Iterator[Place]:
+    """Set a sink up."""
+    work.mkdir(parents=True, exist_ok=True)
+    if name == "directory":
+        yield Place(name, str(work / "sink"), "", lambda _: work / "sink")
+    elif name in ("moto", "versitygw"):
+        with getattr(servers, name)(work) as service:
+            lines = "".join(
+                f'{key} = "{value}"\n' for key, value in service.ship.items() if key != "allow_http"
+            )
+            yield Place(
+                name, f"s3://{servers.BUCKET}/kills", lines, lambda folder: fetch_objects(service, folder)
+            )
+    elif name == "kafka":
+        with servers.kafka(work) as broker:
+            broker.make_topic("kills")
+            yield Place(
+                name, f"kafka://{broker.address}/kills", "", lambda folder: fetch_topic(broker, folder)
+            )
+    else:
+        with collecting() as collector:
+
+            def fetch(folder: Path) -> Path:
+                folder.mkdir()
+                lines = "".join(json.dumps(event) + "\n" for event in collector.events)
+                (folder / "collected.jsonl").write_text(lines)
+                return folder
+
+            yield Place(name, collector.url, "", fetch)
+
+
+def fetch_objects(service: servers.S3, folder: Path) -> Path:
+    """Copy a bucket into a directory."""
+    from tests.delivery.conftest import fetched
+
+    return fetched(service, "kills/", folder)
+
+
+def fetch_topic(broker: servers.Broker, folder: Path) -> Path:
+    """Copy a topic into a directory, by the console consumer of the Kafka distribution."""
+    folder.mkdir()
+    (folder / "topic.jsonl").write_text(broker.consume("kills"))
+    return folder
+
+
+PLACES = ("directory", "moto", "versitygw", "kafka", "http")
+
+
+def table(accounts: Sequence[Account]) -> str:
+    """Lay accounts out for people."""
+    head = "| sink | kills | boots | written | delivered | after ingest | lost | duplicates | beyond ledger |"
+    lines = [head, "|---|" + "---:|" * 8]
+    for x in accounts:
+        cells = (x.kills, x.boots, x.written, x.delivered, x.ingested, x.lost, x.duplicates, x.unknown)
+        lines.append(f"| {x.name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Prove all places, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("places", nargs="*", choices=[*PLACES, []], help="default: all")
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=20685)
+    chosen = parser.parse_args()
+    accounts = []
+    for name in chosen.places or PLACES:
+        with tempfile.TemporaryDirectory(prefix=f"statewarden-kills-{name}-") as folder:
+            work = Path(folder)
+            with place_of(name, work / "server") as place:
+                account = prove(place, work / "agent", chosen.kills, chosen.seed)
+        accounts.append(account)
+        verdict = "holds" if account.holds else f"FAILS: {account}"
+        sys.stdout.write(f"{name}: {verdict} ({account.seconds:.0f} s)\n")
+        sys.stdout.flush()
+    sys.stdout.write(table(accounts))
+    return int(not all(account.holds for account in accounts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
