@@ -15,8 +15,9 @@ BIN := $(VENV)/bin
 ARGS ?=
 KEEP ?=
 STAMP := $(VENV)/.set-up
+DELIVERY_STAMP := $(VENV)/.set-up-delivery
 
-.PHONY: help setup demo test check lint format types docs docs-check evaluate bench mutate prove locks clean
+.PHONY: help setup setup-delivery demo test test-delivery check lint format types docs docs-check evaluate bench mutate prove locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,13 +29,23 @@ $(STAMP): deploy/locks/build.txt deploy/locks/dev.txt deploy/locks/java.txt pypr
 	@tools/setup.sh "$(VENV)"
 	@touch "$@"
 
+setup-delivery: $(DELIVERY_STAMP) ## add what the delivery tests need: S3, Kafka, foreign readers (needs Maven)
+	@:
+
+$(DELIVERY_STAMP): $(STAMP) deploy/locks/delivery.txt tests/delivery/kafka-pom.xml tools/setup_delivery.sh
+	@tools/setup_delivery.sh "$(VENV)"
+	@touch "$@"
+
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -m "not heavy" $(ARGS)
+	@$(PY) -m pytest -m "not heavy and not delivery" $(ARGS)
 
-check: lint docs-check test evaluate ## everything that CI runs
+test-delivery: setup-delivery ## delivery against real S3 services, a real Kafka broker, foreign readers
+	@$(PY) -m pytest -m delivery $(ARGS)
+
+check: lint docs-check test-delivery test evaluate ## everything that CI runs
 
 lint: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
@@ -61,7 +72,7 @@ bench: setup ## measure what the design promises
 mutate: setup ## break the code on purpose; a test must notice
 	@$(PY) tools/run_part.py mutate $(ARGS)
 
-prove: setup ## the long proofs: kill tests, soak, cluster
+prove: setup-delivery ## the long proofs: kill tests, soak, cluster
 	@$(PY) tools/run_part.py prove $(ARGS)
 
 locks: ## compile deploy/locks anew (needs uv)

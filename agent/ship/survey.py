@@ -124,7 +124,7 @@ def _report(path: Path) -> FileReport | None:
         last,
         len(data),
         len(lines),
-        kinds,
+        dict(kinds),
         oldest_at_us,
         fault,
         torn_bytes=len(data) - found.good_bytes if state == OPEN and whole else 0,

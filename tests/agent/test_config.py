@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
 from agent.config import AgentSettings, load_config
+from agent.delivery import KubernetesSettings, PrivacySettings, ShipSettings
 from agent.errors import ConfigError
 from agent.inventory.settings import KEYS, Setting
 
@@ -50,13 +51,13 @@ def test_the_defaults() -> None:
         "api": "",
         "service_account_dir": "/var/run/secrets/kubernetes.io/serviceaccount",
     }
-    groups = {
+    groups: dict[str, AgentSettings | ShipSettings | PrivacySettings | KubernetesSettings] = {
         "": config.agent,
         "ship.": config.ship,
         "privacy.": config.privacy,
         "kubernetes.": config.kubernetes,
     }
-    names = {f"{prefix}{name}" for prefix, group in groups.items() for name in group.__slots__}
+    names = {f"{prefix}{row.name}" for prefix, group in groups.items() for row in fields(group)}
     assert config.origins.keys() == names
     assert config.applications.of("any").values == {}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("agent", "build", "dev", "java", "rollup")
+LOCKS = ("agent", "build", "delivery", "dev", "java", "rollup")
 
 
 def normal(name: str) -> str:
@@ -27,11 +27,13 @@ def asked(repository: Path) -> dict[str, set[str]]:
     """Read what pyproject.toml asks for, per lock."""
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
-    base, rollup = project["project"]["dependencies"], project["project"]["optional-dependencies"]["rollup"]
+    extras = project["project"]["optional-dependencies"]
+    base, rollup = project["project"]["dependencies"], extras["rollup"]
     wanted = {
         "agent": base,
         "rollup": base + rollup,
         "build": groups["build"],
+        "delivery": base + extras["objectstore"] + extras["kafka"] + groups["delivery"],
         "java": groups["java"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],
     }

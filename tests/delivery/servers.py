@@ -177,13 +177,13 @@ class Broker:
         )
         return done.stdout
 
-    def make_topic(self, name: str, partitions: int = 3, **config: str) -> None:
+    def make_topic(self, name: str, **config: str) -> None:
         """Create a topic."""
         extra = [
             part for key, value in config.items() for part in ("--config", f"{key.replace('_', '.')}={value}")
         ]
         main = "org.apache.kafka.tools.TopicCommand"
-        self.tool(main, "--create", "--topic", name, "--partitions", str(partitions), *extra)
+        self.tool(main, "--create", "--topic", name, "--partitions", "3", *extra)
 
     def consume(self, topic: str, *arguments: str) -> str:
         """Read a topic from its beginning with the console consumer, until nothing comes for 5 s."""

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Adds to a virtual environment what the delivery tests need: packages from deploy/locks/delivery.txt, and a Kafka
+# broker's jars (from Maven Central, run with plain java) in VENV/kafka-broker. With Go, versitygw, too.
+#
+#   tools/setup_delivery.sh .venv
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=$1
+say() { printf 'statewarden set-up: %s\n' "$*"; }
+
+say "packages from deploy/locks/delivery.txt (about 100 MB)"
+if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then
+  uv pip install --quiet --python "$venv/bin/python" --require-hashes -r deploy/locks/delivery.txt
+else
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/delivery.txt
+fi
+
+if ! compgen -G "$venv/kafka-broker/kafka_2.13-3.9.*.jar" >/dev/null; then
+  if ! command -v mvn >/dev/null 2>&1; then
+    say "Maven is needed for the Kafka broker: install the package maven of your distribution"
+    exit 1
+  fi
+  say "Kafka broker from Maven Central (56 MB)"
+  # a copy, because Maven writes beside its pom
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  cp tests/delivery/kafka-pom.xml "$work/pom.xml"
+  (cd "$work" && mvn -q -B dependency:copy-dependencies -DoutputDirectory="$work/jars")
+  rm -rf "$venv/kafka-broker"
+  mv "$work/jars" "$venv/kafka-broker"
+fi
+
+# A second S3 service, of another make, for `make prove`; the tests do without it where there is no Go.
+if ! [ -x "$venv/bin/versitygw" ] && [ -z "${CI:-}" ] && command -v go >/dev/null 2>&1; then
+  say "versitygw through the Go module proxy (about two minutes)"
+  GOBIN=$(cd "$venv/bin" && pwd) GOFLAGS=-mod=mod go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
+    say "versitygw could not be built; moto stands alone"
+fi
+say "done"
