@@ -58,7 +58,7 @@ def take_snapshot(
         watch=_watch_row(pipeline, watch, now_us),
         observations={"looked": pipeline.looker.looks},
         last_delay_s=delay_s,
-        spool=_spool_row(spool, now_us),
+        spool=spool_row(spool, now_us),
         ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
         if ship
         else ShipMetrics(),
@@ -109,7 +109,8 @@ def _watch_row(pipeline: Pipeline, watch: WatchCounters, now_us: int) -> WatchMe
     )
 
 
-def _spool_row(spool: SpoolStats | None, now_us: int) -> SpoolMetrics:
+def spool_row(spool: SpoolStats | None, now_us: int) -> SpoolMetrics:
+    """Put the spool's state into the snapshot's form; None = there is no spool."""
     if spool is None:
         return SpoolMetrics()
     # a wall clock that was set back must not give a negative age

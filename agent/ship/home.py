@@ -13,6 +13,7 @@ import fcntl
 import json
 import logging
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -82,29 +83,29 @@ class SpoolHome:
     def write_position(self, boot_id: str, last_sequence: int) -> None:
         """Remember the highest sequence, so that it is never given out again after the segment has left.
 
-        Durable once the caller has synced the directory, as sealing does next.
-
-        Raises:
-            OSError: the disk refuses.
+        Durable once the caller has synced the directory, as sealing does next. A disk that has no room for it is no
+        reason not to seal: as long as a segment is there its name says the same, and every start has a boot id of its
+        own.
         """
         position = Position(FORMAT, boot_id, last_sequence)
-        content = json.dumps(asdict(position))
         temporary = self.directory / f"{POSITION_NAME}.tmp"
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(content + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.directory / POSITION_NAME)
-        self._position = position
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(position)) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.directory / POSITION_NAME)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            _LOG.warning("spool: cannot write its position", extra={"reason": str(error)})
+        else:
+            self._position = position
 
     def stamp(self) -> None:
         """Give the directory this release's format, once what it holds is in order."""
-        if self._position.format == FORMAT:
-            return
-        try:
+        if self._position.format != FORMAT:
             self.write_position(self._position.boot_id, self._position.last_sequence)
-        except OSError as error:  # a full disk; the first sealed segment stamps it, too
-            _LOG.error("spool: cannot write its format yet", extra={"reason": str(error)})
 
     def close(self) -> None:
         """Let another agent have the directory."""

@@ -5,8 +5,9 @@ it is synced to the disk within about a second (by the next `append` or `maintai
 segment is sealed. Only sealed segments are shipped.
 
 Cap: when the directory would outgrow `cap_bytes` or `cap_files`, the backlog gives up the least missed (see
-`backlog`), and `drop` records announce what goes before it goes. A disk that is full before the cap is reached
-counts as a cap. What ranks below everything that is left is refused itself, and announced.
+`backlog`), and `drop` records announce what goes before it goes. What ranks below everything that is left is refused
+itself, and announced. A disk that is full before the cap is reached counts as a cap; so that room can be made on it,
+two segments' worth are held in reserve beside the cap.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from agent.ship.frames import FRAME_OVERHEAD_BYTES
 from agent.ship.home import SpoolHome
 from agent.ship.limits import Limits
 from agent.ship.recovery import recover
+from agent.ship.reserve import Reserve
 from agent.ship.segments import (
     BAD,
     REJECTED,
@@ -40,7 +42,7 @@ from agent.ship.segments import (
     Segment,
     read_lines,
 )
-from agent.ship.stats import SpoolStats
+from agent.ship.stats import Counters, SpoolStats, stats_of
 
 _LOG = logging.getLogger(__name__)
 SYNC_EVERY_S = 1.0
@@ -88,10 +90,9 @@ class Spool:
             self._home.close()
             raise SpoolError(f"cannot bring spool {directory} in order: {error}; check its volume") from error
         self._home.stamp()
+        self._reserve = Reserve(directory, 2 * limits.seal_bytes)
         self._backlog = Backlog(found.segments, found.aside)
-        self._torn_tails, self._corrupt_segments = found.torn_tails, found.corrupt_segments
-        self._write_failures = 0
-        self._dropped: dict[str, int] = {}
+        self._counters = Counters(found.torn_tails, found.corrupt_segments)
         self._to_announce: Account = {}
         self._give_up(found.lost, Cause.CORRUPT)
         last = max(self._home.last_sequence(origin.boot_id), found.last_sequence.get(origin.boot_id, 0))
@@ -120,7 +121,7 @@ class Spool:
                 self._lose(record, Cause.CAP)
                 raise
             except SpoolError:
-                self._write_failures += not self._closed
+                self._counters.write_failures += not self._closed
                 self._lose(record, Cause.WRITE_FAILED)
                 raise
             self._announce()
@@ -135,6 +136,7 @@ class Spool:
             SpoolError: the disk refuses; it is tried again next time.
         """
         with self._mutex:
+            self._reserve.hold()
             self._announce()
             self._sync_if_due()
             self._seal_if_due()
@@ -161,7 +163,7 @@ class Spool:
                 except (OSError, CorruptSegmentError) as error:
                     extra = {"segment": segment.name, "reason": str(error)}
                     _LOG.error("spool: set a corrupt segment aside", extra=extra)
-                    self._corrupt_segments += 1
+                    self._counters.corrupt_segments += 1
                     self._set_aside(segment, BAD, Cause.CORRUPT)
                     continue
                 self._backlog.hold(segment)
@@ -198,23 +200,7 @@ class Spool:
     def stats(self) -> SpoolStats:
         """Count what is there."""
         with self._mutex:
-            sealed, opened = self._backlog.segments, self._open
-            records = sum(segment.records for segment in sealed)
-            oldest = [segment.oldest_at_us for segment in sealed]
-            if opened is not None and opened.records:
-                records += opened.records
-                oldest.append(opened.oldest_at_us)
-            return SpoolStats(
-                records=records,
-                bytes=self._used_bytes(),
-                segments=len(oldest),
-                oldest_at_us=min(oldest, default=None),
-                dropped=dict(self._dropped),
-                torn_tails=self._torn_tails,
-                corrupt_segments=self._corrupt_segments,
-                write_failures=self._write_failures,
-                aside=self._backlog.aside,
-            )
+            return stats_of(self._counters, self._backlog, self._open)
 
     def close(self) -> None:
         """Seal what is open and let another agent have the directory; safe to call twice.
@@ -254,9 +240,9 @@ class Spool:
             try:
                 return self._write(record, line)
             except OSError as error:
-                if error.errno not in _NO_ROOM or not self._give_up_some(len(line), 0, rank, full_disk=True):
+                if error.errno not in _NO_ROOM or not self._make_room_on_full_disk(len(line), rank):
                     raise
-                return self._write(record, line)
+                return self._write(record, self._encoded(record))
         except OSError as error:
             where = self._home.directory
             raise SpoolError(f"cannot write to spool {where}: {error}; free or mend its volume") from error
@@ -384,6 +370,17 @@ class Spool:
             )
         return bool(victims)
 
+    def _make_room_on_full_disk(self, line_bytes: int, rank: int) -> bool:
+        """Give up by the same order, in the room of the reserve; without it only whole files can go."""
+        if not self._reserve.release():
+            return self._give_up_some(line_bytes, 0, min(rank, priority.HIGHEST - 1), full_disk=True)
+        gave = False
+        while self._give_up_some(line_bytes + 2 * self._limits.seal_bytes, 0, rank):
+            gave = True
+            if self._reserve.hold():
+                break
+        return gave
+
     def _set_aside(self, segment: Segment, state: str, cause: Cause) -> None:
         self._backlog.set_aside(segment, state)
         self._give_up(segment.account, cause)
@@ -391,7 +388,7 @@ class Spool:
     def _give_up(self, account: Mapping[Key, Span], cause: Cause) -> None:
         """Count what is lost and remember to announce it."""
         for kind, count in drops.own_counts(account).items():
-            self._dropped[kind] = self._dropped.get(kind, 0) + count
+            self._counters.dropped[kind] = self._counters.dropped.get(kind, 0) + count
         drops.add_all(self._to_announce, account, cause)
 
     def _used_bytes(self) -> int:

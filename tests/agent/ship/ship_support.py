@@ -21,10 +21,12 @@ class HandClock:
 
     def __init__(self) -> None:
         self.at_s = 1000.0
+        self.stepped_s = 0.0
+        """How far somebody set the wall clock; the monotonic one does not care."""
 
     def now_us(self) -> int:
         """Tell the time that was set."""
-        return AT_US + int(self.at_s * 1_000_000)
+        return AT_US + int((self.at_s + self.stepped_s) * 1_000_000)
 
     def monotonic_s(self) -> float:
         """Tell the time that was set."""

@@ -1,0 +1,58 @@
+"""A file that keeps some of the disk, to be let go when the disk is full.
+
+Making room inside segments means writing shorter ones first, which a full disk does not allow.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_LOG = logging.getLogger(__name__)
+NAME = "reserve"
+
+
+class Reserve:
+    """Room on the spool's volume that nobody else can take."""
+
+    def __init__(self, directory: Path, size_bytes: int) -> None:
+        """Take the room if the disk has it.
+
+        Args:
+            directory: The spool.
+            size_bytes: How much.
+        """
+        self._path, self._size_bytes = directory / NAME, size_bytes
+        self._held = False
+        self.hold()
+
+    def hold(self) -> bool:
+        """Take the room, or leave it for a better time; tell whether it is held."""
+        if self._held:
+            return True
+        try:
+            descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
+            try:
+                os.posix_fallocate(descriptor, 0, self._size_bytes)
+                os.ftruncate(descriptor, self._size_bytes)  # an earlier start may have had larger segments
+            finally:
+                os.close(descriptor)
+            self._held = True
+        except OSError as error:
+            _LOG.debug("spool: no room for a reserve", extra={"reason": str(error)})
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+        return self._held
+
+    def release(self) -> bool:
+        """Let the room go; tell whether there was any."""
+        if not self._held:
+            return False
+        self._held = False
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,149 @@
+"""Hours of trouble in virtual time: sinks that are away or slow, clocks that step. Nothing is lost, and it is told."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import PermanentShipError, RetryableShipError
+from agent.runtime.state import spool_row
+from agent.ship.shipper import MAX_DELAY_S, Outcome, Shipper
+from agent.ship.spool import Spool
+from tests.agent.ship.ship_support import (
+    HandClock,
+    drain,
+    files,
+    finding,
+    heartbeat,
+    json_lines,
+    open_spool,
+    sequences,
+    transition,
+)
+
+HOUR_S = 3_600
+
+
+class VirtualSink:
+    """Takes or refuses, and lets time pass meanwhile."""
+
+    def __init__(
+        self, clock: HandClock, judge: Callable[[float], Exception | None], takes_s: float = 0.0
+    ) -> None:
+        self._clock, self._judge, self._takes_s = clock, judge, takes_s
+        self.attempts_s: list[float] = []
+        self.events: list[int] = []
+
+    def put(self, name: str, payload: bytes) -> None:
+        """Follow the judge, who is asked with the time."""
+        self.attempts_s.append(self._clock.at_s)
+        self._clock.at_s += self._takes_s
+        failure = self._judge(self._clock.at_s)
+        if failure is not None:
+            raise failure
+        self.events += [event["data"]["sequence"] for event in json_lines(payload)]
+
+
+@pytest.fixture(autouse=True)
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the real disk: hours pass here in seconds, and nobody is killed."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda descriptor: None)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Give a clock by hand."""
+    return HandClock()
+
+
+@pytest.fixture
+def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
+    """Give an empty spool."""
+    with open_spool(tmp_path / "spool", clock) as made:
+        yield made
+
+
+def live(spool: Spool, shipper: Shipper, clock: HandClock, seconds: int) -> None:
+    """Live through some time as the agent does: a record and a turn of the shipper every second."""
+    until_s = clock.at_s + seconds
+    while clock.at_s < until_s:
+        clock.at_s += 1
+        spool.append(transition(100, int(clock.at_s * 1_000_000)))
+        spool.maintain()
+        while shipper.ship_once(clock.at_s) in (Outcome.SHIPPED, Outcome.PERMANENT):
+            pass
+
+
+def test_a_sink_that_is_down_for_an_hour(spool: Spool, clock: HandClock) -> None:
+    """It is asked seldom, the age of what waits grows to the hour, and afterwards all of it arrives in order."""
+    up_s = clock.at_s + HOUR_S
+    sink = VirtualSink(clock, lambda at_s: None if at_s >= up_s else RetryableShipError("down"))
+    shipper = Shipper(spool, sink, jitter=random.Random(1))
+    live(spool, shipper, clock, HOUR_S - 1)
+    assert 15 <= len(sink.attempts_s) <= 40
+    assert spool_row(spool.stats(), clock.now_us()).oldest_age_s > HOUR_S - 60
+    assert max(b - a for a, b in zip(sink.attempts_s, sink.attempts_s[1:], strict=False)) <= MAX_DELAY_S + 1
+    live(spool, shipper, clock, int(MAX_DELAY_S) + 60)
+    assert sink.events == list(range(1, len(sink.events) + 1))
+    assert spool.stats().records < 30
+    assert spool_row(spool.stats(), clock.now_us()).oldest_age_s < 60
+    assert spool.stats().dropped == {}
+
+
+def test_a_slow_sink_delays_and_loses_nothing(spool: Spool, clock: HandClock) -> None:
+    """A sink that takes 20 seconds for each segment gets every record once, in order."""
+    sink = VirtualSink(clock, lambda at_s: None, takes_s=20.0)
+    live(spool, Shipper(spool, sink), clock, 2 * HOUR_S)
+    assert len(sink.events) > 150
+    assert sink.events == list(range(1, len(sink.events) + 1))
+
+
+def test_a_sink_that_fails_in_every_way(spool: Spool, clock: HandClock) -> None:
+    """What it refuses for good is announced, everything else arrives, whatever class of errors comes between."""
+    chance, faults = (
+        random.Random(3),
+        [RetryableShipError("busy", 5), PermanentShipError("never"), OSError("bug")],
+    )
+    sink = VirtualSink(clock, lambda at_s: chance.choice([None, None, *faults]))
+    shipper = Shipper(spool, sink, jitter=random.Random(1))
+    live(spool, shipper, clock, 2 * HOUR_S)
+    assert set(shipper.stats().failures) == {"retryable", "permanent", "unexpected"}
+    sink_at_last = VirtualSink(clock, lambda at_s: None)
+    shipper.flush(1.0, clock, clock.wait)
+    spool.seal()
+    rest = Shipper(spool, sink_at_last)
+    while rest.ship_once(clock.at_s) is Outcome.SHIPPED:
+        pass
+    arrived = sink.events + sink_at_last.events
+    lost = sum(spool.stats().dropped.values())
+    assert lost > 0
+    assert len(arrived) == len(set(arrived))
+    assert len(arrived) + lost == max(arrived)
+
+
+@pytest.mark.parametrize("step_s", [-7 * 86_400.0, -60.0, 60.0, 30 * 86_400.0])
+def test_the_wall_clock_steps(spool: Spool, clock: HandClock, step_s: float) -> None:
+    """Sealing, retries and order follow the monotonic clock; the age is never negative."""
+    sink = VirtualSink(clock, lambda at_s: None)
+    shipper = Shipper(spool, sink)
+    live(spool, shipper, clock, 60)
+    clock.stepped_s = step_s
+    assert spool_row(spool.stats(), clock.now_us()).oldest_age_s >= 0
+    live(spool, shipper, clock, 60)
+    assert len(sink.events) > 100
+    assert sink.events == list(range(1, len(sink.events) + 1))
+
+
+def test_a_restart_after_a_step_back_ships_all(tmp_path: Path, clock: HandClock) -> None:
+    """Boots are ordered by their records' times; a wrong clock changes the order of boots and nothing else."""
+    with open_spool(tmp_path, clock) as spool:
+        spool.append(heartbeat(1_000_000_000))
+        spool.append(finding())
+    with open_spool(tmp_path, clock) as spool:
+        assert sequences(drain(spool)) == [1, 2]
+    assert files(tmp_path, "sealed") == []
