@@ -39,7 +39,7 @@ def reopened(directory: Path, clock: HandClock, origin: Origin = NEXT_BOOT) -> t
     return spool, sequences(drain(spool))
 
 
-def test_truncation_at_every_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncation_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut anywhere, the open segment yields exactly the records that are whole, and the cut is counted."""
     for name in (
         "fsync",
@@ -54,7 +54,8 @@ def test_truncation_at_every_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ends.append(spool.stats().bytes)
     (name,) = files(tmp_path / "spool", "open")
     data = (tmp_path / "spool" / name).read_bytes()
-    for size in range(len(data) + 1):
+    near = {end + step for end in ends for step in range(-22, 23)}
+    for size in sorted(n for n in near | set(range(0, len(data), 9)) if 0 <= n <= len(data)):
         target = tmp_path / "cut"
         target.mkdir()
         (target / name).write_bytes(data[:size])
