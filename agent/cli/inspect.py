@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agent import __version__
@@ -21,6 +21,7 @@ from agent.inventory.model import Inventory
 from agent.layout.paths import Role, classify
 from agent.observe.kernel_disk import KernelDisk
 from agent.runtime.compare import Copy, Difference, Relation, compare
+from agent.runtime.names import make_pseudonyms, names_of
 from agent.runtime.pipeline import Pipeline
 
 COPIED_ROLES = frozenset(
@@ -76,17 +77,21 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
     if directory.resolve() in target.resolve().parents:
         raise UsageError(f"{target} lies in {directory}, where nothing is ever written; choose another place")
     pipeline = look(directory, config)
-    listing = [json.dumps(row) for row in _walk(pipeline.disk, "", 0)]
-    findings = [finding_line(x, directory.name) for x in pipeline.ledger.findings()]
+    hide = _hiding(config, pipeline.inventory)
+    listing = list(_walk(pipeline.disk, "", 0))
+    findings = [
+        json.dumps(hide(json.loads(finding_line(x, directory.name)))) for x in pipeline.ledger.findings()
+    ]
     try:
         with tarfile.open(target, "x:gz") as archive:
             _add(archive, "statewarden.json", json.dumps(_about(config, pipeline.inventory), indent=1))
-            _add(archive, "listing.jsonl", "\n".join(listing) + "\n")
+            _add(archive, "listing.jsonl", "".join(json.dumps(hide(row)) + "\n" for row in listing))
             _add(archive, "findings.jsonl", "\n".join(findings) + "\n")
             for path in _copied(pipeline.disk, listing):
                 content = pipeline.disk.read_at(path, 0, MAX_COPIED_BYTES)
                 if not isinstance(content, Unseen):
-                    _add_bytes(archive, f"files/{path}", content)
+                    shown = hide({"path": path, "content": content.decode("utf-8", "surrogateescape")})
+                    _add(archive, f"files/{shown['path']}", str(shown["content"]))
     except FileExistsError as error:
         raise UsageError(f"{target} is there already; choose another name") from error
     except OSError as error:
@@ -128,9 +133,19 @@ def _walk(disk: Disk, path: str, depth: int) -> Iterator[dict[str, object]]:
             yield from _walk(disk, inner, depth + 1)
 
 
-def _copied(disk: Disk, listing: list[str]) -> Iterator[str]:
-    for line in listing:
-        path = str(json.loads(line)["path"])
+def _hiding(config: Config, inventory: Inventory) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
+    """Make what hides names in a bundle, if the settings ask for it."""
+    pseudonyms = make_pseudonyms(config, inventory)
+    if pseudonyms is None:
+        return lambda fields: fields
+    for application in inventory.applications:
+        pseudonyms.learn(names_of(inventory, application))
+    return pseudonyms.fields
+
+
+def _copied(disk: Disk, listing: list[dict[str, object]]) -> Iterator[str]:
+    for row in listing:
+        path = str(row["path"])
         if classify(path).role in COPIED_ROLES:
             yield path
 

@@ -18,6 +18,7 @@ from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
 from agent.replay.memory_disk import MemoryDisk
 from agent.runtime.events_directory import EventsDirectory
+from agent.runtime.names import make_pseudonyms
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.replay_run import first_time_us, replay
 
@@ -106,6 +107,9 @@ def replay_trace(
     )
     with EventsDirectory(events, origin) as sink:
         pipeline = Pipeline(disk, config.applications, started_us, sink.append)
+        pseudonyms = make_pseudonyms(config, pipeline.inventory)
+        if pseudonyms is not None:
+            pipeline.emit = lambda record: sink.append(pseudonyms.record(record))
         sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
         replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()

@@ -18,6 +18,7 @@ from agent.detectors.registry import DETECTORS
 from agent.errors import SpoolError, SpoolFullError, WatchError
 from agent.inventory.blindness import begin_blind, end_blind
 from agent.inventory.hints import Hint, HintKind
+from agent.logs import hide_with
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.memory import resident_bytes
 from agent.observe.process import ProcessView
@@ -27,6 +28,7 @@ from agent.publish.http import Answers, HttpServer
 from agent.publish.metrics import Exposition
 from agent.publish.snapshot import MetricsSnapshot
 from agent.publish.text import FindingLog
+from agent.runtime.names import make_pseudonyms
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.state import take_snapshot
 from agent.ship.limits import Limits
@@ -83,6 +85,9 @@ class Supervisor:
             on_fault=_log_fault,
             rescan_us=int(settings.rescan_seconds * 1_000_000),
         )
+        self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)
+        if self._pseudonyms is not None:
+            hide_with(self._pseudonyms.fields)
         self._pipeline.inventory.volume = volume_kind(self._root)
         self._http = self._make_http(settings)
 
@@ -168,6 +173,8 @@ class Supervisor:
     # -- edges ------------------------------------------------------------------------------------------
 
     def _emit(self, record: Record) -> None:
+        if self._pseudonyms is not None:
+            record = self._pseudonyms.record(record)
         self._findings.write(record)
         if self._spool is None:
             return

@@ -1,0 +1,115 @@
+"""No record key or value in any output; store and topic names only where they are documented, hashed on demand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import tarfile
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from agent.cli import main
+from deploy.demo.agents import Agent
+from tests.support.shipped import shipped_records
+
+pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(120)]
+NAME = "kafka-20685-4.1.2"
+STORE = "customer-names"
+KEYS = re.compile(rb"(?<![0-9a-f-])a[1-9]\d{3}(?![0-9a-f-])")
+"""Record keys of the recorded application, apart from pieces of hashes and UUIDs."""
+
+VALUES = re.compile(rb"xxxx")
+
+
+@pytest.fixture
+def state(tmp_path: Path, repository: Path) -> Path:
+    """Give a recorded state directory with real records, its store renamed so that the name can be looked for."""
+    folder = tmp_path / "state"
+    with tarfile.open(repository / "tests/data/snapshots" / f"{NAME}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    for task in folder.glob("*/*_*"):
+        (task / "rocksdb" / "s").rename(task / "rocksdb" / STORE)
+        for position in task.glob("s.position"):
+            position.rename(task / f"{STORE}.position")
+        checkpoint = task / ".checkpoint"
+        if checkpoint.is_file():
+            times = checkpoint.stat()
+            checkpoint.write_text(checkpoint.read_text().replace("-s-changelog", f"-{STORE}-changelog"))
+            os.utime(checkpoint, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return folder
+
+
+@pytest.fixture
+def settings(repository: Path) -> Mapping[str, str]:
+    """Give what the application's operator would say."""
+    scenario = json.loads((repository / "tests/data/traces" / NAME / "scenario.json").read_text())
+    return {key: str(value) for key, value in scenario["settings"].items()}
+
+
+def outputs(
+    state: Path, work: Path, settings: Mapping[str, str], eventually: Callable[..., object]
+) -> dict[str, bytes]:
+    """Run an agent on the directory, and a bundle of it; collect everything that either wrote or served."""
+    agent = Agent("orders-0", state, work / "own", work / "sink", settings, on_line=lambda pod, line: None)
+    try:
+        agent.wait_ready()
+        eventually(lambda: any(line.get("detector") == "stale-eos-checkpoint" for line in agent.lines), 30)
+        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=5) as answer:
+            metrics = answer.read()
+        spool = b"".join(path.read_bytes() for path in sorted((work / "own" / "spool").iterdir()))
+    finally:
+        agent.stop()
+    sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    assert main(["bundle", str(state), str(work / "bundle.tar.gz"), *sets]) == 0
+    with tarfile.open(work / "bundle.tar.gz") as archive:
+        members = archive.getmembers()
+        files = [archive.extractfile(member) for member in members]
+        bundle = b"".join(file.read() for file in files if file is not None)
+        bundle += "\n".join(member.name for member in members).encode()
+    events = b"".join(
+        gzip.decompress(path.read_bytes()) for path in sorted((work / "sink").rglob("*.jsonl.gz"))
+    )
+    log = "\n".join(json.dumps(line) for line in agent.lines).encode() + agent.errors.encode()
+    return {"metrics": metrics, "log": log, "spool": spool, "events": events, "bundle": bundle}
+
+
+def test_no_record_leaves_the_pod(
+    state: Path, tmp_path: Path, settings: Mapping[str, str], eventually: Callable[..., object]
+) -> None:
+    """Keys lie in MANIFEST, SST and log files, values in SST files; none is in any output."""
+    files = b"".join(path.read_bytes() for path in state.rglob("*") if path.is_file())
+    assert len(set(KEYS.findall(files))) > 3
+    assert VALUES.search(files)
+    found = outputs(state, tmp_path, settings, eventually)
+    assert {name: KEYS.findall(content) for name, content in found.items()} == {name: [] for name in found}
+    assert {name: VALUES.findall(content) for name, content in found.items()} == {name: [] for name in found}
+    # documented: names of stores and topics are in events, logs and bundles, never in metrics
+    told = {name for name, content in found.items() if STORE.encode() in content}
+    assert told == {"log", "spool", "events", "bundle"}
+
+
+def test_names_are_hashed_on_demand(
+    state: Path,
+    tmp_path: Path,
+    settings: Mapping[str, str],
+    eventually: Callable[..., object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With `hash_names` no output has the store's or the topic's name, and readers can still join on the hash."""
+    key = tmp_path / "key"
+    key.write_bytes(b"0123456789abcdef0123456789abcdef")
+    monkeypatch.setenv("STATEWARDEN_PRIVACY_HASH_NAMES", "true")
+    monkeypatch.setenv("STATEWARDEN_PRIVACY_HASH_KEY_FILE", str(key))
+    found = outputs(state, tmp_path, settings, eventually)
+    assert {name for name, content in found.items() if STORE.encode() in content} == set()
+    records = shipped_records(tmp_path / "sink")
+    stores = {row["store"] for row in records if row.get("store")}
+    assert len(stores) == 1
+    assert stores == {row["store"] for x in records if x["kind"] == "summary" for row in x["stores"]}
+    assert re.fullmatch(r"h-[0-9a-f]{12}", stores.pop())
+    assert {x["application_id"] for x in records if x.get("application_id")} == {"kafka-20685-4-1-2-014328"}
