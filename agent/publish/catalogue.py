@@ -28,6 +28,7 @@ BLIND_CAUSES = (*_LOSSES, "watch-lost")
 
 OUTCOMES = ("seen", *(outcome.value for outcome in Unseen))
 SHIP_FAILURES = ("retryable", "permanent", "unexpected")
+EVENT_OUTCOMES = ("sent", "failed", "suppressed")
 UNKNOWN_KIND = "unknown"
 """Kind of dropped records that could not be read any more."""
 
@@ -232,6 +233,17 @@ _SHIP = (
     ),
 )
 
+_KUBERNETES = (
+    Metric(
+        "statewarden_agent_kubernetes_events_total",
+        _C,
+        "Events about findings, by what became of them; stays 0 where they are switched off.",
+        labels=("outcome",),
+        stability=_TRIAL,
+        initial={"outcome": EVENT_OUTCOMES},
+    ),
+)
+
 _SELF = (
     Metric("statewarden_agent_build_info", MetricKind.INFO, "Version of the agent.", labels=("version",)),
     Metric("statewarden_agent_up", _G, "Whether the agent's worker is alive."),
@@ -269,12 +281,13 @@ _SELF = (
     ),
 )
 
-CATALOGUE: tuple[Metric, ...] = (*_STATE, *_WATCH, *_SHIP, *_SELF)
+CATALOGUE: tuple[Metric, ...] = (*_STATE, *_WATCH, *_SHIP, *_KUBERNETES, *_SELF)
 """Every family, in the order of the exposition and of the docs page."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", _STATE),
     ("Watching and looking", _WATCH),
     ("Spool and shipping", _SHIP),
+    ("Kubernetes Events", _KUBERNETES),
     ("The agent itself", _SELF),
 )

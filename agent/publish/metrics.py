@@ -208,6 +208,7 @@ READERS: Mapping[str, Reader] = {
     "statewarden_agent_shipped_segments_total": lambda s: _one(s.ship.shipped_segments),
     "statewarden_agent_shipped_records_total": lambda s: _one(s.ship.shipped_records),
     "statewarden_agent_ship_failures_total": lambda s: _by(s.ship.failures),
+    "statewarden_agent_kubernetes_events_total": lambda s: _by(s.kubernetes_events),
     "statewarden_agent_build_info": lambda s: {(s.agent_version,): 1.0},
     "statewarden_agent_up": lambda s: _one(s.up),
     "statewarden_agent_ready": lambda s: _one(s.ready),

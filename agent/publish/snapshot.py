@@ -128,6 +128,7 @@ class MetricsSnapshot:
         last_delay_s: Newest hint: from the notification to the snapshot that shows it.
         heartbeat_at_us: When the worker's loop last came round.
         resident_memory_bytes: Of the agent; None = not measured.
+        kubernetes_events: Outcome slug -> Kubernetes Events.
     """
 
     agent_version: str = ""
@@ -144,3 +145,4 @@ class MetricsSnapshot:
     ship: ShipMetrics = ShipMetrics()
     heartbeat_at_us: int = 0
     resident_memory_bytes: int | None = None
+    kubernetes_events: Mapping[str, int] = field(default_factory=dict)

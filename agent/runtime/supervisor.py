@@ -25,6 +25,7 @@ from agent.observe.process import ProcessView
 from agent.observe.volume import volume_kind
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
+from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.metrics import Exposition
 from agent.publish.snapshot import MetricsSnapshot
 from agent.publish.text import FindingLog
@@ -43,6 +44,7 @@ LOG = logging.getLogger("agent.runtime")
 LONGEST_WAIT_S = 1.0
 SNAPSHOT_EVERY_S = 0.25
 COMPLAIN_EVERY_S = 60.0
+STOP_EVENTS_S = 2.0
 SNAPSHOT_SHARE = 20
 """A snapshot may take one part in so many of the loop's time: big directories get fewer."""
 
@@ -89,6 +91,11 @@ class Supervisor:
         if self._pseudonyms is not None:
             hide_with(self._pseudonyms.fields)
         self._pipeline.inventory.volume = volume_kind(self._root)
+        self._events = (
+            KubernetesEvents(config.kubernetes, origin, self._clock)
+            if config.kubernetes.events != "off"
+            else None
+        )
         self._http = self._make_http(settings)
 
     def run(self) -> int:
@@ -102,6 +109,8 @@ class Supervisor:
         self._emit(Record(Kind.LIFECYCLE, self._clock.now_us(), {"phase": "started", "reason": "start"}))
         if self._thread is not None:
             self._thread.start()
+        if self._events is not None:
+            self._events.start()
         if self._http is not None:
             self._http.start()
             LOG.info("serving metrics", extra={"port": self._http.port})
@@ -166,7 +175,11 @@ class Supervisor:
             ready=self._ready,
             delay_s=self._delay_s,
         )
-        self._snapshot = replace(snapshot, resident_memory_bytes=resident_bytes())
+        self._snapshot = replace(
+            snapshot,
+            resident_memory_bytes=resident_bytes(),
+            kubernetes_events=self._events.outcomes() if self._events is not None else {},
+        )
         cost_s = self._clock.monotonic_s() - began_s
         self._next_snapshot_s = began_s + max(SNAPSHOT_EVERY_S, cost_s * SNAPSHOT_SHARE)
 
@@ -176,6 +189,8 @@ class Supervisor:
         if self._pseudonyms is not None:
             record = self._pseudonyms.record(record)
         self._findings.write(record)
+        if self._events is not None:
+            self._events.offer(record)
         if self._spool is None:
             return
         try:
@@ -198,6 +213,8 @@ class Supervisor:
         self._emit(Record(Kind.LIFECYCLE, now_us, {"phase": "stopping", "reason": self._reason}))
         if self._thread is not None:
             self._thread.stop(self._settings.grace_seconds)
+        if self._events is not None:
+            self._events.stop(STOP_EVENTS_S)
         if self._spool is not None:
             self._spool.close()
         if self._http is not None:

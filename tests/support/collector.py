@@ -59,8 +59,13 @@ def collecting(certificate: Path | None = None, key: Path | None = None) -> Iter
         def log_message(self, *_: object) -> None:
             """Stay silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            """A client that was killed in the middle of its request is what some tests want."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     scheme = "http"
     if certificate is not None and key is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -51,6 +51,7 @@ FULL = MetricsSnapshot(
     ship=ShipMetrics(6, 60, {"retryable": 2}),
     heartbeat_at_us=1_700_000_002_000_000,
     resident_memory_bytes=30_000_000,
+    kubernetes_events={"sent": 2},
 )  # fmt: skip
 
 

@@ -1,0 +1,209 @@
+"""Kubernetes Events against a small API server over HTTPS that keeps objects and checks tokens."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.clock import SystemClock
+from agent.config import load_config
+from agent.contract.events import Origin
+from agent.delivery import KubernetesSettings
+from agent.errors import ConfigError
+from agent.publish.kubernetes import KubernetesEvents
+from agent.runtime.supervisor import Supervisor
+from tests.agent.publish.test_event_desk import finding
+from tests.delivery.servers import Certificates
+
+pytestmark = pytest.mark.delivery
+ORIGIN = Origin("uid-1", "boot", "orders-0", namespace="shop")
+
+
+@dataclass
+class ApiServer:
+    """Keeps Events, as the real one does: create conflicts, merge patch, 404 for what is not there."""
+
+    url: str = ""
+    token: str = "token-1"
+    events: dict[str, dict[str, Any]] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+
+    def answer(self, method: str, path: str, headers: dict[str, str], body: dict[str, Any]) -> int:
+        """Take one request."""
+        self.requests.append(f"{method} {path}")
+        if headers.get("Authorization") != f"Bearer {self.token}":
+            return 401
+        if self.answers:
+            return self.answers.pop(0)
+        base, _, name = path.partition("/events")
+        assert base == "/api/v1/namespaces/shop"
+        if method == "POST":
+            name = body["metadata"]["name"]
+            if name in self.events:
+                return 409
+            self.events[name] = body
+            return 201
+        assert headers["Content-Type"] == "application/merge-patch+json"
+        if name[1:] not in self.events:
+            return 404
+        self.events[name[1:]].update(body)
+        return 200
+
+
+@contextmanager
+def serving(certificates: Certificates) -> Iterator[ApiServer]:
+    """Run the API server."""
+    api = ApiServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def take(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(api.answer(self.command, self.path, dict(self.headers), body))
+            self.end_headers()
+
+        do_POST = do_PATCH = take  # noqa: N815 - the names that the base class calls
+
+        def log_message(self, *_: object) -> None:
+            """Stay silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates.certificate, certificates.key)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    api.url = f"https://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield api
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def api(certificates: Certificates) -> Iterator[ApiServer]:
+    """Give a running API server."""
+    with serving(certificates) as found:
+        yield found
+
+
+@pytest.fixture
+def account(tmp_path: Path, certificates: Certificates) -> Path:
+    """Give a mounted service account."""
+    (tmp_path / "account").mkdir()
+    (tmp_path / "account" / "token").write_text("token-1\n")
+    (tmp_path / "account" / "namespace").write_text("shop")
+    (tmp_path / "account" / "ca.crt").write_bytes(certificates.certificate.read_bytes())
+    return tmp_path / "account"
+
+
+@pytest.fixture
+def sender(api: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesEvents]:
+    """Give a sender that turns quickly."""
+    monkeypatch.setattr("agent.publish.kubernetes.TURN_S", 0.01)
+    settings = KubernetesSettings(events="warning", api=api.url, service_account_dir=str(account))
+    made = KubernetesEvents(settings, ORIGIN, SystemClock())
+    made.start()
+    yield made
+    made.stop(5)
+
+
+def test_a_finding_becomes_one_event_over_its_life(
+    api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
+) -> None:
+    """Created once; louder and resolved change it."""
+    sender.offer(finding())
+    eventually(lambda: sender.outcomes()["sent"] == 1)
+    sender.offer(finding())
+    sender.offer(finding(severity="critical"))
+    eventually(lambda: sender.outcomes()["sent"] == 2)
+    sender.offer(finding(status="resolved"))
+    eventually(lambda: sender.outcomes()["sent"] == 3)
+    (event,) = api.events.values()
+    assert (event["count"], event["type"], event["involvedObject"]["name"]) == (3, "Normal", "orders-0")
+    assert event["message"].startswith("[resolved]")
+    assert [x.partition(" ")[0] for x in api.requests] == ["POST", "PATCH", "PATCH"]
+
+
+def test_an_event_of_an_earlier_start_is_changed(
+    api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
+) -> None:
+    """The name is the finding's: after a restart the conflict becomes a patch; a forgotten Event is made anew."""
+    api.events["orders-0.f1"] = {"count": 5}
+    sender.offer(finding())
+    eventually(lambda: sender.outcomes()["sent"] == 1)
+    assert len(api.events) == 1
+    api.events.clear()
+    sender.offer(finding(severity="critical"))
+    eventually(lambda: sender.outcomes()["sent"] == 2)
+    assert list(api.events) == ["orders-0.f1"]
+
+
+def test_a_refusal_is_counted_and_trouble_is_tried_again(
+    api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
+) -> None:
+    """403 settles it; 500 and 429 do not; a rotated token is read."""
+    api.answers = [403]
+    sender.offer(finding())
+    eventually(lambda: sender.outcomes()["failed"] == 1)
+    api.answers = [500, 429]
+    sender.offer(finding("f2"))
+    eventually(lambda: sender.outcomes()["sent"] == 1)
+    assert list(api.events) == ["orders-0.f2"]
+
+
+def test_a_storm_is_limited(
+    api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
+) -> None:
+    """A hundred findings cost a burst of requests."""
+    for number in range(100):
+        sender.offer(finding(f"f{number}"))
+    eventually(lambda: sender.outcomes()["sent"] == 10)
+    sender.stop(5)
+    assert len(api.requests) <= 11
+
+
+def test_the_agent_sends_what_it_finds(
+    api: ApiServer,
+    account: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[..., object],
+) -> None:
+    """Wired into the agent by settings alone; off by default."""
+    monkeypatch.setattr("agent.publish.kubernetes.TURN_S", 0.01)
+    (tmp_path / "state").mkdir()
+    flags = {"state_dir": str(tmp_path / "state"), "pod": "orders-0", "listen": ""}
+    environment = {
+        "STATEWARDEN_KUBERNETES_EVENTS": "warning",
+        "STATEWARDEN_KUBERNETES_API": api.url,
+        "STATEWARDEN_KUBERNETES_SERVICE_ACCOUNT_DIR": str(account),
+    }
+    assert Supervisor(load_config(flags=flags))._events is None
+    supervisor = Supervisor(load_config(flags=flags, environment=environment))
+    assert supervisor._events is not None
+    supervisor._events.start()
+    supervisor._emit(finding())
+    eventually(lambda: api.events)
+    supervisor._events.stop(5)
+    assert api.events["orders-0.f1"]["metadata"]["namespace"] == "shop"
+
+
+def test_outside_a_pod_it_says_what_is_missing(tmp_path: Path) -> None:
+    """No API server, or no service account: told at the start."""
+    with pytest.raises(ConfigError, match=r"set kubernetes\.api outside a pod"):
+        KubernetesEvents(KubernetesSettings(events="warning"), ORIGIN, SystemClock())
+    settings = KubernetesSettings(events="warning", api="https://x", service_account_dir=str(tmp_path))
+    with pytest.raises(ConfigError, match="token: No such file"):
+        KubernetesEvents(settings, ORIGIN, SystemClock())
