@@ -58,6 +58,11 @@ class Backlog:
         return tuple(self._segments)
 
     @property
+    def waiting(self) -> int:
+        """Number of segments that wait."""
+        return len(self._segments)
+
+    @property
     def bytes(self) -> int:
         """Size of everything in it."""
         return self._bytes

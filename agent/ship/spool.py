@@ -313,7 +313,7 @@ class Spool:
             return
         limits = self._limits
         aged = self._clock.monotonic_s() - opened.opened_s >= limits.seal_age_s
-        aged = aged and len(self._backlog.segments) < AGED_BACKLOG
+        aged = aged and self._backlog.waiting < AGED_BACKLOG
         if aged or opened.finished or opened.size_bytes >= limits.seal_bytes:
             self._seal()
 
