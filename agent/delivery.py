@@ -146,7 +146,7 @@ def parse_target(text: str) -> Target:
             f"{url.scheme}:// lacks a {'broker' if kind is SinkKind.KAFKA else 'host or bucket'}"
         )
     if kind is SinkKind.KAFKA and (not name or "/" in name):
-        raise ValueError("expected kafka://HOST:PORT[,HOST:PORT...]/TOPIC")
+        raise ValueError("expected kafka://BROKER,BROKER/TOPIC")
     return Target(kind, text.replace("s3a://", "s3://", 1) if url.scheme == "s3a" else text, url.netloc, name)
 
 
@@ -158,7 +158,7 @@ def problems_of(ship_to: str, ship: ShipSettings, kubernetes: KubernetesSettings
         except ValueError as error:
             yield f"ship_to: {error}"
     if ship.endpoint and not ship.endpoint.startswith(("http://", "https://")):
-        yield f"ship.endpoint: {ship.endpoint!r} must begin with https:// (or http://, with allow_http)"
+        yield f"ship.endpoint: {ship.endpoint!r} must begin with https:// (with allow_http also http://)"
     if ship.endpoint.startswith("http://") and not ship.allow_http:
         yield "ship.endpoint: http:// is not encrypted; use https:// or set allow_http"
     if ship.content_mode not in CONTENT_MODES:

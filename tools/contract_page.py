@@ -22,6 +22,77 @@ another major version. Rules for writers: inside a major version fields are only
 used again. A field that is not required may be null or absent; both mean "not known".
 """
 
+CLOUDEVENTS = (
+    ("specversion", "`1.0`", "`ce_specversion`"),
+    ("id", "hash of pod uid, boot id and sequence: the same event sent twice has the same id", "`ce_id`"),
+    ("source", "`/statewarden/<namespace>/<pod>`", "`ce_source`"),
+    ("type", f"`io.statewarden.<kind>.v{SCHEMA_MAJOR}`", "`ce_type`"),
+    ("subject", "`<application>/<task>/<store>`, as far as they are known; absent without", "`ce_subject`"),
+    ("time", "`observed_at_us` as RFC 3339, UTC", "`ce_time`"),
+    ("datacontenttype", "`application/json`", "`content-type`"),
+    ("dataschema", f"`{DATASCHEMA}`", "`ce_dataschema`"),
+)
+"""Attribute of the envelope, what it holds, Kafka header in binary mode."""
+
+OPENTELEMETRY = (
+    ("Timestamp", "`occurred_at_us` if present, else `observed_at_us`, times 1,000"),
+    ("ObservedTimestamp", "`observed_at_us` times 1,000"),
+    (
+        "SeverityNumber, SeverityText",
+        "of a finding: info 9 `INFO`, warning 13 `WARN`, critical 18 `ERROR2`; others 9",
+    ),
+    ("Body", "`summary` of a finding, `detail` of a transition, else empty"),
+    ("EventName", "`type`"),
+    ("TraceId, SpanId, TraceFlags", "not set: nothing here belongs to a request"),
+    ("Resource `service.name`", "`statewarden`"),
+    ("Resource `service.version`", "`agent_version`"),
+    ("Resource `service.instance.id`", "`boot_id`"),
+    ("Resource `k8s.namespace.name`, `k8s.pod.name`, `k8s.node.name`", "`namespace`, `pod`, `node`"),
+    ("Resource `k8s.pod.uid`", "`pod_uid`"),
+    ("InstrumentationScope name, version", "`io.statewarden`, `schema_version`"),
+    ("Attribute `cloudevents.event_id` and `_source`, `_spec_version`, `_subject`, `_type`", "the envelope"),
+    ("Attribute `statewarden.<field>`", "every other field of `data`, lists as arrays of maps"),
+)
+"""Field of an OpenTelemetry log record, where its value comes from."""
+
+_DELIVERY = """\
+## How events travel
+
+- **Files and objects**: `<pod uid>/<boot>-<first>-<last>.jsonl.gz`, one event per line, gzip. `<first>` and `<last>`
+  are sequences. A name that ends with `-k<n>` is a segment of which only n events are left (see `drop`). The same
+  name always has the same lines.
+- **Kafka**, one message per event, key `<application>/<task>` (without a task: the application, or the pod's uid).
+  Structured mode: the value is the event, header `content-type: application/cloudevents+json`. Binary mode: the value
+  is `data`, attributes are headers as below.
+- **HTTP**: `application/cloudevents-batch+json`, at most 500 events and about 512 KiB per request.
+
+| attribute | holds | Kafka header in binary mode |
+|---|---|---|
+"""
+
+_OPENTELEMETRY_HEAD = """\
+## As OpenTelemetry log records
+
+For collectors that turn events into log records; statewarden itself sends CloudEvents.
+
+| log record | from |
+|---|---|
+"""
+
+_POLICY = f"""\
+## How the contract changes
+
+- The version is `major.minor`, in every event as `schema_version`. A minor version only adds: fields that are not
+  required, values of an enumeration, kinds of records. Nothing changes its type, its unit or its meaning; no name is
+  used twice; a required field stays required.
+- Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`: they ignore fields that they do not know and set aside
+  kinds and values that they do not know. A new major version has types that end with another number, and a new
+  schema; agents can be told apart by `type` alone.
+- Every published version leaves samples and its list of fields in `tests/contract/golden`, `v<major>.<minor>.jsonl`
+  and `.fields.json`. They never change, and the build fails if today's code cannot read them or lacks a field.
+- A field that is going away is announced here for one minor version and stays, null, until the next major one.
+"""
+
 _KIND_TEXT = {
     Kind.TRANSITION: "Something on disk changed from one look to the next.",
     Kind.FINDING: "A finding opened, changed or was resolved.",
@@ -50,6 +121,11 @@ def render_contract_page() -> str:
         rows = [row for row in FIELDS if kind in row.kinds]
         parts.append(_section(f"`{kind.value}`", rows, _KIND_TEXT[kind]))
     parts.extend(_section(f"Objects in `{name}`", list(rows)) for name, rows in _LISTS)
+    parts.append(
+        _DELIVERY + "".join(f"| `{name}` | {text} | {header} |\n" for name, text, header in CLOUDEVENTS)
+    )
+    parts.append(_OPENTELEMETRY_HEAD + "".join(f"| {name} | {text} |\n" for name, text in OPENTELEMETRY))
+    parts.append(_POLICY)
     return "\n".join(parts)
 
 

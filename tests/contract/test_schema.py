@@ -14,7 +14,7 @@ from agent.contract.events import Kind
 from agent.contract.fields import FIELDS, fields_of
 from agent.contract.schema import json_schema, render
 
-GOLDEN = pathlib.Path(__file__).parent / "golden" / "v1.jsonl"
+GOLDEN = pathlib.Path(__file__).parent / "golden" / "v1.0.jsonl"
 LINES = GOLDEN.read_text(encoding="ascii").splitlines()
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 

@@ -80,7 +80,7 @@ def serving(certificates: Certificates) -> Iterator[ApiServer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates.certificate, certificates.key)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    api.url = f"https://127.0.0.1:{server.server_address[1]}"
+    api.url = f"https://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -204,6 +204,8 @@ def test_outside_a_pod_it_says_what_is_missing(tmp_path: Path) -> None:
     """No API server, or no service account: told at the start."""
     with pytest.raises(ConfigError, match=r"set kubernetes\.api outside a pod"):
         KubernetesEvents(KubernetesSettings(events="warning"), ORIGIN, SystemClock())
-    settings = KubernetesSettings(events="warning", api="https://x", service_account_dir=str(tmp_path))
+    settings = KubernetesSettings(
+        events="warning", api="https://example.com", service_account_dir=str(tmp_path)
+    )
     with pytest.raises(ConfigError, match="token: No such file"):
         KubernetesEvents(settings, ORIGIN, SystemClock())

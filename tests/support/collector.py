@@ -72,7 +72,7 @@ def collecting(certificate: Path | None = None, key: Path | None = None) -> Iter
         context.load_cert_chain(certificate, key)
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         scheme = "https"
-    collector.url = f"{scheme}://127.0.0.1:{server.server_address[1]}/v1/events"
+    collector.url = f"{scheme}://127.0.0.1:{server.server_port}/v1/events"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -97,14 +97,15 @@ def test_nobody_listens() -> None:
     """A refused connection is retryable."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
-        sink = HttpSink(parse_target(f"http://127.0.0.1:{held.getsockname()[1]}/"), PLAIN)
+        port = held.getsockname()[1]
+        sink = HttpSink(parse_target(f"http://127.0.0.1:{port}/"), PLAIN)
         with pytest.raises(RetryableShipError, match="ConnectionRefusedError"):
             sink.put("u/b-1-1", payload(1))
 
 
 def test_files_are_checked_at_the_start(tmp_path: Path) -> None:
     """A token or certificates that cannot be read stop the start, with the path."""
-    target = parse_target("https://c/")
+    target = parse_target("https://example.com/")
     with pytest.raises(ConfigError, match=r"cannot read .*token: No such file"):
         HttpSink(target, ShipSettings(token_file=str(tmp_path / "token")))
     (tmp_path / "ca.crt").write_text("no certificate")

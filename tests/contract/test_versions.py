@@ -1,0 +1,75 @@
+"""Every published version of the contract stays readable: its samples and its fields are kept and never change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.contract.codec import SCHEMA_VERSION, decode
+from agent.contract.fields import BY_NAME, FIELDS, Field
+from tools.contract_page import CLOUDEVENTS, OPENTELEMETRY
+
+GOLDEN = Path(__file__).parent / "golden"
+PUBLISHED = {
+    "1.0": {
+        "v1.0.fields.json": "25eeb9bd52eec2fb289a9609a747e92bd9a8f2c0a7c6f69451441986ab859c62",
+        "v1.0.jsonl": "ca3012c67afbc84b8ecdd43ad884a8cc9f5ffe820158cb217f81296a5a474e00",
+    },
+}
+"""Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""
+
+
+@pytest.mark.parametrize("version", PUBLISHED)
+def test_golden_files_never_change(version: str) -> None:
+    """What was published is history."""
+    for name, digest in PUBLISHED[version].items():
+        assert hashlib.sha256((GOLDEN / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_every_version_has_its_samples() -> None:
+    """A field of a new minor version means a new version of the contract, with samples and fields of its own."""
+    versions = {row.since for row in FIELDS}
+    assert versions <= set(PUBLISHED)
+    assert max(versions, key=lambda version: tuple(map(int, version.split(".")))) == SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("version", PUBLISHED)
+def test_changes_are_additive(version: str) -> None:
+    """Every published field is still there: same type, same kinds or more, same values or more, required if it was."""
+    for old in json.loads((GOLDEN / f"v{version}.fields.json").read_text()):
+        is_kept(old, BY_NAME[old["name"]])
+
+
+def is_kept(old: dict[str, Any], row: Field) -> None:
+    """Compare a published field with the one of today."""
+    assert row.type.value == old["type"], row.name
+    assert not row.kinds or set(old["kinds"]) <= {kind.value for kind in row.kinds}, row.name
+    assert bool(old["kinds"]) or not row.kinds, row.name
+    assert row.required or not old["required"], row.name
+    assert set(old["values"]) <= set(row.values) or not old["values"], row.name
+    items = {item.name: item for item in row.items}
+    for inner in old["items"]:
+        is_kept(inner, items[inner["name"]])
+
+
+def test_new_fields_are_never_required() -> None:
+    """Lines of an older agent lack them."""
+    assert [row.name for row in FIELDS if row.required and row.since != "1.0"] == []
+
+
+@pytest.mark.parametrize("version", PUBLISHED)
+def test_the_mapping_tables_cover_every_line(version: str) -> None:
+    """Each attribute of the envelope and each field of the data has its place in CloudEvents and OpenTelemetry."""
+    attributes = {row[0] for row in CLOUDEVENTS}
+    sources = " ".join(row[1] for row in OPENTELEMETRY)
+    always = {row.name for row in FIELDS if not row.kinds}
+    assert "every other field of `data`" in sources
+    for line in (GOLDEN / f"v{version}.jsonl").read_text().splitlines():
+        assert set(json.loads(line)) - {"data"} <= attributes
+        assert decode(line)
+    for name in always - {"application_id", "process_id", "task_id", "store", "segment", "kind", "sequence"}:
+        assert f"`{name}`" in sources, name
