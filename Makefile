@@ -20,7 +20,7 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 .PHONY: help setup setup-delivery demo test test-delivery check lint format types docs docs-check evaluate bench mutate prove locks clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make the virtual environment from deploy/locks (done by every other target)
 	@:

@@ -1,8 +1,9 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer; real releases of Kafka Streams under live agents (`tests/live`). Later issues add theirs (kill
-tests, soak, cluster).
+beside a busy writer; real releases of Kafka Streams under live agents (`tests/live`); the agent killed 500 times under
+load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB. Later issues add
+theirs (soak, cluster).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     },
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "live releases": ("tests/live/run.py",),
+    "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
+    "backlog of 1 GiB": ("tests/bench/run.py", "spool", "--full", "--rounds", "1"),
 }
 
 

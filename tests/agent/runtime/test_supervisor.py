@@ -1,0 +1,75 @@
+"""How the agent hands its records over: sealed at once when an application stops, never ended by a spool that refuses."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from agent.config import load_config
+from agent.contract.events import Kind, Record
+from agent.errors import SpoolError, SpoolFullError
+from agent.runtime.supervisor import Supervisor
+from agent.ship.spool import Spool
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Supervisor:
+    """Give an agent that does not run; its segments are small and seal by age after an hour."""
+    (tmp_path / "state").mkdir()
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[ship]\nseal_kib = 16\nseal_seconds = 3600\ncap_mib = 1\ncap_files = 9\n")
+    flags = {
+        "state_dir": str(tmp_path / "state"),
+        "pod": "orders-0",
+        "listen": "",
+        "spool": str(tmp_path / "spool"),
+        "ship_to": str(tmp_path / "sink"),
+    }
+    return Supervisor(load_config(file=settings, flags=flags))
+
+
+def transition(change: str) -> Record:
+    """Make a transition."""
+    return Record(Kind.TRANSITION, 1, {"application_id": "orders", "change": change})
+
+
+@pytest.mark.parametrize(
+    ("change", "sealed"), [("process-ended", 1), ("application-gone", 1), ("task-held", 0)]
+)
+def test_the_last_words_of_an_application_are_shipped_at_once(
+    supervisor: Supervisor, tmp_path: Path, change: str, sealed: int
+) -> None:
+    """When a process ends the pod may be about to go: its records do not wait for the segment's age."""
+    supervisor._emit(transition("task-held"))
+    supervisor._emit(transition(change))
+    assert len(list((tmp_path / "spool").glob("*.sealed"))) == sealed
+
+
+def test_a_spool_that_refuses_is_told_once_a_minute(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The audit goes on; the log is not flooded; a full spool is told by the spool itself."""
+    failures: list[Exception] = [SpoolError("the disk is gone")] * 5 + [SpoolFullError("full")] * 5
+
+    def refuse(self: Spool, record: Record) -> int:
+        raise failures.pop(0)
+
+    monkeypatch.setattr(Spool, "append", refuse)
+    caplog.set_level(logging.INFO)
+    for _ in range(10):
+        supervisor._emit(transition("task-held"))
+    assert [record.getMessage() for record in caplog.records] == ["spool refuses records: the disk is gone"]
+
+
+def test_the_settings_reach_spool_and_sink(supervisor: Supervisor) -> None:
+    """Sizes come from `[ship]`; one request may not outlast the last flush."""
+    assert supervisor._spool is not None
+    limits = supervisor._spool._limits
+    assert (limits.seal_bytes, limits.seal_age_s, limits.cap_bytes, limits.cap_files) == (
+        16 << 10,
+        3600,
+        1 << 20,
+        9,
+    )
