@@ -46,6 +46,7 @@ from agent.ship.stats import Counters, SpoolStats, stats_of
 
 _LOG = logging.getLogger(__name__)
 SYNC_EVERY_S = 1.0
+COMPLAIN_EVERY_S = 60.0
 AGED_BACKLOG = 16
 """While so many segments wait, age seals no more: a sink that is away for days must not cost a file every 15 s."""
 
@@ -94,6 +95,7 @@ class Spool:
         self._backlog = Backlog(found.segments, found.aside)
         self._counters = Counters(found.torn_tails, found.corrupt_segments)
         self._to_announce: Account = {}
+        self._complain_s = float("-inf")
         self._give_up(found.lost, Cause.CORRUPT)
         last = max(self._home.last_sequence(origin.boot_id), found.last_sequence.get(origin.boot_id, 0))
         self._next_sequence = last + 1
@@ -363,10 +365,10 @@ class Spool:
             self._announce()  # before the deletion: a kill in between tells of a loss that is none
         for victim in victims:
             self._give_up(self._backlog.carry_out(victim), Cause.CAP)
-        lost = sum(sum(drops.own_counts(x.lost).values()) for x in victims)
-        if lost:
+        if victims and self._clock.monotonic_s() >= self._complain_s:
+            self._complain_s = self._clock.monotonic_s() + COMPLAIN_EVERY_S
             _LOG.warning(
-                "spool: no room left, dropped records", extra={"records": lost, "files": len(victims)}
+                "spool: no room left, records are dropped", extra={"dropped": self._counters.dropped}
             )
         return bool(victims)
 

@@ -14,6 +14,7 @@ from agent.ship.spool import Spool
 from tests.bench.measure import run_module, spread
 from tests.bench.report import Options, Section
 
+_UNLIMITED = Limits(cap_bytes=1 << 40, cap_files=1 << 30)
 FULL, SMALL = 200_000, 20_000
 _ORIGIN = Origin(
     pod_uid="bench-pod", boot_id="bench0", pod="bench", namespace="bench", node="bench", agent_version="bench"
@@ -26,7 +27,7 @@ def run(options: Options) -> Section:
     appended, shipped, sizes = [], [], []
     for number in range(options.rounds):
         folder = options.work / str(number)
-        spool = Spool(folder / "spool", _ORIGIN, clock=SystemClock(), limits=Limits(cap_bytes=1 << 32))
+        spool = Spool(folder / "spool", _ORIGIN, clock=SystemClock(), limits=_UNLIMITED)
         began = time.process_time(), time.monotonic()
         for sequence in range(count):
             spool.append(_record(sequence))
@@ -67,7 +68,7 @@ def _mib(size_bytes: int) -> str:
 def _drain(options: Options) -> tuple[list[tuple[str, ...]], str]:
     """Leave a backlog as a killed agent would, and let another process drain it, once."""
     folder = options.work / "backlog"
-    spool = Spool(folder / "spool", _ORIGIN, clock=SystemClock(), limits=Limits(cap_bytes=1 << 40))
+    spool = Spool(folder / "spool", _ORIGIN, clock=SystemClock(), limits=_UNLIMITED)
     sequence = 0
     while spool.stats().bytes < _backlog_bytes(options) if sequence % 1_000 == 0 else True:
         spool.append(_record(sequence))

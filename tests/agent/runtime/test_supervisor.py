@@ -1,4 +1,4 @@
-"""How the agent hands its records over: sealed at once when an application stops, never ended by a spool that refuses."""
+"""How the agent hands its records over: sealed at once when an application stops; a spool that refuses ends nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_spool_that_refuses_is_told_once_a_minute(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The audit goes on; the log is not flooded; a full spool is told by the spool itself."""
-    failures: list[Exception] = [SpoolError("the disk is gone")] * 5 + [SpoolFullError("full")] * 5
+    failures = [*[SpoolError("the disk is gone")] * 5, *[SpoolFullError("full")] * 5]
 
     def refuse(self: Spool, record: Record) -> int:
         raise failures.pop(0)
