@@ -40,6 +40,7 @@ class AgentSettings:
             they stay in the spool.
         rescan_seconds: Distance between full rescans.
         grace_seconds: How long the last flush may take.
+        linger_seconds: How long to watch on after SIGTERM while an application still holds its locks.
         log_level: DEBUG, INFO, WARNING or ERROR.
     """
 
@@ -53,6 +54,7 @@ class AgentSettings:
     ship_to: str = ""
     rescan_seconds: float = 60.0
     grace_seconds: float = 10.0
+    linger_seconds: float = 0.0
     log_level: str = "INFO"
 
 
@@ -254,6 +256,11 @@ def _check(settings: AgentSettings, problems: list[str]) -> None:
         problems.append(f"log_level: {settings.log_level!r} must be DEBUG, INFO, WARNING or ERROR")
     if settings.rescan_seconds < 1:
         problems.append(f"rescan_seconds: {settings.rescan_seconds} must be 1 or more")
+    problems += [
+        f"{name}: {getattr(settings, name)} must be 0 or more"
+        for name in ("grace_seconds", "linger_seconds")
+        if getattr(settings, name) < 0
+    ]
     if settings.listen and not _port_of(settings.listen):
         problems.append(f"listen: {settings.listen!r} must be HOST:PORT or :PORT")
 

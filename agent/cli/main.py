@@ -127,6 +127,11 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     run.add_argument("--rescan-seconds", type=float, help="distance between full rescans (default 60)")
     run.add_argument("--grace-seconds", type=float, help="time for the last flush (default 10)")
+    run.add_argument(
+        "--linger-seconds",
+        type=float,
+        help="after SIGTERM watch on while an application holds its locks, at most so long (default 0)",
+    )
     run.add_argument("--log-level", help="DEBUG, INFO (default), WARNING, ERROR")
     _add_settings(run)
     run.set_defaults(command=_run)
@@ -197,6 +202,7 @@ def _run(chosen: argparse.Namespace) -> int:
         "ship_to",
         "rescan_seconds",
         "grace_seconds",
+        "linger_seconds",
         "log_level",
     )
     flags = {name: getattr(chosen, name) for name in names}

@@ -17,6 +17,7 @@ from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors.registry import DETECTORS
 from agent.errors import SpoolError, SpoolFullError, WatchError
 from agent.inventory.blindness import begin_blind, end_blind
+from agent.inventory.disk import LockState
 from agent.inventory.hints import Hint, HintKind
 from agent.logs import hide_with
 from agent.observe.kernel_disk import KernelDisk
@@ -69,6 +70,7 @@ class Supervisor:
         self._heartbeat_s: float | None = None
         self._delay_s = 0.0
         self._next_snapshot_s = self._complain_s = 0.0
+        self._linger_until_s: float | None = None
         self._snapshot = MetricsSnapshot(agent_version=__version__)
         origin = make_origin(settings)
         self._spool = self._make_spool(config, origin)
@@ -131,8 +133,18 @@ class Supervisor:
             begin_blind(self._pipeline.inventory, self._clock.now_us(), "watch-limit")
             self._pipeline.scan(self._clock.now_us())
             self._ready = True
-        while not self._stop.is_set():
+        while not self._stop.is_set() or self._lingers():
             self._turn()
+
+    def _lingers(self) -> bool:
+        """Tell whether to watch on after a signal: an application that closes now says most in its last seconds."""
+        now_s = self._clock.monotonic_s()
+        if self._linger_until_s is None:
+            self._linger_until_s = now_s + self._settings.linger_seconds
+        return now_s < self._linger_until_s and any(
+            application.lock is LockState.HELD or any(task.held for task in application.tasks.values())
+            for application in self._pipeline.inventory.applications.values()
+        )
 
     def _turn(self) -> None:
         wait_s = (self._pipeline.next_us() - self._clock.now_us()) / 1_000_000

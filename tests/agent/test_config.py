@@ -27,6 +27,7 @@ def test_the_defaults() -> None:
         "ship_to": "",
         "rescan_seconds": 60.0,
         "grace_seconds": 10.0,
+        "linger_seconds": 0.0,
         "log_level": "INFO",
     }
     assert set(config.origins.values()) == {"default"}
@@ -180,6 +181,7 @@ def test_the_values_of_an_application() -> None:
         ("[agent]\nlisten = '9464'\n", "listen: '9464' must be HOST:PORT or :PORT"),
         ("[agent]\nlisten = ':70000'\n", "listen: ':70000' must be HOST:PORT or :PORT"),
         ("[agent]\nlog_level = 'loud'\n", "log_level: 'loud' must be DEBUG, INFO, WARNING or ERROR"),
+        ("[agent]\nlinger_seconds = -1\n", "linger_seconds: -1.0 must be 0 or more"),
         ("[agent\n", "not TOML: "),
         ("[ship]\nendpiont = 'x'\n", "[ship]: unknown setting 'endpiont'; known: endpoint, region, "),
         ("[ship]\nallow_http = 'yes'\n", "ship.allow_http (file): 'yes' is not true or false"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from agent.config import load_config
 from agent.contract.events import Kind, Record
 from agent.errors import SpoolError, SpoolFullError
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, Task
 from agent.runtime.supervisor import Supervisor
 from agent.ship.spool import Spool
+from tests.agent.ship.ship_support import HandClock
 
 
 @pytest.fixture
@@ -73,3 +77,25 @@ def test_the_settings_reach_spool_and_sink(supervisor: Supervisor) -> None:
         1 << 20,
         9,
     )
+
+
+def test_after_a_signal_it_lingers_while_a_lock_is_held(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only while an application holds something, and never beyond the time that was given."""
+    clock = HandClock()
+    monkeypatch.setattr(supervisor, "_clock", clock)
+    monkeypatch.setattr(supervisor, "_settings", replace(supervisor._settings, linger_seconds=15.0))
+    application = Application("orders")
+    supervisor._pipeline.inventory.applications["orders"] = application
+    assert not supervisor._lingers()
+    application.lock = LockState.HELD
+    assert supervisor._lingers()
+    clock.at_s += 14.9
+    assert supervisor._lingers()
+    application.lock = LockState.FREE
+    assert not supervisor._lingers()
+    application.tasks["0_0"] = Task("orders", "0_0", "orders/0_0", held=True)
+    assert supervisor._lingers()
+    clock.at_s += 0.2
+    assert not supervisor._lingers()
