@@ -19,8 +19,8 @@ lock build --group build
 lock agent pyproject.toml
 lock rollup --extra rollup pyproject.toml
 lock java --group java
-lock delivery --extra objectstore --extra kafka --group delivery --constraint deploy/locks/dev.txt pyproject.toml
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
+lock delivery --extra objectstore --extra kafka --group delivery --constraint deploy/locks/dev.txt pyproject.toml
 
 if grep -n '://' deploy/locks/*.txt; then
   echo "a lock names a host: see the lines above" >&2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -152,3 +154,29 @@ def test_hostile_files_are_survived(statewarden: Run, tmp_path: Path) -> None:
     said = statewarden("spool", "inspect", tmp_path)
     assert said.code == 0
     assert "\x1b" not in said.out
+
+
+def test_a_second_agent_on_one_spool_refuses_to_start(tmp_path: Path, repository: Path) -> None:
+    """One line, exit code 2, and the first one's spool as it was."""
+    (tmp_path / "state").mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "agent",
+        "run",
+        str(tmp_path / "state"),
+        "--spool",
+        str(tmp_path / "spool"),
+    ]
+    with open_spool(tmp_path / "spool", HandClock()) as spool:
+        spool.append(heartbeat())
+        before = contents(tmp_path / "spool")
+        done = subprocess.run(
+            command, cwd=repository, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert (
+            "is in use by another statewarden agent; give each agent a spool directory of its own"
+            in done.stderr
+        )
+        assert contents(tmp_path / "spool") == before
