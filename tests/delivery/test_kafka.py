@@ -24,7 +24,7 @@ SHOWN = (
     "--property",
     "print.headers=true",
     "--property",
-    "headers.separator=;",
+    "headers.separator=|",
 )
 
 
@@ -40,7 +40,9 @@ def rows(text: str) -> list[tuple[dict[str, str], str, str]]:
     found = []
     for line in text.splitlines():
         headers, key, value = line.split("\t")
-        found.append((dict(header.split(":", 1) for header in headers.split("|")), key, value))
+        pairs = [header.split(":", 1) for header in headers.split("|")]
+        assert all(len(pair) == 2 for pair in pairs), line
+        found.append((dict(pairs), key, value))
     return found
 
 

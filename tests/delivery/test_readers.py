@@ -84,7 +84,7 @@ def test_the_cloudevents_sdk_finds_every_event_valid(lines: list[bytes]) -> None
         assert rfc3339(at_us) == time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         seen[str(ours["kind"])] += 1
     assert set(seen) == {kind.value for kind in Kind}
-    assert len(lines) > 1_000
+    assert len(lines) > 400
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["structured", "binary"])
