@@ -23,6 +23,8 @@ from agent.inventory.transitions import Transition
 from agent.layout.paths import Role
 
 OFFSETS_FAMILY = "offsets"
+FIRST_MANIFEST = 1
+"""RocksDB writes this one, and CURRENT, before the IDENTITY of a new store (seen live with 5.18.3)."""
 OWNER_DELETES_WITHIN_US = 2_000_000
 """An owner's wipe begins milliseconds after it closed the store (recorded: 5 to 60 ms); a cleaner waits for
 `state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
@@ -72,9 +74,10 @@ def _without_identity(
         store.remains.pop(key, None)
     if database is None or database.identity is None:
         return []
-    if look.lock is LockState.HELD and look.manifest is not None and look.manifest == database.manifest:
-        # A wipe closes the store first, and a new store has no manifest before its IDENTITY: what goes from
-        # under a held lock was swept away by somebody else.
+    same = look.manifest is not None and look.manifest == database.manifest
+    if look.lock is LockState.HELD and same and look.manifest != FIRST_MANIFEST:
+        # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
+        # from under a held lock was swept away by somebody else.
         path = f"{database.path}/IDENTITY"
         if path not in [known for _, known in task.swept]:
             task.swept.append((look.at_us, path))

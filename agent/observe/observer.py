@@ -131,6 +131,9 @@ class Observer:
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
         facts = read_store(self.disk, path, self._files, self._manifests)
+        if identity is None and self._identity(path)[0] is not None:
+            # made anew while we looked: what was read belongs to no single life
+            return self.database(place, at_us, source, announced_us=announced_us)
         base = DatabaseLook(
             place,
             at_us,

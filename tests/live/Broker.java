@@ -10,6 +10,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
@@ -68,11 +69,13 @@ public final class Broker {
                 }
                 producer.flush();
                 return "produced";
-            case "committed": // committed GROUP: sum of the group's committed offsets
+            case "committed": // committed GROUP PREFIX: sum of the group's committed offsets of topics named so
                 long sum = 0;
-                for (final OffsetAndMetadata offset :
-                    admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get().values()) {
-                    sum += offset == null ? 0 : offset.offset();
+                for (final Map.Entry<TopicPartition, OffsetAndMetadata> offset :
+                    admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get().entrySet()) {
+                    if (offset.getValue() != null && offset.getKey().topic().startsWith(words[2])) {
+                        sum += offset.getValue().offset();
+                    }
                 }
                 return "committed " + sum;
             case "drop": // drop PREFIX: remove topics of a finished scenario

@@ -322,3 +322,22 @@ def slow_disk(stage: Stage) -> None:
     stage.settle(within_s=120)
     stage.wait_committed()
     stage.stop("a")
+
+
+def committed_crash(stage: Stage) -> None:
+    """Agents that come late see a crash after which nothing is wrong: all that was flushed had been committed."""
+    stage.send(500)
+    stage.start(watched=False)
+    stage.settle("plain")
+    stage.stop()
+    for watched in (False, True):
+        stage.start(watched=watched)
+        for _ in range(12):
+            for partition in range(stage.plan.partitions):
+                stage.send_again(partition, 0, 500)
+        stage.wait_committed()
+        stage.kill()
+    stage.start()
+    stage.settle("plain")
+    stage.wait_committed()
+    stage.stop()

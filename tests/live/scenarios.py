@@ -141,6 +141,9 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
     ),
     "life-late": Scenario(lives.life_late, plan={"stores": "kv,window,table"}),
+    "committed-crash": Scenario(
+        lives.committed_crash, (EOS,), plan={"stores": "plain,versioned,table,session"}, since="3.5.0"
+    ),
     "slow-disk": Scenario(
         lives.slow_disk,
         plan={"settings": {"state.cleanup.delay.ms": 5000}},

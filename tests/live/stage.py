@@ -64,6 +64,7 @@ class Stage:
 
     def __init__(self, broker: Broker, home: Path, name: str, plan: Plan) -> None:
         """Make the topics; no pod runs yet."""
+        shutil.rmtree(home, ignore_errors=True)
         self.plan = plan
         self.broker = broker
         self.home = home
@@ -258,13 +259,14 @@ class Stage:
 
     def wait_committed(self, within_s: float = 60) -> None:
         """Wait until the group's committed offsets reach what was sent (commit markers of EOS lie above)."""
-        expected = sum(self.sent.values()) + sum(self.repeated.values())
+        topics = 1 + sum(not name.endswith("-global") for name in self._tables())
+        expected = topics * (sum(self.sent.values()) + sum(self.repeated.values()))
         wait_until(lambda: self.committed() >= expected, f"{expected} committed", within_s)
         self.mark("committed")
 
     def committed(self) -> int:
         """Sum of the group's committed input offsets."""
-        return int(self.broker.do(f"committed {self.id}").split()[1])
+        return int(self.broker.do(f"committed {self.id} {self.input}").split()[1])
 
     def prove(self, what: str, store: str = "kv") -> tuple[int, int, int]:
         """Note what the application itself holds against what it should."""

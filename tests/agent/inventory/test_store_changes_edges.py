@@ -52,6 +52,14 @@ def test_identity_that_goes_alone(lock, manifest, ends):
     assert [path for _, path in one.task.swept] == ([] if ends else [f"{DATABASE}/IDENTITY"])
 
 
+def test_first_manifest_comes_before_the_identity():
+    """A wipe in the first second of a store's life: its successor has a CURRENT already, and no IDENTITY yet."""
+    one = Reducing()
+    one.see(database_look(1, born=1, lock=HELD, manifest=1))
+    assert "store-deleted" in one.see(database_look(1.2, None, lock=HELD, manifest=1))
+    assert list(one.task.swept) == []
+
+
 def test_swept_file_is_told_once():
     """A second look at the same gap is no second sweep."""
     one = opened()

@@ -335,3 +335,23 @@ def test_an_announced_look_says_so() -> None:
     assert observer.database(STORE, AT_US, NOW, announced_us=66) == replace(plain, announced_us=66)
     lock = observer.lock(LOCK, AT_US, NOW)
     assert observer.lock(LOCK, AT_US, NOW, announced=True) == replace(lock, announced=True)
+
+
+class MadeMeanwhile(Refusing):
+    """A disk on which IDENTITY appears right after somebody found it missing."""
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        content = super().read_at(path, offset, length)
+        if path.endswith("/IDENTITY"):
+            self._calls = frozenset()
+        return content
+
+
+def test_store_that_is_made_while_it_is_looked_at() -> None:
+    """What was read before its IDENTITY came belongs to no single life: the look is taken again."""
+    disk = disk_with(identity=b"identity-2")
+    refusals = [(call, f"{STORE.path}/IDENTITY") for call in ("read", "stat")]
+    look = Observer(MadeMeanwhile(disk, Unseen.VANISHED, *refusals)).database(STORE, AT_US, NOW)
+    assert look.identity == "identity-2"
+    look = Observer(Refusing(disk, Unseen.VANISHED, *refusals)).database(STORE, AT_US, NOW)
+    assert look.identity is None
