@@ -6,7 +6,11 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
@@ -19,6 +23,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.processor.StateRestoreListener;
+import org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
@@ -41,6 +46,7 @@ import org.apache.kafka.streams.state.WindowStore;
  */
 public final class App {
     private static volatile int restoreDelayMs;
+    private static volatile boolean commitFails;
 
     private App() { }
 
@@ -57,6 +63,24 @@ public final class App {
 
         // no @Override: releases before 2.3 do not have it
         public void close(final String store, final org.rocksdb.Options options) { }
+    }
+
+    /** Clients of which the next commit of a transaction can be made to time out, as it does on a slow broker. */
+    private static final class Clients extends DefaultKafkaClientSupplier {
+        @Override
+        public Producer<byte[], byte[]> getProducer(final Map<String, Object> settings) {
+            return new KafkaProducer<byte[], byte[]>(settings, new ByteArraySerializer(), new ByteArraySerializer()) {
+                @Override
+                public void commitTransaction() {
+                    if (commitFails) {
+                        commitFails = false;
+                        say("commit-failed");
+                        throw new TimeoutException("made to time out");
+                    }
+                    super.commitTransaction();
+                }
+            };
+        }
     }
 
     public static void main(final String[] arguments) throws Exception {
@@ -76,7 +100,7 @@ public final class App {
             settings.put("topology.optimization", "all");
         }
         final Topology topology = build(stores, input, settings);
-        final KafkaStreams streams = new KafkaStreams(topology, settings);
+        final KafkaStreams streams = new KafkaStreams(topology, settings, new Clients());
         streams.setStateListener((now, before) -> say("state " + now));
         streams.setGlobalStateRestoreListener(new Restores());
         final BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
@@ -107,6 +131,9 @@ public final class App {
                 return count(streams, words[1]);
             case "thread":
                 return KafkaStreams.class.getMethod(words[1] + "StreamThread").invoke(streams);
+            case "fail-commit":
+                commitFails = true;
+                return "set";
             case "restore-delay":
                 restoreDelayMs = Integer.parseInt(words[1]);
                 return "set";

@@ -7,15 +7,6 @@ from pathlib import Path
 from tests.live.processes import wait_until
 from tests.live.stage import Stage
 
-STALL = {
-    "commit.interval.ms": 2000,
-    "producer.max.block.ms": 2000,
-    "producer.linger.ms": 0,
-    "session.timeout.ms": 20_000,
-    "task.timeout.ms": 60_000,
-}
-"""A commit that the broker does not answer gives up before the membership does."""
-
 
 def uncommitted_crash(stage: Stage) -> None:
     """Flushed records of an open transaction, SIGKILL, restart: they must not be in the store (KAFKA-20685)."""
@@ -45,7 +36,7 @@ def suspended_crash(stage: Stage) -> None:
     stage.stop("a")
 
 
-def stalled_close(stage: Stage) -> None:
+def close_after_corruption(stage: Stage) -> None:
     """A commit times out, tasks are wiped and restored slowly, the close in between writes an offset (KAFKA-16017)."""
     stage.send(4000)
     stage.start()
@@ -53,11 +44,11 @@ def stalled_close(stage: Stage) -> None:
     stage.wait_committed()
     java = stage.pods["a"]
     java.ask("restore-delay 3000")
+    java.ask("fail-commit")
     seen = len(java.lines)
     stage.send(50)
-    stage.settle()
-    stage.broker.stall(7)
-    stage.mark("the broker goes on")
+    java.wait_for("commit-failed", after=seen)
+    stage.mark("a commit has timed out")
     java.wait_for("restore-start ", after=seen)
     stage.stop()
     stage.start()
@@ -138,6 +129,21 @@ def dirty_close(stage: Stage) -> None:
     lock = stage.task("a", "0_0") / "rocksdb" / "kv" / "LOCK"
     wait_until(lambda: not _is_locked(lock), "the store is closed")
     stage.mark(f"the store is closed ({manifest})")
+    stage.kill()
+    _restart_and_prove(stage)
+
+
+def corrupt_kill(stage: Stage) -> None:
+    """A commit times out; the corrupted task is closed with a fresh offset and killed before its wipe."""
+    _fill(stage, slow_unlink_us=1_000_000)
+    java = stage.pods["a"]
+    java.ask("fail-commit")
+    seen = len(java.lines)
+    stage.send(3000)
+    java.wait_for("commit-failed", after=seen)
+    stage.mark("a commit has timed out")
+    locks = [stage.task("a", task) / "rocksdb" / "kv" / "LOCK" for task in stage.tasks("a")]
+    wait_until(lambda: not all(_is_locked(lock) for lock in locks), "a store is closed")
     stage.kill()
     _restart_and_prove(stage)
 

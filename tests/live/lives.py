@@ -7,6 +7,14 @@ from tests.live.stage import Stage, numbers
 
 CHAIN = ("2.0.1", "2.3.1", "2.5.1", "2.8.2", "3.2.3", "3.6.2", "3.9.2", "4.1.2", "4.2.1", "4.3.1")
 """Releases that `upgrade` goes through, from the first that is at least the plan's."""
+STALL = {
+    "commit.interval.ms": 2000,
+    "producer.max.block.ms": 2000,
+    "producer.linger.ms": 0,
+    "session.timeout.ms": 20_000,
+    "task.timeout.ms": 60_000,
+}
+"""A commit that the broker does not answer gives up before the membership does."""
 
 
 def life(stage: Stage) -> None:

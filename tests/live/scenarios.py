@@ -124,7 +124,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "new-store": Scenario(lives.new_store),
     "upgrade": Scenario(lives.upgrade, plan={"stores": "kv,plain,window,session,table"}),
-    "stall": Scenario(lives.stall, plan={"settings": bugs.STALL}),
+    "stall": Scenario(lives.stall, plan={"settings": lives.STALL}),
     "compacted": Scenario(
         lives.compacted,
         plan={
@@ -142,7 +142,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "life-late": Scenario(lives.life_late, plan={"stores": "kv,window,table"}),
     "committed-crash": Scenario(
-        lives.committed_crash, (EOS,), plan={"stores": "plain,versioned,table,session"}, since="3.5.0"
+        lives.committed_crash, (EOS,), plan={"stores": "plain,versioned"}, since="3.5.0"
     ),
     "slow-disk": Scenario(
         lives.slow_disk,
@@ -176,9 +176,8 @@ SCENARIOS: dict[str, Scenario] = {
         since="2.4.0",
     ),
     "k16017": Scenario(
-        bugs.stalled_close,
+        bugs.close_after_corruption,
         (EOS,),
-        plan={"settings": bugs.STALL},
         affected=_between(("2.6.0", "3.5.2"), ("3.6.0", "3.6.1")),
         find=("unrestored-store",),
     ),
@@ -217,6 +216,15 @@ SCENARIOS: dict[str, Scenario] = {
         affected=_between(("3.8.0", "4.3.1")),
         find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe"),
         allow=("stale-eos-checkpoint",),
+    ),
+    "corrupt-kill": Scenario(
+        bugs.corrupt_kill,
+        (EOS,),
+        plan={"settings": {"commit.interval.ms": 4000}},
+        affected=_between(("3.8.0", "4.3.1")),
+        find=("interrupted-wipe", "skipped-eos-wipe"),
+        allow=("stale-eos-checkpoint", "false-clean-store"),
+        since="2.6.0",
     ),
     "k7672": Scenario(
         bugs.unrestored,
