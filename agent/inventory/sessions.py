@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Session, Store, Task
+from agent.inventory.model import Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseLook, Observation
 
 CLOSES_WITHIN_US = 500_000
@@ -102,10 +102,24 @@ def _is_closed(store: Store, session: Session) -> bool | None:
     if markers:
         if (session.released_us or 0) - session.seen_us < TOO_SHORT_US:
             return None
-        floors = session.status_floors
-        return all(x.status == 0 and x.status_sequence > floors.get(key, 0) for key, x in markers.items())
+        said = {_says_closed(store.databases[key], session.status_floors.get(key, 0)) for key in markers}
+        return False if False in said else None if None in said else True
     mark, released_us = session.last, session.released_us or 0
     return mark is not None and released_us - mark.at_us <= CLOSES_WITHIN_US
+
+
+def _says_closed(database: Database, floor: int) -> bool | None:
+    """Tell whether a status was written by a close in this session, above what was known when it began.
+
+    A compaction right at the close zeroes the status' sequence (seen live on 4.3.0). What was flushed in the session
+    took the status "open" along, so "closed" is newer; where nothing was flushed it may be the one from before.
+    """
+    facts = database.offsets
+    if facts is None or facts.status != 0:
+        return False
+    if facts.status_sequence == 0:
+        return True if database.puts > floor else None
+    return facts.status_sequence > floor
 
 
 def _wrote_offset(store: Store) -> bool:
