@@ -148,7 +148,9 @@ def _restored_to(case: Case, task: Task, store: Store, after: Session) -> int | 
     end_us = case.now_us if after.released_us is None else after.released_us
     previous: dict[str, int] = {}
     for fact in task.checkpoints:
-        moved = sum(base_offset(offset) - base_offset(previous.get(name)) for name, offset in fact.offsets.items())
+        moved = sum(
+            base_offset(offset) - base_offset(previous.get(name)) for name, offset in fact.offsets.items()
+        )
         previous = fact.offsets
         if store.name not in fact.offsets or not after.opened_us <= fact.written_us <= end_us:
             continue

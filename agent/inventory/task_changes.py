@@ -144,8 +144,14 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
 
 
 def _goes_on(task: Task, at_us: int) -> bool:
-    """A walk that paused for longer than between two files was killed: what goes later goes by another hand."""
-    return task.walk is not None and at_us - task.walk.last_us <= WALK_PAUSES_US
+    """A walk that paused for longer than between two files was killed: what goes later goes by another hand.
+
+    So was one under the task's lock (up to 2.8) of which the lock is there and free: its process is gone.
+    """
+    walk = task.walk
+    if walk is None or at_us - walk.last_us > WALK_PAUSES_US:
+        return False
+    return not (walk.held and task.lock is LockState.FREE)
 
 
 def _is_idle(store: Store | None, at_us: int) -> bool:

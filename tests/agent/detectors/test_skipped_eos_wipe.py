@@ -43,7 +43,7 @@ def test_first_checkpoint_proves_the_loss(release, kind):
     run = crashed(release, stores={"s": kind})
     app = reopened(run)
     app.restores("0_0", 1999, puts=0)
-    run.wait(1)
+    run.wait(2)
     finding = run.only(ID)
     assert (finding.level, finding.severity, finding.confidence, finding.status) == (
         Level.DAMAGE,
@@ -66,7 +66,7 @@ def test_suspected_before_the_first_checkpoint():
     before = run.only(ID)
     assert (before.severity, before.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
     app.checkpoints("0_0", 1999)
-    run.wait(1)
+    run.wait(2)
     after = run.only(ID)
     assert (after.id, after.severity) == (before.id, Severity.CRITICAL)
 
@@ -98,7 +98,7 @@ def test_aborted_offsets_prove_it_too():
     app = reopened(run)
     app.puts("0_0", 6000)
     app.checkpoints("0_0", 1999 + 12_002)
-    run.wait(1)
+    run.wait(2)
     finding = run.only(ID)
     assert (finding.severity, finding.upstream) == (Severity.CRITICAL, ("KAFKA-10362",))
     assert any("aborted" in step.what for step in finding.evidence)
@@ -118,7 +118,7 @@ def test_window_segment():
     run.wait(5)
     app = reopened(run)
     app.restores("0_0", 1999, puts=0)
-    run.wait(1)
+    run.wait(2)
     assert run.only(ID).severity is Severity.CRITICAL
 
 
@@ -147,7 +147,7 @@ def test_7192_restoration_gives_back_less():
     run = old_crash("2.0.0")
     app = reopened(run)
     app.restores("0_0", 2000)
-    run.wait(1)
+    run.wait(2)
     app.puts("0_0", 100)
     app.closes("0_0", 2100)
     run.wait(1)
@@ -162,7 +162,7 @@ def test_9891_standby_reuses_dirty_state():
     app = reopened(run)
     app.restores("0_0", 900, puts=900)
     app.checkpoints("0_0", 900)
-    run.wait(1)
+    run.wait(2)
     finding = run.only(ID)
     assert (finding.severity, finding.upstream) == (Severity.CRITICAL, ("KAFKA-9891",))
 
@@ -229,7 +229,7 @@ def test_quiet_for_a_crash_during_the_restoration():
     run.wait(1)
     app.puts("0_0", 12_000)
     app.checkpoints("0_0", 11_999)
-    run.wait(1)
+    run.wait(2)
     app.puts("0_0", 3000)
     app.crash()
     run.wait(5)
@@ -273,7 +273,7 @@ def test_role_decides_how_loud_a_suspicion_is(standbys, flushed, severity, missi
     run = crashed(standbys=standbys, flushed=flushed)
     app = reopened(run)
     app.restores("0_0", 1999 + flushed + 1, puts=flushed)
-    run.wait(1)
+    run.wait(2)
     finding = run.only(ID)
     assert (finding.severity, finding.confidence, finding.missing_facts) == (
         severity,
@@ -287,7 +287,7 @@ def test_clears_when_the_store_is_restored_from_empty():
     run = crashed()
     app = reopened(run)
     app.restores("0_0", 1999, puts=0)
-    run.wait(1)
+    run.wait(2)
     app.stops({"0_0": 2500})
     run.wait(5)
     assert run.only(ID).status is Status.OPEN
@@ -312,7 +312,7 @@ def test_two_stores_are_one_crash():
     run.wait(5)
     app = reopened(run)
     app.restores("0_0", {"a": 1999 + 6001, "b": 1999}, puts=0)
-    run.wait(1)
+    run.wait(2)
     finding = run.only(ID)
     assert finding.severity is Severity.CRITICAL
     assert "store b" in finding.summary

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from agent.contract.events import Severity
-from tests.support.scenario_case import at, case, database, judge, mark, session, severities, store, task
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "skipped-eos-wipe"
 
@@ -70,7 +81,8 @@ def test_role_is_told_only_where_it_is_unknown():
 def test_first_checkpoint_with_an_unknown_offset():
     """An unknown offset after the restart has given nothing back."""
     sessions = [session(0, 20, puts=1), session(30, first=mark(40, -4, 1))]
-    verdict = judge(ID, case(task(store([database(puts=1)], sessions))))[0]
+    one = task(store([database(puts=1)], sessions), checkpoints=[checkpoint(40, -4)])
+    verdict = judge(ID, case(one))[0]
     assert verdict.severity is Severity.CRITICAL
     assert "advanced by 0" in verdict.evidence[-1].what
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.contract.events import Severity
 from tests.support.scenario_case import (
+    at,
     case,
     checkpoint,
     database,
@@ -25,6 +26,7 @@ def dossier(*, advance: int | None = None, applied: int = 0, now: float = 100, *
     before = session(0, 20, puts=3000, last=base)
     after = session(30, first=first)
     checkpoints = [checkpoint(10, 2000, ended=31, deleted=True)]
+    checkpoints += [] if first is None else [checkpoint(40, first.offset)]
     one = store([database(puts=3000 + applied)], [before, after])
     return case(task(one, checkpoints=checkpoints), now=now, **settings)
 
@@ -40,6 +42,7 @@ def test_unknown_offset_is_no_advance():
     one = dossier(advance=0)
     last = one.task.stores["s"].sessions[-1]
     last.first = last.last = mark(40, -4, 3000)
+    one.task.checkpoints[-1].offsets["s"] = -4
     assert severities(ID, one) == [Severity.CRITICAL]
 
 
@@ -108,6 +111,48 @@ def test_versioned_store_puts_twice_per_record():
     first = one.task.stores["s"].sessions[0]
     first.created, first.last = True, mark(10, 999, 2000)
     one.task.stores["s"].sessions[1].first = mark(40, 999 + 500, 4000)
+    one.task.checkpoints[-1].offsets["s"] = 999 + 500
     assert severities(ID, one) == [Severity.WARNING]
     one.task.stores["s"].sessions[1].first = mark(40, 999 + 499, 4000)
+    one.task.checkpoints[-1].offsets["s"] = 999 + 499
     assert severities(ID, one) == [Severity.CRITICAL]
+
+
+def on_the_way(*checkpoints, standbys: int = 0, now: float = 100):
+    """A crash at 20 s with 30,000 puts flushed beyond offset 2,000; reopened at 30 s; then these checkpoints."""
+    before = session(0, 20, puts=32_000, last=mark(10, 2000, 2000))
+    after = session(30, first=mark(31, 2000, 32_000))
+    one = store([database(puts=32_000)], [before, after])
+    history = [checkpoint(10, 2000, ended=30.1, deleted=True), *checkpoints]
+    return case(task(one, checkpoints=history), now=now, standbys=standbys)
+
+
+def test_checkpoint_that_a_restoration_leaves_behind_is_no_proof():
+    """A standby that becomes active writes what it has, and deletes it right after (seen live on 4.2.1)."""
+    passing = on_the_way(checkpoint(31, -4, ended=31.26, deleted=True), checkpoint(33, 32_100))
+    assert severities(ID, passing) == [Severity.WARNING]
+    assert severities(ID, on_the_way(checkpoint(31, -4, ended=31.9))) == [Severity.WARNING]
+    assert severities(ID, on_the_way(checkpoint(31, -4, ended=32))) == [Severity.CRITICAL]
+    assert severities(ID, on_the_way(checkpoint(31, -4), now=31.9)) == [Severity.WARNING]
+
+
+def test_checkpoint_of_the_commit_timer_is_no_proof():
+    """A long restoration writes one whenever it has moved by more than 10,000 offsets, over all stores."""
+    assert severities(ID, on_the_way(checkpoint(31, 12_001))) == [Severity.WARNING]
+    assert severities(ID, on_the_way(checkpoint(31, 12_000))) == [Severity.CRITICAL]
+    two = on_the_way(checkpoint(31, 8000))
+    two.task.checkpoints[-1].offsets["other"] = 5000
+    assert severities(ID, two) == [Severity.WARNING]
+
+
+def test_beside_standbys_a_checkpoint_must_stand_longer():
+    """Roles change places there, each change with a checkpoint of its own."""
+    assert severities(ID, on_the_way(checkpoint(31, 2500), standbys=1, now=40.9)) == [Severity.WARNING]
+    assert severities(ID, on_the_way(checkpoint(31, 2500), standbys=1, now=41)) == [Severity.CRITICAL]
+
+
+def test_checkpoint_of_a_close_is_no_proof():
+    """A task that is closed while it restores writes how far it came."""
+    one = on_the_way(checkpoint(49.9, 2500))
+    one.task.stores["s"].sessions[-1].released_us = at(50)
+    assert severities(ID, one) == [Severity.WARNING]

@@ -113,3 +113,25 @@ def test_offset_that_was_there_before():
     one.see(database_look(30, born=1, puts=100, manifest=6, reopened=(20,), lock=FREE, offsets=same))
     assert one.store.sessions[-1].stored_offset is None
     assert one.store.sessions[-1].released_us == at(30)
+
+
+@pytest.mark.parametrize(
+    ("puts", "status", "closed"),
+    [
+        (120, (0, 0), True),
+        (100, (0, 0), None),
+        (120, (1, 0), False),
+        (120, (0, 111), False),
+        (120, (0, 125), True),
+    ],
+)
+def test_close_whose_status_was_compacted(puts, status, closed):
+    """A compaction right after the close zeroes the order; what was flushed took "open" along (seen live, 4.3.0)."""
+    one = Reducing()
+    clean = StoreOffsets(status=0, status_sequence=111, offsets=(("app-s-changelog-0", 99, 108),))
+    one.see(task_look(0.5), database_look(1, born=1))
+    one.see(database_look(5, born=1, puts=100, lock=FREE, offsets=clean))
+    one.see(database_look(20, born=1, puts=100, manifest=6, reopened=(20,), offsets=clean))
+    ended = StoreOffsets(*status, offsets=(("app-s-changelog-0", 119, 0),))
+    one.see(database_look(30, born=1, puts=puts, manifest=6, reopened=(20,), lock=FREE, offsets=ended))
+    assert one.store.sessions[-1].closed is closed
