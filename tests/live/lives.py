@@ -349,3 +349,25 @@ def committed_crash(stage: Stage) -> None:
     stage.settle("plain")
     stage.wait_committed()
     stage.stop()
+
+
+def long_tail(stage: Stage) -> None:
+    """A crash long after the last checkpoint, with everything committed: the restoration is long and slow."""
+    stage.send(500)
+    stage.start()
+    stage.settle()
+    stage.stop()
+    stage.start()
+    stage.send(40_000)
+    stage.settle()
+    stage.wait_committed()
+    stage.idle(2, "the last commit")
+    stage.kill()
+    stage.launch("a", extra={"restore.delay.ms": 250, "restore.consumer.max.poll.records": 2000})
+    stage.mark("a starts and restores slowly")
+    stage.pods["a"].ask("start")
+    stage.wait_running("a")
+    stage.settle()
+    stage.prove("after the restoration")
+    stage.idle(3, "the restoration is over")
+    stage.stop()

@@ -141,6 +141,7 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
     ),
     "life-late": Scenario(lives.life_late, plan={"stores": "kv,window,table"}),
+    "long-tail": Scenario(lives.long_tail, plan={"stores": "kv,plain"}),
     "committed-crash": Scenario(
         lives.committed_crash, (EOS,), plan={"stores": "plain,versioned"}, since="3.5.0"
     ),
