@@ -77,6 +77,7 @@ class Fact(StrEnum):
     MANIFEST_KEPT_UNTIL_FLUSH = "manifest-kept-until-flush"
     EXPLICIT_FLUSH = "explicit-flush"
     OLDEST_SEGMENT_OFFSET = "oldest-segment-offset"
+    VERSIONED_STORES = "versioned-stores"
     TRANSACTIONAL_STORES = "transactional-stores"
 
 
@@ -260,6 +261,9 @@ FACTS: dict[Fact, FactRow] = {
     Fact.OLDEST_SEGMENT_OFFSET: FactRow(
         "After a crash a segmented store restores from the offset of its oldest segment.",
         (_between("4.3.0", "4.3.0"),), "KAFKA-20663", _R),
+    Fact.VERSIONED_STORES: FactRow(
+        "There are versioned stores, of which a restoration puts only the newest record of a key and batch.",
+        (_since("3.5.0"),), "RocksDBVersionedStoreRestoreWriteBuffer", _R),
     Fact.TRANSACTIONAL_STORES: FactRow(
         "`enable.transactional.statestores` lets a store commit data and offset together (off by default).",
         (_since("4.4.0"),), "KIP-892"),
