@@ -1,8 +1,8 @@
 """Detector `skipped-eos-wipe`: under exactly-once a store with uncommitted data was reopened instead of wiped.
 
 Fires when a session ended uncleanly with data flushed beyond its checkpoint and the next session opened the same
-incarnation: suspected. The first checkpoint after the restart decides: if the changelog gave back less than what
-had been flushed, the rest was never committed and is in the store: confirmed.
+incarnation: suspected. The checkpoint at the end of the restoration decides: if the changelog gave back less than
+what had been flushed, the rest was never committed and is in the store: confirmed.
 Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe.
 """
 
