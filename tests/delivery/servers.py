@@ -185,10 +185,21 @@ class Broker:
         main = "org.apache.kafka.tools.TopicCommand"
         self.tool(main, "--create", "--topic", name, "--partitions", "3", *extra)
 
-    def consume(self, topic: str, *arguments: str) -> str:
-        """Read a topic from its beginning with the console consumer, until nothing comes for 5 s."""
+    def consume(self, topic: str, *arguments: str, count: int | None = None) -> str:
+        """Read a topic from its beginning with the console consumer.
+
+        Args:
+            topic: Name.
+            arguments: More arguments.
+            count: How many messages to wait for; None = until none comes for 20 s, on a machine however busy.
+        """
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-        return self.tool(main, "--topic", topic, "--from-beginning", "--timeout-ms", "5000", *arguments)
+        end = (
+            ("--timeout-ms", "20000")
+            if count is None
+            else ("--max-messages", str(count), "--timeout-ms", "60000")
+        )
+        return self.tool(main, "--topic", topic, "--from-beginning", *end, *arguments)
 
 
 @contextmanager
