@@ -132,6 +132,8 @@ def test_close_whose_status_was_compacted(puts, status, closed):
     one.see(task_look(0.5), database_look(1, born=1))
     one.see(database_look(5, born=1, puts=100, lock=FREE, offsets=clean))
     one.see(database_look(20, born=1, puts=100, manifest=6, reopened=(20,), offsets=clean))
-    ended = StoreOffsets(*status, offsets=(("app-s-changelog-0", 119, 0),))
+    ended = StoreOffsets(
+        status=status[0], status_sequence=status[1], offsets=(("app-s-changelog-0", 119, 0),)
+    )
     one.see(database_look(30, born=1, puts=puts, manifest=6, reopened=(20,), lock=FREE, offsets=ended))
     assert one.store.sessions[-1].closed is closed
