@@ -36,9 +36,13 @@ class AgentSettings:
         node: Node name; default: empty.
         listen: Address of /metrics, `HOST:PORT`; empty = do not serve.
         spool: Directory on the agent's own volume; empty = events are only logged.
+        home: Directory on the agent's own volume for baseline and canary; default: `home` below the spool.
         ship_to: Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty =
             they stay in the spool.
-        rescan_seconds: Distance between full rescans.
+        rescan_seconds: Least distance between two rounds of the walk that looks at everything again.
+        watch_mode: `auto`, `inotify` or `poll`: whether to watch or to poll; `auto` asks the volume.
+        cpu_share: Ceiling of the agent's CPU as a share of one core, from which it does less; 0 = none.
+        memory_mib: Ceiling of the agent's resident memory, from which it does less; 0 = none.
         grace_seconds: How long the last flush may take.
         linger_seconds: How long to watch on after SIGTERM while an application still holds its locks.
         log_level: DEBUG, INFO, WARNING or ERROR.
@@ -51,8 +55,12 @@ class AgentSettings:
     node: str = ""
     listen: str = ":9464"
     spool: str = ""
+    home: str = ""
     ship_to: str = ""
     rescan_seconds: float = 60.0
+    watch_mode: str = "auto"
+    cpu_share: float = 0.0
+    memory_mib: float = 0.0
     grace_seconds: float = 10.0
     linger_seconds: float = 0.0
     log_level: str = "INFO"
@@ -254,6 +262,13 @@ _READERS: Mapping[str, Callable[[str], object]] = {"str": str, "float": _number,
 def _check(settings: AgentSettings, problems: list[str]) -> None:
     if settings.log_level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         problems.append(f"log_level: {settings.log_level!r} must be DEBUG, INFO, WARNING or ERROR")
+    if settings.watch_mode not in ("auto", "inotify", "poll"):
+        problems.append(f"watch_mode: {settings.watch_mode!r} must be auto, inotify or poll")
+    problems += [
+        f"{name}: {value} must be 0 (no ceiling) or more"
+        for name, value in (("cpu_share", settings.cpu_share), ("memory_mib", settings.memory_mib))
+        if not value >= 0
+    ]
     if settings.rescan_seconds < 1:
         problems.append(f"rescan_seconds: {settings.rescan_seconds} must be 1 or more")
     problems += [

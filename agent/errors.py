@@ -10,6 +10,7 @@ StatewardenError
 ├── WatchError
 │   ├── WatchLimitError  names the kernel limit and its value
 │   └── WatchLostError   the backend died
+├── BaselineError        what a restart remembers cannot be read or written
 ├── SpoolError
 │   └── SpoolFullError
 └── ShipError
@@ -63,6 +64,10 @@ class WatchLimitError(WatchError):
 
 class WatchLostError(WatchError):
     """The notification backend died."""
+
+
+class BaselineError(StatewardenError):
+    """What the agent kept for its restart cannot be read or written; says why."""
 
 
 class SpoolError(StatewardenError):

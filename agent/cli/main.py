@@ -121,11 +121,19 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     run.add_argument("--spool", metavar="DIR", help="own volume for events that wait to be shipped")
     run.add_argument(
+        "--home", metavar="DIR", help="own volume for baseline and canary (default: in the spool)"
+    )
+    run.add_argument(
         "--ship-to",
         metavar="DIR|URL",
         help="where sealed segments go: a directory, s3://, gs://, az://, kafka://BROKERS/TOPIC or https://",
     )
     run.add_argument("--rescan-seconds", type=float, help="distance between full rescans (default 60)")
+    run.add_argument("--watch-mode", metavar="MODE", help="auto (default: ask the volume), inotify or poll")
+    run.add_argument(
+        "--cpu-share", type=float, help="do less above this share of one core (default 0: never)"
+    )
+    run.add_argument("--memory-mib", type=float, help="do less above this resident memory (default 0: never)")
     run.add_argument("--grace-seconds", type=float, help="time for the last flush (default 10)")
     run.add_argument(
         "--linger-seconds",
@@ -199,8 +207,12 @@ def _run(chosen: argparse.Namespace) -> int:
         "node",
         "listen",
         "spool",
+        "home",
         "ship_to",
         "rescan_seconds",
+        "watch_mode",
+        "cpu_share",
+        "memory_mib",
         "grace_seconds",
         "linger_seconds",
         "log_level",

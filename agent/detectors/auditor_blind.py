@@ -1,8 +1,9 @@
 """Detector `auditor-blind`: the agent itself missed something, or has nothing to watch.
 
-Fires while a blind interval lasts and once for each that ended; and when no application directory has been seen
-for five minutes: the most common first-hour mistake is an application whose `state.dir` is not on the volume
-that the agent watches.
+Fires while a blind interval lasts and for five minutes after its end; while changes are seen later than they could
+be (polling, a limit of the kernel or of the agent's own); and when no application directory has been seen for five
+minutes: the most common first-hour mistake is an application whose `state.dir` is not on the volume that the agent
+watches.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.model import BlindInterval
 
 META = DetectorMeta(
@@ -27,35 +29,95 @@ META = DetectorMeta(
 )
 
 NOTHING_AFTER_US = 300_000_000
+TOLD_APART = 8
+"""Intervals of one cause that are told one by one; more of them are told as one finding."""
+
+_PLANNED = frozenset({"agent-away"})
+"""Every rollout restarts agents: blind all the same, but nobody is to be woken for it."""
+
+_STEPPED = "self-limit"  # each step is told
+_LIMITS = frozenset({"watch-limit", _STEPPED})
 
 
 def judge(case: Case) -> Iterable[Verdict]:
     """Judge the agent itself."""
+    told: dict[str, list[BlindInterval]] = {}
     for interval in case.inventory.blind:
         if interval.ended_us is None or case.now_us - interval.ended_us < NOTHING_AFTER_US:
-            yield _missed(interval)
+            told.setdefault(interval.cause, []).append(interval)
+    for cause, intervals in told.items():
+        if len(intervals) > TOLD_APART:
+            yield _many(cause, intervals)
+        else:
+            yield from map(_missed, intervals)
+    for cause, (since_us, sentence) in case.inventory.slowed.items():
+        yield _slow(cause, since_us, sentence)
     seen = any(application.exists for application in case.inventory.applications.values())
     waited_us = case.now_us - case.inventory.started_us
     if not seen and waited_us >= NOTHING_AFTER_US:
         yield _nothing(case, waited_us)
 
 
+def _whom(interval: BlindInterval) -> str:
+    if interval.application is None:
+        return "the whole state directory"
+    return interval.application if interval.task is None else f"{interval.application}/{interval.task}"
+
+
+def _remedy(cause: str) -> str:
+    known = BY_SLUG.get(cause)
+    return f"{META.next_action} Remedy: {known.remedy}." if known else ""
+
+
 def _missed(interval: BlindInterval) -> Verdict:
-    whom = "the whole state directory"
-    if interval.application is not None:
-        whom = interval.application if interval.task is None else f"{interval.application}/{interval.task}"
+    whom = _whom(interval)
     lasted = "lasts" if interval.ended_us is None else seconds(interval.ended_us - interval.started_us)
     steps = [Evidence(interval.started_us, f"blind: {interval.cause}", whom)]
     if interval.ended_us is not None:
         steps.append(Evidence(interval.ended_us, "everything looked at again", whom))
+    detail = f" {interval.detail[:1].upper()}{interval.detail[1:]}." if interval.detail else ""
     return Verdict(
-        subject=f"{interval.cause}@{interval.started_us}",
+        subject=f"{interval.cause}@{interval.started_us}" + (f" {whom}" if interval.application else ""),
         opened_at_us=interval.started_us,
-        summary=f"The auditor was blind for {whom} ({interval.cause}, {lasted}); what happened then is unknown.",
+        summary=f"The auditor was blind for {whom} ({interval.cause}, {lasted}); what happened then is unknown."
+        f"{detail}",
         evidence=tuple(steps),
+        severity=Severity.INFO if interval.cause in _PLANNED else Severity.WARNING,
+        confidence=Confidence.CONFIRMED,
+        affected=Affected.NO,
+        next_action=_remedy(interval.cause),
+    )
+
+
+def _many(cause: str, intervals: list[BlindInterval]) -> Verdict:
+    """One cause in many places is one trouble, and one finding."""
+    first_us = min(x.started_us for x in intervals)
+    places = sorted({_whom(x) for x in intervals})
+    names = ", ".join(places[:TOLD_APART]) + (" and more" if len(places) > TOLD_APART else "")
+    return Verdict(
+        subject=f"{cause} in many places",
+        opened_at_us=first_us,
+        summary=f"The auditor was blind {len(intervals)} times ({cause}), for {names}; what happened then is unknown.",
+        evidence=(Evidence(first_us, f"blind: {cause}, the first of {len(intervals)}", places[0]),),
         severity=Severity.WARNING,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
+        next_action=_remedy(cause),
+    )
+
+
+def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
+    """Nothing is missed but what is shorter than the distance of two looks; a kernel limit is for a person to mend."""
+    known = BY_SLUG.get(cause)
+    return Verdict(
+        subject=f"{cause}: {sentence}" if cause == _STEPPED else cause,
+        opened_at_us=since_us,
+        summary=f"The auditor sees changes later than it could ({cause}): {sentence}.",
+        evidence=(Evidence(since_us, f"slowed: {cause}", "state directory"),),
+        severity=Severity.WARNING if cause in _LIMITS else Severity.INFO,
+        confidence=Confidence.CONFIRMED,
+        affected=Affected.NO,
+        next_action=f"Nothing is wrong with the application. Remedy: {known.remedy}." if known else "",
     )
 
 

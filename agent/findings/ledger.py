@@ -152,6 +152,19 @@ class Ledger:
         """List all remembered findings, each in its final state, in the order in which they opened."""
         return sorted(self._findings.values(), key=lambda x: (x.opened_at_us, x.detector, x.task_id or ""))
 
+    def remembered(self) -> list[tuple[Place, str, Finding]]:
+        """List (place, subject, finding) of everything: what a restarted agent needs to go on."""
+        return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
+
+    def resume(self, place: Place, subject: str, finding: Finding) -> None:
+        """Take back one finding of an earlier run; an open one stays open since when it was."""
+        key = (place, finding.store, subject)
+        self._findings[key] = finding
+        if finding.status is Status.OPEN:
+            self._open_at.setdefault(place, set()).add(key)
+        else:
+            self._closed[key] = None
+
     def _take(
         self,
         meta: DetectorMeta,

@@ -24,6 +24,9 @@ class HintKind(StrEnum):
     SELF_GONE = "self-gone"  # the watched directory itself was deleted, moved away or unmounted
     RESCAN = "rescan"  # look at the directory and all below it; `cause` says why
     TIMER = "timer"  # nothing announced; the agent's own clock
+    CANARY = (
+        "canary"  # the agent's own file was moved; `path` is its new name, nothing below the state directory
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Hint:
         at_us: When it was read, microseconds since the epoch.
         is_directory: Whether the kernel said that the name is a directory.
         cause: For RESCAN: cause slug (`queue-overflow`, `start`, `periodic`, ...); else empty.
+        since_us: For RESCAN after a loss: from when on something may have gone unseen; 0 = `at_us`.
     """
 
     path: str
@@ -43,6 +47,7 @@ class Hint:
     at_us: int
     is_directory: bool = False
     cause: str = ""
+    since_us: int = 0
 
 
 _NAMES = frozenset({HintKind.CREATED, HintKind.DELETED, HintKind.MOVED_IN, HintKind.MOVED_OUT})

@@ -242,6 +242,7 @@ class BlindInterval:
         cause: Slug, for example `queue-overflow`.
         application: Application concerned; None = all.
         task: Task concerned; None = all of it.
+        detail: One sentence with numbers and names, for people; empty = the cause says it all.
     """
 
     started_us: int
@@ -249,6 +250,7 @@ class BlindInterval:
     ended_us: int | None = None
     application: str | None = None
     task: str | None = None
+    detail: str = ""
 
 
 @dataclass(slots=True)
@@ -261,6 +263,8 @@ class Inventory:
         started_us: When the agent started.
         root_seen: The state directory was there once.
         volume: Kind of volume it lies on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
+        blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
+        slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
     """
 
     applications: dict[str, Application] = field(default_factory=dict)
@@ -268,3 +272,5 @@ class Inventory:
     started_us: int = 0
     root_seen: bool = False
     volume: str = ""
+    blind_us: dict[str, int] = field(default_factory=dict)
+    slowed: dict[str, tuple[int, str]] = field(default_factory=dict)

@@ -70,8 +70,9 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     reopens = sorted(x for db in store.databases.values() for x in db.reopened_us if x > released_us)
     # Without an earlier session, only a store born under the agent's eyes, or never opened again since, is known
     # to begin with this one.
-    floor_us = released_us if before else task.first_seen_us - SEEN_BEFORE_BORN_US
-    created = born_us > floor_us or (before is None and not reopens)
+    seen_us = max(task.first_seen_us - SEEN_BEFORE_BORN_US, store.forgotten_us)
+    floor_us = released_us if before else seen_us
+    created = born_us > floor_us or (before is None and not reopens and not store.forgotten_us)
     if created:
         opened_us = born_us
     elif reopens:
@@ -105,7 +106,8 @@ def _is_closed(store: Store, session: Session) -> bool | None:
         said = {_says_closed(store.databases[key], session.status_floors.get(key, 0)) for key in markers}
         return False if False in said else None if None in said else True
     mark, released_us = session.last, session.released_us or 0
-    return mark is not None and released_us - mark.at_us <= CLOSES_WITHIN_US
+    is_close = mark is not None and released_us - mark.at_us <= CLOSES_WITHIN_US
+    return None if session.release_unseen and not is_close else is_close
 
 
 def _says_closed(database: Database, floor: int) -> bool | None:

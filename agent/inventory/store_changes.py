@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.contract.events import Change
+from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     Application,
@@ -123,7 +123,8 @@ def _begin(
 def _end(
     application: Application, task: Task, store: Store, database: Database, at_us: int, look: Observation
 ) -> list[Transition]:
-    shape = deletion_shape(task, store, at_us)
+    unseen = look.source is Source.BASELINE
+    shape = Shape.VANISHED_UNSEEN if unseen else deletion_shape(task, store, at_us)
     return [end_database(application, task, store, database, at_us, shape, look)]
 
 

@@ -130,6 +130,7 @@ class Session:
         status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session tells.
+        release_unseen: It was released while the agent was away; `released_us` is when that was found.
     """
 
     opened_us: int
@@ -153,6 +154,7 @@ class Session:
     stored_offset: int | None = None
     status_floors: dict[str, int] = field(default_factory=dict)
     outlived: bool | None = None
+    release_unseen: bool = False
 
     def is_of(self, identities: frozenset[str]) -> bool:
         """Tell whether it was on an incarnation with one of these identities; a wipe in it made the present one."""
@@ -177,7 +179,10 @@ class Remains:
 
 @dataclass(slots=True)
 class Store:
-    """One store of a task: a key-value database or the segments of a windowed store."""
+    """One store of a task: a key-value database or the segments of a windowed store.
+
+    `forgotten_us`: sessions up to then are not known, because the agent was away; 0 = never.
+    """
 
     name: str
     segmented: bool
@@ -188,6 +193,7 @@ class Store:
     free_seen: bool = False
     retired_puts: int = 0
     incarnation: int = 0
+    forgotten_us: int = 0
 
     @property
     def puts(self) -> int:

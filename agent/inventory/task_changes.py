@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.contract.events import Change
+from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     Application,
@@ -64,7 +64,8 @@ def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Tr
 
 def end_task(application: Application, task: Task, look: Observation) -> list[Transition]:
     """End a life of the task directory, with everything in it."""
-    shape = _walk_shape(task, look.at_us)
+    unseen = look.source is Source.BASELINE
+    shape = Shape.VANISHED_UNSEEN if unseen else _walk_shape(task, look.at_us)
     changes: list[Transition] = []
     offsets = dict(task.checkpoints[-1].offsets) if task.checkpoints else {}
     task.exists = False

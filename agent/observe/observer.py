@@ -51,6 +51,13 @@ class Observer:
         self._known: dict[str, _Known] = {}
         self._files = SstCache()
         self._manifests = ManifestCache()
+        self._with_counters = True
+
+    def set_detail(self, *, with_counters: bool) -> None:
+        """Read the counters of data files, or (cheaper) not; then live entries are unknown. Empties the caches."""
+        self._with_counters = with_counters
+        self._files = SstCache()
+        self._manifests = ManifestCache()
 
     def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationLook:
         """Look at an application directory, its lock and its process metadata."""
@@ -130,7 +137,7 @@ class Observer:
         lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
-        facts = read_store(self.disk, path, self._files, self._manifests)
+        facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
         if identity is None and self._identity(path)[0] is not None:
             # made anew while we looked: what was read belongs to no single life
             return self.database(place, at_us, source, announced_us=announced_us)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent.contract.events import Kind, Severity
+from agent.inventory.blind_causes import HIDING, SLOWING
 from agent.inventory.disk import Unseen
 
 PREFIX = "statewarden_"
@@ -21,10 +22,15 @@ ALLOWED_LABELS = frozenset(
 )
 """`store` only where an operator opted in; `version` only on the info metric."""
 
-_LOSSES = ("queue-overflow", "mailbox-full", "watch-limit", "watch-refused", "root-missing", "root-replaced")
-RESCAN_CAUSES = ("start", "periodic", *_LOSSES)
-BLIND_CAUSES = (*_LOSSES, "watch-lost")
-"""Causes that exist from the first scrape; the watch may bring others, slugs like these."""
+_LOSSES = ("queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed")
+RESCAN_CAUSES = ("start", "periodic", *_LOSSES, "watch-limit", "watch-refused", "root-missing")
+BLIND_CAUSES = HIDING
+SLOW_CAUSES = SLOWING
+MISSED_CAUSES = ("unannounced", "unwatched")
+"""`unannounced`: the directory had a watch. `unwatched`: it should have had one."""
+
+SELF_LIMIT_STEPS = ("slower-rescan", "longer-batches", "less-store-detail", "slowest-rescan")
+INOTIFY_LIMITS = ("max_user_watches", "max_user_instances", "max_queued_events")
 
 OUTCOMES = ("seen", *(outcome.value for outcome in Unseen))
 SHIP_FAILURES = ("retryable", "permanent", "unexpected")
@@ -154,12 +160,14 @@ _WATCH = (
     Metric(
         "statewarden_agent_missed_changes_total",
         _C,
-        "Changes that only a rescan found although a watch was armed.",
+        "Changes that only a walk found although notifications should have announced them.",
+        labels=("cause",),
+        initial={"cause": MISSED_CAUSES},
     ),
     Metric(
         "statewarden_agent_blind_seconds_total",
         _C,
-        "Time during which changes could go unseen; finished intervals and the running ones.",
+        "Time during which changes could go unseen, summed over places; finished intervals and the running ones.",
         "seconds",
         ("cause",),
         initial={"cause": BLIND_CAUSES},
@@ -170,6 +178,55 @@ _WATCH = (
         "Whether changes can go unseen right now.",
         labels=("cause",),
         initial={"cause": BLIND_CAUSES},
+    ),
+    Metric(
+        "statewarden_agent_slowed",
+        _G,
+        "Whether changes are seen later than they could be.",
+        labels=("cause",),
+        initial={"cause": SLOW_CAUSES},
+    ),
+    Metric("statewarden_agent_watches_needed", _G, "Directories that are to be watched."),
+    Metric(
+        "statewarden_agent_unwatched_directories",
+        _G,
+        "Directories that are to be watched and are only polled.",
+    ),
+    Metric(
+        "statewarden_agent_inotify_limit",
+        _G,
+        "Kernel limits on inotify, per user on the node; absent where the kernel does not say.",
+        labels=("kind",),
+    ),
+    Metric("statewarden_agent_watch_restarts_total", _C, "Times that the watch was started anew."),
+    Metric(
+        "statewarden_agent_canary",
+        _G,
+        "Whether a file of the agent's own proves that notifications come through.",
+    ),
+    Metric("statewarden_agent_canaries_missed_total", _C, "Canaries that were not announced in time."),
+    Metric("statewarden_agent_mailbox_waiting", _G, "Notifications that wait for the worker."),
+    Metric(
+        "statewarden_agent_mailbox_coalesced_total",
+        _C,
+        "Notifications that a newer one on the same path replaced.",
+    ),
+    Metric(
+        "statewarden_agent_mailbox_dropped_total",
+        _C,
+        "Notifications that found the mailbox full; a rescan stands for them.",
+    ),
+    Metric(
+        "statewarden_agent_reconcile_entries_total", _C, "Entries that the walk beside the watch looked at."
+    ),
+    Metric(
+        "statewarden_agent_reconcile_round_seconds",
+        _G,
+        "How long the last whole round of that walk took; 0 before its end.",
+        "seconds",
+    ),
+    Metric(
+        "statewarden_agent_clock_steps_total", _C, "Times that the wall clock was set while the agent ran."
     ),
     Metric(
         "statewarden_agent_observations_total",
@@ -273,6 +330,21 @@ _SELF = (
         _G,
         "Resident memory of the agent; absent while it is not measured.",
         "bytes",
+    ),
+    Metric(
+        "statewarden_agent_self_limited",
+        _G,
+        "Whether the agent does less to stay below its own ceilings of CPU and memory, by step.",
+        labels=("kind",),
+        initial={"kind": SELF_LIMIT_STEPS},
+    ),
+    Metric(
+        "statewarden_agent_baselines_written_total", _C, "Times that the memory for a restart was written."
+    ),
+    Metric(
+        "statewarden_agent_baseline_failures_total",
+        _C,
+        "Times that the memory for a restart could not be written.",
     ),
     Metric(
         "statewarden_agent_collector_errors_total",

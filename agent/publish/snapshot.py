@@ -63,15 +63,36 @@ class DetectorMetrics:
 
 @dataclass(frozen=True, slots=True)
 class WatchMetrics:
-    """Work and blindness of the watch since the agent started; mappings are cause slug -> value."""
+    """Work and blindness of the watch since the agent started; mappings are slug -> value.
+
+    Args of the dataclass:
+        limits: sysctl -> value.
+        self_limited: Steps that are taken now.
+        canary: Whether one is in place.
+    """
 
     watches: int = 0
+    unwatched: int = 0
     events: int = 0
     queue_overflows: int = 0
-    missed_changes: int = 0
+    restarts: int = 0
+    canary: bool = False
+    canaries_missed: int = 0
+    missed_changes: Mapping[str, int] = field(default_factory=dict)
     rescans: Mapping[str, int] = field(default_factory=dict)
     blind_s: Mapping[str, float] = field(default_factory=dict)
     blind_now: frozenset[str] = frozenset()
+    slowed_now: frozenset[str] = frozenset()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    waiting: int = 0
+    coalesced: int = 0
+    dropped: int = 0
+    reconcile_entries: int = 0
+    reconcile_round_s: float = 0.0
+    clock_steps: int = 0
+    self_limited: frozenset[str] = frozenset()
+    baselines_written: int = 0
+    baseline_failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ LOCK_POLL_US = 250_000
 
 SLOW_POLL_US = 5_000_000
 LOCKS_PER_POLL = 64
+LIST_US = 1_000_000
+"""How often held tasks are listed: with ten thousand of them a list costs a millisecond."""
 
 LookAtApplication = Callable[[StatePath, int, Source], list[Transition]]
 LookAtTask = Callable[[Task, int, Source], list[Transition]]
@@ -39,11 +41,19 @@ class LockPolls:
         self._poll_at_us = started_us + LOCK_POLL_US
         self._slow_poll_at_us = started_us + SLOW_POLL_US
         self._cursor = 0
+        self._held: dict[str, list[Task]] = {}
+        self._list_at_us = 0
 
     @property
     def next_us(self) -> int:
         """When the next poll is due."""
         return min(self._poll_at_us, self._slow_poll_at_us)
+
+    def shift(self, by_us: int) -> None:
+        """Move every time: the clock was set."""
+        self._poll_at_us += by_us
+        self._list_at_us = 0
+        self._slow_poll_at_us += by_us
 
     def poll(self, now_us: int) -> list[Transition]:
         """Poll what is due; looks at whatever changed."""
@@ -67,27 +77,50 @@ class LockPolls:
     def _ask_all(self, now_us: int) -> list[Transition]:
         """Without an application lock (up to 2.6.1) every held task tells of itself."""
         changes: list[Transition] = []
+        if now_us >= self._list_at_us:
+            self._list_at_us = now_us + LIST_US
+            self._held = {
+                application.id: [task for task in application.tasks.values() if task.held][:LOCKS_PER_POLL]
+                for application in self._inventory.applications.values()
+                if not application.lock_ever_held
+            }
         for application in self._inventory.applications.values():
             if not application.exists:
                 continue
             if application.lock_ever_held:
                 changes += self.ask_application(application, now_us)
             else:
-                held = [task for task in application.tasks.values() if task.held]
-                for task in held[:LOCKS_PER_POLL]:
+                for task in self._held.get(application.id, ()):
                     changes += self._ask(task, now_us)
         return changes
 
     def _ask_in_turn(self, now_us: int) -> list[Transition]:
-        """Ask a bounded number of tasks, so that a lock nobody announced is found in the end."""
+        """Ask for a bounded number of locks, of every store in turn, so that each is found in the end."""
         tasks = [t for a in self._inventory.applications.values() for t in a.tasks.values() if t.exists]
         if not tasks:
             return []
         changes: list[Transition] = []
-        for step in range(min(LOCKS_PER_POLL, len(tasks))):
-            changes += self._ask(tasks[(self._cursor + step) % len(tasks)], now_us)
-        self._cursor = (self._cursor + LOCKS_PER_POLL) % len(tasks)
+        asked = steps = 0
+        while asked < LOCKS_PER_POLL and steps < len(tasks):
+            task = tasks[(self._cursor + steps) % len(tasks)]
+            asked += self._ask_every_lock(task, now_us, changes)
+            steps += 1
+        self._cursor = (self._cursor + steps) % len(tasks)
         return changes
+
+    def _ask_every_lock(self, task: Task, now_us: int, changes: list[Transition]) -> int:
+        """Ask for the lock of a task and of each of its stores; tells how many were asked for."""
+        known: list[tuple[str, LockState | None]] = []
+        if task.lock is not None:
+            known.append((f"{task.path}/{names.LOCK_FILE}", task.lock))
+        for store in task.stores.values():
+            known += [(f"{x.path}/{names.STORE_LOCK_FILE}", x.lock) for x in store.databases.values()]
+        for path, before in known:
+            look = self._observer.lock(classify(path), now_us, Source.TIMER)
+            if look.lock is not LockState.UNKNOWN and look.lock is not before:
+                changes += self._look_at_task(task, now_us, Source.TIMER)
+                break
+        return len(known)
 
     def _ask(self, task: Task, now_us: int) -> list[Transition]:
         place = _sentinel(task)

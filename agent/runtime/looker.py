@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Source
-from agent.inventory.blindness import begin_blind, end_blind
+from agent.inventory.absence import Absence
+from agent.inventory.blindness import close_blind, end_blind, note_blind
 from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, BlindInterval, Inventory, Task
@@ -50,6 +51,25 @@ class Looker:
             self.inventory, self.observer, self._application, self.look_at_task, started_us
         )
         self._refused: dict[str, BlindInterval] = {}
+        self._absence: Absence | None = None
+
+    def resume(self, known: Inventory, until_us: int) -> None:
+        """Go on with what an earlier agent knew; the next walk over everything tells what has changed since.
+
+        Args:
+            known: Its dossier.
+            until_us: Until when that was right.
+        """
+        self.inventory.applications.update(known.applications)
+        for interval in known.blind:
+            self.inventory.blind.append(interval)
+        self.inventory.root_seen = known.root_seen
+        self._absence = Absence(self.inventory, until_us)
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether the walk over everything after a restart is still to come."""
+        return self._absence is not None
 
     # -- hints ------------------------------------------------------------------------------------------
 
@@ -64,7 +84,7 @@ class Looker:
             What changed.
         """
         if hint.kind is HintKind.RESCAN:
-            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause)
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, hint.since_us or hint.at_us)
         place = classify(hint.path)
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
@@ -134,7 +154,7 @@ class Looker:
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         if place.role is Role.STATE_DIRECTORY:
-            return self.rescan("", now_us, Source.RESCAN, "root-replaced")
+            return self.rescan("", now_us, Source.RESCAN, "")  # the watch tells of the loss when it is over
         if place.role is Role.APPLICATION:
             return self._application(place, now_us, source)
         if place.role is Role.TASK:
@@ -151,6 +171,8 @@ class Looker:
     def _reduce(self, look: Observation) -> list[Transition]:
         self.looks += 1
         self._mind_refusal(look.place, look.unseen, look.at_us)
+        if self._absence is not None and look.source is Source.BASELINE:
+            self._absence.prepare(look)
         return reduce_observation(self.inventory, look)
 
     def _mind_refusal(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
@@ -158,11 +180,12 @@ class Looker:
         known = self._refused.get(place.path)
         if unseen in _REFUSALS and known is None:
             cause = f"{unseen}" if unseen else ""
-            interval = BlindInterval(at_us, cause, None, place.application, place.task)
+            path = place.path or "the state directory"
+            interval = BlindInterval(at_us, cause, None, place.application, place.task, f"at {path!r}")
             self.inventory.blind.append(interval)
             self._refused[place.path] = interval
         elif unseen not in _REFUSALS and known is not None:
-            known.ended_us = at_us
+            close_blind(self.inventory, known, at_us)
             del self._refused[place.path]
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -178,6 +201,10 @@ class Looker:
             for task in list(application.tasks.values()):
                 changes += self.look_at_task(task, now_us, source)
         return changes
+
+    def look_at_application(self, application_id: str, now_us: int) -> list[Transition]:
+        """Look at an application's own files only: lock, process metadata."""
+        return self._application(classify(application_id), now_us, Source.RESCAN)
 
     def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         changes = self._reduce(self.observer.task(place, now_us, source))
@@ -248,22 +275,30 @@ class Looker:
 
     # -- listing ----------------------------------------------------------------------------------------
 
-    def rescan(self, path: str, now_us: int, source: Source, cause: str) -> list[Transition]:
+    def rescan(
+        self, path: str, now_us: int, source: Source, cause: str, since_us: int = 0
+    ) -> list[Transition]:
         """Look at a directory and everything below it; a loss that it repairs becomes a blind interval.
 
         Args:
             path: Relative; empty = the whole state directory.
             now_us: Time of the looks.
             source: Why.
-            cause: Cause of the rescan; a loss is one that begins a blind interval.
+            cause: Cause of the rescan; a loss is one that leaves a blind interval.
+            since_us: When the loss began; 0 = now.
 
         Returns:
             What changed.
         """
+        absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE)
+        if absence is not None:
+            changes += absence.conclude(now_us)
+            self._absence = None
+            end_blind(self.inventory, now_us, "agent-away")
         if cause in LOSSES:
-            begin_blind(self.inventory, now_us, cause)
-        changes = self._rescan(path, now_us, source)
-        end_blind(self.inventory, now_us, cause)
+            place = classify(path)
+            note_blind(self.inventory, since_us or now_us, now_us, cause, place.application, place.task)
         if cause in LOSSES or cause == "start":
             self._settle_held(now_us)
         return changes
@@ -338,6 +373,11 @@ class Looker:
         settling = self._settling.next_us()
         return self._polls.next_us if settling is None else min(self._polls.next_us, settling)
 
+    def shift(self, by_us: int) -> None:
+        """Move every time that is planned: the clock was set."""
+        self._settling.shift(by_us)
+        self._polls.shift(by_us)
+
     def tick(self, now_us: int) -> list[Transition]:
         """Look where a burst has settled, and poll locks."""
         changes: list[Transition] = []
@@ -346,8 +386,8 @@ class Looker:
         return changes + self._polls.poll(now_us)
 
 
-LOSSES = frozenset({"queue-overflow", "mailbox-full", "watch-limit", "root-replaced", "root-missing"})
-"""Causes of a rescan that mean that notifications were lost."""
+LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
+"""Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""
 
 
 def _directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:

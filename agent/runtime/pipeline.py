@@ -11,7 +11,7 @@ from agent.detectors.base import Case, Detector, DetectorMeta, Scope, Verdict, s
 from agent.detectors.base import Kind as DetectorKind
 from agent.detectors.registry import DETECTORS
 from agent.findings.ledger import Finding, Ledger, Place
-from agent.inventory.blindness import is_blind
+from agent.inventory.blindness import begin_blind, is_blind
 from agent.inventory.disk import Disk
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
@@ -31,6 +31,11 @@ RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
 
 SUMMARY_US = 60_000_000
+SUMMARIES = 1_000
+QUIET_SUMMARIES = 500
+"""Up to `SUMMARIES` tasks are summarised at a time. Of more, those that changed, and so many of the others in turn: at
+10,000 tasks a quiet one waits up to twenty minutes."""
+
 HEARTBEAT_US = 30_000_000
 RESCAN_US = 60_000_000
 
@@ -56,7 +61,8 @@ class Pipeline:
         on_finding: Takes every finding that opened, changed or was resolved.
         on_fault: Takes (detector id, exception) when a detector fails.
         detectors: The registered detectors.
-        rescan_us: Distance between rescans.
+        rescan_us: Distance between rescans; 0 = none: somebody else walks, bit by bit (`look_again`).
+        revision: Counts changes and findings: the same number means that nothing happened in between.
     """
 
     disk: Disk
@@ -72,12 +78,14 @@ class Pipeline:
     looker: Looker = field(init=False)
     profiles: Profiles = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
+    revision: int = 0
     _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _by_scope: dict[Scope, list[tuple[Detector, DetectorStats]]] = field(default_factory=dict)
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
     _told_blind: int = 0
+    _summarised: int = 0
 
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
@@ -91,7 +99,8 @@ class Pipeline:
         }
         self._beats.want("heartbeat", self.started_us)
         self._beats.want("summary", self.started_us + SUMMARY_US)
-        self._beats.want("rescan", self.started_us + self.rescan_us)
+        if self.rescan_us:
+            self._beats.want("rescan", self.started_us + self.rescan_us)
 
     @property
     def inventory(self) -> Inventory:
@@ -107,6 +116,26 @@ class Pipeline:
             changes += self.looker.hint(hint, now_us)
         self._conclude(changes, now_us)
 
+    def resume(
+        self, known: Inventory, findings: Iterable[tuple[Place, str, Finding]], until_us: int, reason: str
+    ) -> None:
+        """Go on where an earlier agent ended; call it before anything else.
+
+        Args:
+            known: Its dossier.
+            findings: Place, subject and finding of everything that its ledger remembered.
+            until_us: Until when that was right; the time since then is blind.
+            reason: How it ended, for people.
+        """
+        self.looker.resume(known, until_us)
+        begin_blind(self.inventory, until_us, "agent-away", detail=reason)
+        for place, subject, finding in findings:
+            self.ledger.resume(place, subject, finding)
+        self._told_blind = until_us
+        for application in self.inventory.applications.values():
+            if application.exists:
+                self._configure(application, self.started_us)
+
     def next_us(self) -> int:
         """When `tick` must be called at the latest."""
         due_us = self.looker.next_us()
@@ -115,6 +144,13 @@ class Pipeline:
             if next_us is not None and next_us < due_us:
                 due_us = next_us
         return due_us
+
+    def shift(self, by_us: int) -> None:
+        """Move every time that is planned: the clock was set."""
+        for schedule in (self._rechecks, self._late, self._beats):
+            schedule.shift(by_us)
+        self.looker.shift(by_us)
+        self.inventory.started_us += by_us
 
     def tick(self, now_us: int) -> None:
         """Do what is due by the agent's own clock."""
@@ -134,7 +170,17 @@ class Pipeline:
             self.beat(now_us)
         if "summary" in beats:
             self._beats.want("summary", now_us + SUMMARY_US)
-            self.summarise(now_us)
+            self.summarise(now_us, everything=False)
+
+    def look_again(self, path: str, now_us: int) -> list[Transition]:
+        """Look at one directory and what is below it, and judge what changed unannounced; tells what did."""
+        changes = self.looker.rescan(path, now_us, Source.RESCAN, "periodic")
+        self._conclude(changes, now_us)
+        return changes
+
+    def look_at_application(self, application_id: str, now_us: int) -> None:
+        """Look at an application's own files only: lock, process metadata."""
+        self._conclude(self.looker.look_at_application(application_id, now_us), now_us)
 
     def scan(self, now_us: int) -> None:
         """Look at everything once and judge it."""
@@ -146,20 +192,34 @@ class Pipeline:
         self._told_blind = now_us
         self._judge(Scope.AGENT, now_us, None, None)
 
-    def summarise(self, now_us: int) -> None:
-        """Emit one summary per task, and judge every task once more."""
+    def summarise(self, now_us: int, *, everything: bool = True) -> None:
+        """Emit a summary of every task, or only of those whose turn it is, and judge them once more."""
+        for application, task in self._due(now_us, everything=everything):
+            if task.exists:
+                self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
+            self._judge(Scope.TASK, now_us, application, task)
         for application in self.inventory.applications.values():
-            for task in application.tasks.values():
-                if task.exists:
-                    self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
-                self._judge(Scope.TASK, now_us, application, task)
             self._judge(Scope.APPLICATION, now_us, application, None)
+
+    def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
+        """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
+        tasks = [(a, t) for a in self.inventory.applications.values() for t in a.tasks.values()]
+        if everything or len(tasks) <= SUMMARIES:
+            return tasks
+        since_us = now_us - SUMMARY_US
+        changed = [x for x in tasks if x[1].changed_us > since_us]
+        first = self._summarised % len(tasks)
+        last = first + QUIET_SUMMARIES
+        turn = [*tasks[first:last], *tasks[: max(0, last - len(tasks))]]
+        self._summarised = last
+        return changed + [x for x in turn if x[1].changed_us <= since_us]
 
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
         if not changes:
             return
+        self.revision += len(changes)
         touched: dict[str, tuple[Application, Task]] = {}
         applications: dict[str, Application] = {}
         for change in changes:
@@ -222,6 +282,7 @@ class Pipeline:
                 for verdict in verdicts
             ]
             for finding in self.ledger.settle(meta, place, verdicts, now_us, _identities(task)):
+                self.revision += 1
                 self.emit(Record(Kind.FINDING, now_us, finding.body()))
                 self.on_finding(finding)
             began = time.perf_counter()

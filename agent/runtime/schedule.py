@@ -46,6 +46,12 @@ class Schedule(Generic[K]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
+    def shift(self, by_us: int) -> None:
+        """Move every time: the clock was set."""
+        self._due = {key: at_us + by_us for key, at_us in self._due.items()}
+        self._heap = [(at_us, key) for key, at_us in self._due.items()]
+        heapq.heapify(self._heap)
+
     def take(self, now_us: int) -> list[K]:
         """Take every key that is due."""
         taken: list[K] = []
@@ -77,6 +83,11 @@ class Rechecks:
     def next_us(self) -> int | None:
         """When to ask `take` at the latest; None = nothing waits."""
         return self._wakes.next_us()
+
+    def shift(self, by_us: int) -> None:
+        """Move every time: the clock was set."""
+        self._since = {key: (at_us + by_us, stage) for key, (at_us, stage) in self._since.items()}
+        self._wakes.shift(by_us)
 
     def take(self, now_us: int) -> list[str]:
         """Take every key that is due; one that missed several distances is due once."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from agent import __version__
+from agent.clock import Clock
 from agent.contract.events import Severity
 from agent.findings.ledger import Finding
+from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application, Task
+from agent.observe.memory import resident_bytes
+from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
@@ -19,23 +23,76 @@ from agent.publish.snapshot import (
     TaskMetrics,
     WatchMetrics,
 )
+from agent.runtime.baseline import BaselineKeeper
+from agent.runtime.lookout import Lookout
 from agent.runtime.pipeline import Pipeline
-from agent.ship.shipper import ShipStats
+from agent.runtime.self_limits import Step
+from agent.ship.shipper import Shipper
+from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats
-from agent.watch.source import WatchCounters
+
+FULL_EVERY_S = 0.25
+FULL_SHARE = 20
+"""After a change a snapshot may take one part in so many of the time: big directories get fewer."""
+IDLE_EVERY_S = 1.0
+IDLE_SHARE = 1000
+"""The same while nothing changes."""
 
 
-def take_snapshot(
-    pipeline: Pipeline,
-    now_us: int,
-    watch: WatchCounters,
-    spool: SpoolStats | None,
-    ship: ShipStats | None,
-    *,
-    ready: bool,
-    delay_s: float,
-) -> MetricsSnapshot:
-    """Build what the next scrapes report."""
+class Snapshots:
+    """The latest snapshot; rows of tasks are made anew when something changed, the agent's own numbers always."""
+
+    def __init__(self, lookout: Lookout, clock: Clock) -> None:
+        """Report on `lookout`."""
+        self._lookout, self._clock = lookout, clock
+        self._snapshot = MetricsSnapshot(agent_version=__version__)
+        self._revision = (-1, -1)
+        self._made_s = self._refreshed_s = self._cost_s = 0.0
+
+    def latest(self) -> MetricsSnapshot:
+        """Give the latest snapshot; may be called by any thread."""
+        return self._snapshot
+
+    def refresh(
+        self,
+        spool: Spool | None,
+        shipper: Shipper | None,
+        baseline: BaselineKeeper | None,
+        events: KubernetesEvents | None = None,
+    ) -> None:
+        """Bring the snapshot up to date, within its share of the time."""
+        began_s = self._clock.monotonic_s()
+        pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
+        revision = (pipeline.revision, pipeline.looker.looks)
+        is_idle = revision == self._revision and self._lookout.is_ready == self._snapshot.ready
+        if began_s < self._refreshed_s + (IDLE_EVERY_S if is_idle else FULL_EVERY_S):
+            return
+        self._refreshed_s = began_s
+        share = IDLE_SHARE if is_idle else FULL_SHARE
+        rows = self._snapshot
+        if began_s - self._made_s >= self._cost_s * share:
+            rows = take_snapshot(pipeline, now_us)
+            self._made_s, self._revision = began_s, revision
+            self._cost_s = self._clock.monotonic_s() - began_s
+        ship = shipper.stats() if shipper else None
+        self._snapshot = replace(
+            rows,
+            up=True,
+            ready=self._lookout.is_ready,
+            watch=_watch_row(self._lookout, baseline, now_us),
+            last_delay_s=self._lookout.delay_s,
+            spool=spool_row(spool.stats() if spool else None, now_us),
+            ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
+            if ship
+            else ShipMetrics(),
+            heartbeat_at_us=now_us,
+            resident_memory_bytes=resident_bytes(),
+            kubernetes_events=events.outcomes() if events is not None else {},
+        )
+
+
+def take_snapshot(pipeline: Pipeline, now_us: int) -> MetricsSnapshot:
+    """Build what the next scrapes report of applications, tasks, findings and detectors."""
     findings = pipeline.ledger.open_findings()
     worst = _worst(findings)
     tasks = tuple(
@@ -47,22 +104,13 @@ def take_snapshot(
     counts = Counter((x.application_id, x.detector, x.severity) for x in findings)
     return MetricsSnapshot(
         agent_version=__version__,
-        up=True,
-        ready=ready,
         applications=tuple(sorted(a.id for a in pipeline.inventory.applications.values() if a.exists)),
         tasks=tasks,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
         detectors=tuple(
             DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
         ),
-        watch=_watch_row(pipeline, watch, now_us),
         observations={"looked": pipeline.looker.looks},
-        last_delay_s=delay_s,
-        spool=spool_row(spool, now_us),
-        ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
-        if ship
-        else ShipMetrics(),
-        heartbeat_at_us=now_us,
     )
 
 
@@ -93,19 +141,32 @@ def _task_row(application: Application, task: Task, worst: Severity | None, now_
     )
 
 
-def _watch_row(pipeline: Pipeline, watch: WatchCounters, now_us: int) -> WatchMetrics:
-    blind_s: dict[str, float] = {}
-    for interval in pipeline.inventory.blind:
-        end_us = interval.ended_us if interval.ended_us is not None else now_us
-        seconds = (end_us - interval.started_us) / 1_000_000
-        blind_s[interval.cause] = blind_s.get(interval.cause, 0.0) + seconds
+def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -> WatchMetrics:
+    inventory, keeper = lookout.pipeline.inventory, lookout.keeper
+    watch, mail, walk = keeper.counters(), lookout.mailbox.counters(), lookout.reconciler.counters
     return WatchMetrics(
         watches=watch.watches,
+        unwatched=watch.unwatched,
         events=watch.events,
         queue_overflows=watch.overflows,
-        rescans=dict(pipeline.rescans),
-        blind_s=blind_s,
-        blind_now=frozenset(x.cause for x in pipeline.inventory.blind if x.ended_us is None),
+        restarts=keeper.restarts,
+        canary=keeper.has_canary,
+        canaries_missed=keeper.canaries_missed,
+        missed_changes=dict(lookout.missed_changes),
+        rescans=dict(lookout.pipeline.rescans),
+        blind_s=blind_seconds(inventory, now_us),
+        blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
+        slowed_now=frozenset(inventory.slowed),
+        limits=lookout.inotify_limits(),
+        waiting=mail.waiting,
+        coalesced=mail.coalesced,
+        dropped=mail.dropped,
+        reconcile_entries=walk.entries,
+        reconcile_round_s=walk.round_s,
+        clock_steps=lookout.clocks.steps,
+        self_limited=frozenset(x.slug for x in Step if Step.NONE < x <= lookout.limits.step),
+        baselines_written=baseline.written if baseline else 0,
+        baseline_failures=baseline.failures if baseline else 0,
     )
 
 

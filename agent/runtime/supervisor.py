@@ -15,39 +15,37 @@ from agent.clock import Clock, SystemClock
 from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors.registry import DETECTORS
-from agent.errors import SpoolError, SpoolFullError, WatchError
-from agent.inventory.blindness import begin_blind, end_blind
+from agent.errors import BaselineError, SpoolError, SpoolFullError
 from agent.inventory.disk import LockState
-from agent.inventory.hints import Hint, HintKind
 from agent.logs import hide_with
 from agent.observe.kernel_disk import KernelDisk
-from agent.observe.memory import resident_bytes
 from agent.observe.process import ProcessView
-from agent.observe.volume import volume_kind
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.metrics import Exposition
-from agent.publish.snapshot import MetricsSnapshot
 from agent.publish.text import FindingLog
+from agent.runtime.baseline import BaselineKeeper, resume
+from agent.runtime.lookout import Lookout, Mode
 from agent.runtime.names import make_pseudonyms
 from agent.runtime.pipeline import Pipeline
-from agent.runtime.state import take_snapshot
+from agent.runtime.reconcile import WATCHING
+from agent.runtime.self_limits import Ceilings, SelfLimits
+from agent.runtime.state import Snapshots
+from agent.runtime.watch_keeper import WatchKeeper, inotify_maker
+from agent.ship.baseline_file import BaselineFile
+from agent.ship.canary_file import CanaryFile
 from agent.ship.limits import Limits
+from agent.ship.own_home import OwnHome
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
-from agent.watch.inotify_source import InotifySource
 from agent.watch.mailbox import Mailbox
 
 LOG = logging.getLogger("agent.runtime")
 
-LONGEST_WAIT_S = 1.0
-SNAPSHOT_EVERY_S = 0.25
 COMPLAIN_EVERY_S = 60.0
 STOP_EVENTS_S = 2.0
-SNAPSHOT_SHARE = 20
-"""A snapshot may take one part in so many of the loop's time: big directories get fewer."""
 
 
 class Supervisor:
@@ -59,6 +57,7 @@ class Supervisor:
         Raises:
             ConfigError: an address or a directory cannot be used.
             SpoolError: the spool cannot be used.
+            BaselineError: the agent's home cannot be used.
         """
         settings = config.agent
         self._settings, self._clock = settings, clock or SystemClock()
@@ -66,38 +65,35 @@ class Supervisor:
         self._stop = threading.Event()
         self._reason = "stopped"
         self._findings = FindingLog()
-        self._ready = False
         self._heartbeat_s: float | None = None
-        self._delay_s = 0.0
-        self._next_snapshot_s = self._complain_s = 0.0
+        self._complain_s = 0.0
         self._linger_until_s: float | None = None
-        self._snapshot = MetricsSnapshot(agent_version=__version__)
         origin = make_origin(settings)
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)
         self._thread = (
             ShipperThread(self._spool, self._shipper, self._clock) if self._spool and self._shipper else None
         )
-        self._mailbox = Mailbox()
-        self._source = InotifySource(self._root, self._mailbox, self._clock)
         disk = KernelDisk(self._root, ProcessView(self._root, self._clock).visible)
         self._pipeline = Pipeline(
-            disk,
-            config.applications,
-            self._clock.now_us(),
-            self._emit,
-            on_fault=_log_fault,
-            rescan_us=int(settings.rescan_seconds * 1_000_000),
+            disk, config.applications, self._clock.now_us(), self._emit, on_fault=_log_fault, rescan_us=0
         )
         self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)
         if self._pseudonyms is not None:
             hide_with(self._pseudonyms.fields)
-        self._pipeline.inventory.volume = volume_kind(self._root)
         self._events = (
             KubernetesEvents(config.kubernetes, origin, self._clock)
             if config.kubernetes.events != "off"
             else None
         )
+        self._home = self._make_home(settings)
+        self._baseline = (
+            BaselineKeeper(BaselineFile(self._home.directory), self._pipeline, str(self._root.absolute()))
+            if self._home
+            else None
+        )
+        self._lookout = self._make_lookout(settings, disk)
+        self._snapshots = Snapshots(self._lookout, self._clock)
         self._http = self._make_http(settings)
 
     def run(self) -> int:
@@ -118,23 +114,16 @@ class Supervisor:
             LOG.info("serving metrics", extra={"port": self._http.port})
         LOG.info("watching", extra={"state_dir": str(self._root), "agent_version": __version__})
         try:
-            self._watch()
+            if self._baseline is not None:
+                resume(self._baseline, self._pipeline, self._clock.now_us())
+            self._lookout.start()
+            while not self._stop.is_set() or self._lingers():
+                self._turn()
         finally:
             self._end()
         return 0
 
     # -- the loop ---------------------------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        try:
-            self._source.start()
-        except WatchError as error:
-            LOG.error("cannot watch, looking by rescans only: %s", error)
-            begin_blind(self._pipeline.inventory, self._clock.now_us(), "watch-limit")
-            self._pipeline.scan(self._clock.now_us())
-            self._ready = True
-        while not self._stop.is_set() or self._lingers():
-            self._turn()
 
     def _lingers(self) -> bool:
         """Tell whether to watch on after a signal: an application that closes now says most in its last seconds."""
@@ -147,53 +136,12 @@ class Supervisor:
         )
 
     def _turn(self) -> None:
-        wait_s = (self._pipeline.next_us() - self._clock.now_us()) / 1_000_000
-        hints = self._mailbox.take(min(max(wait_s, 0.0), LONGEST_WAIT_S))
-        now_us = self._clock.now_us()
-        if hints:
-            self._pipeline.handle(hints, now_us)
-            self._ready = self._ready or any(x.kind is HintKind.RESCAN for x in hints)
-        if self._pipeline.next_us() <= now_us:
-            self._pipeline.tick(now_us)
-        self._mind_the_watch(now_us)
-        self._heartbeat_s = self._clock.monotonic_s()
-        self._refresh(hints, now_us)
-
-    def _mind_the_watch(self, now_us: int) -> None:
-        degraded = set(self._source.degraded())
-        if self._source.failure():
-            degraded.add("watch-lost")
-        inventory = self._pipeline.inventory
-        for cause in degraded:
-            begin_blind(inventory, now_us, cause)
-        for interval in list(inventory.blind):
-            if interval.ended_us is None and interval.cause in _STANDING and interval.cause not in degraded:
-                end_blind(inventory, now_us, interval.cause)
-
-    def _refresh(self, hints: list[Hint], now_us: int) -> None:
-        began_s = self._clock.monotonic_s()
-        if began_s < self._next_snapshot_s:
-            return
-        if hints:
-            self._delay_s = max(0.0, (self._clock.now_us() - hints[-1].at_us) / 1_000_000)
-        spool = self._spool.stats() if self._spool else None
-        ship = self._shipper.stats() if self._shipper else None
-        snapshot = take_snapshot(
-            self._pipeline,
-            now_us,
-            self._source.counters(),
-            spool,
-            ship,
-            ready=self._ready,
-            delay_s=self._delay_s,
-        )
-        self._snapshot = replace(
-            snapshot,
-            resident_memory_bytes=resident_bytes(),
-            kubernetes_events=self._events.outcomes() if self._events is not None else {},
-        )
-        cost_s = self._clock.monotonic_s() - began_s
-        self._next_snapshot_s = began_s + max(SNAPSHOT_EVERY_S, cost_s * SNAPSHOT_SHARE)
+        self._lookout.turn()
+        now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
+        if self._baseline is not None and self._lookout.is_ready:
+            self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
+        self._heartbeat_s = now_s
+        self._snapshots.refresh(self._spool, self._shipper, self._baseline, self._events)
 
     # -- edges ------------------------------------------------------------------------------------------
 
@@ -219,9 +167,11 @@ class Supervisor:
 
     def _end(self) -> None:
         now_us = self._clock.now_us()
-        self._source.stop()
+        self._lookout.stop()
         self._pipeline.summarise(now_us)
         self._pipeline.beat(now_us)
+        if self._baseline is not None and self._lookout.is_ready:
+            self._baseline.finish(now_us, self._reason)
         self._emit(Record(Kind.LIFECYCLE, now_us, {"phase": "stopping", "reason": self._reason}))
         if self._thread is not None:
             self._thread.stop(self._settings.grace_seconds)
@@ -229,6 +179,8 @@ class Supervisor:
             self._events.stop(STOP_EVENTS_S)
         if self._spool is not None:
             self._spool.close()
+        if self._home is not None:
+            self._home.close()
         if self._http is not None:
             self._http.stop()
         LOG.info("stopped", extra={"reason": self._reason})
@@ -251,6 +203,30 @@ class Supervisor:
             Path(config.agent.spool), origin, clock=self._clock, limits=limits, state_directory=self._root
         )
 
+    def _make_home(self, settings: AgentSettings) -> OwnHome | None:
+        directory = settings.home or (settings.spool and str(Path(settings.spool) / "home"))
+        return OwnHome(Path(directory), self._root) if directory else None
+
+    def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
+        mailbox = Mailbox()
+        canary = _make_canary(self._home)
+        make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
+        polls = settings.watch_mode == "poll"
+        ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))
+        return Lookout(
+            root=self._root,
+            pipeline=self._pipeline,
+            disk=disk,
+            mailbox=mailbox,
+            clock=self._clock,
+            keeper=WatchKeeper(None if polls else make, canary),
+            limits=SelfLimits(ceilings),
+            mode=Mode(
+                polls, settings.watch_mode == "auto", replace(WATCHING, round_s=settings.rescan_seconds)
+            ),
+            pause=self._stop.wait,
+        )
+
     def _make_shipper(self, config: Config) -> Shipper | None:
         if self._spool is None or not config.agent.ship_to:
             return None
@@ -263,7 +239,7 @@ class Supervisor:
         if not settings.listen:
             return None
         host, _, port = settings.listen.rpartition(":")
-        exposition = Exposition(lambda: self._snapshot, [detector.meta.id for detector in DETECTORS])
+        exposition = Exposition(self._snapshots.latest, [detector.meta.id for detector in DETECTORS])
         return HttpServer(
             Answers(
                 metrics=exposition.render,
@@ -275,11 +251,18 @@ class Supervisor:
         )
 
     def _unready(self) -> str | None:
-        return readiness(watch_armed=self._ready, first_scan_done=self._ready)
+        return readiness(watch_armed=self._lookout.is_ready, first_scan_done=self._lookout.is_ready)
 
 
-_STANDING = frozenset({"watch-limit", "watch-refused", "root-missing", "watch-lost"})
-"""Causes that last until the source no longer names them."""
+def _make_canary(home: OwnHome | None) -> CanaryFile | None:
+    """Make the canary; without room for one the agent watches all the same, and says that nothing proves it."""
+    if home is None:
+        return None
+    try:
+        return CanaryFile(home.directory / "canary")
+    except BaselineError as error:
+        LOG.error("watching without a canary: %s", error)
+        return None
 
 
 _LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})

@@ -24,7 +24,7 @@ from watchdog.observers.inotify_c import (
 from agent.errors import WatchError, WatchLimitError
 from agent.inventory.hints import WATCHED_EVENTS, HintKind
 from agent.layout.paths import Role
-from agent.watch.limits import describe_limit, read_limits
+from agent.watch.limits import instance_limit
 
 _BITS: dict[HintKind, int] = {
     HintKind.CREATED: InotifyConstants.IN_CREATE,
@@ -64,6 +64,7 @@ _HEADER = struct.Struct(
     "=iIII"
 )  # struct inotify_event: wd, mask, cookie, length of the name with its padding
 _READ_BYTES = 65_536
+_LONGEST_EVENT_BYTES = _HEADER.size + 256  # NAME_MAX and its NUL
 
 
 class RawEvent(NamedTuple):
@@ -114,6 +115,7 @@ class InotifyQueue:
         os.set_inheritable(descriptor, False)  # the binding has no IN_CLOEXEC
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
+        self.is_drained = True
 
     def fileno(self) -> int:
         """Give the descriptor to poll for reading."""
@@ -132,9 +134,20 @@ class InotifyQueue:
         Raises:
             OSError: ENOSPC = watch limit, EACCES = not readable, or anything else.
         """
+        return self._add(directory, MASKS[role])
+
+    def add_canary(self, directory: int) -> int:
+        """Watch the agent's own open directory for files that are moved in it.
+
+        Raises:
+            OSError: as for `add`.
+        """
+        return self._add(directory, InotifyConstants.IN_MOVED_TO | _ALWAYS)
+
+    def _add(self, directory: int, mask: int) -> int:
         # By descriptor and not by path: nobody can swap a component of the path for a symbolic link.
         link = b"/proc/self/fd/%d" % directory
-        watch = inotify_add_watch(self._descriptor, link, MASKS[role])
+        watch = inotify_add_watch(self._descriptor, link, mask)
         if watch < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
@@ -147,9 +160,12 @@ class InotifyQueue:
     def read(self) -> list[RawEvent]:
         """Take what waits, up to a buffer full; empty if nothing does."""
         try:
-            return list(parse_events(os.read(self._descriptor, _READ_BYTES)))
+            buffer = os.read(self._descriptor, _READ_BYTES)
         except BlockingIOError:
-            return []
+            buffer = b""
+        # the kernel stops at the first event that does not fit: more room than one takes means that none was left
+        self.is_drained = len(buffer) <= _READ_BYTES - _LONGEST_EVENT_BYTES
+        return list(parse_events(buffer))
 
     def close(self) -> None:
         """Give the queue and all its watches back."""
@@ -158,8 +174,7 @@ class InotifyQueue:
 
 def _init_error(code: int) -> WatchError:
     if code in {errno.EMFILE, errno.ENFILE}:
-        limit = describe_limit("max_user_instances", read_limits().max_user_instances)
         return WatchLimitError(
-            f"cannot open an inotify queue: {os.strerror(code)} ({limit}); raise the limit"
+            f"cannot open an inotify queue: {os.strerror(code)} ({instance_limit()}); raise the limit"
         )
     return WatchError(f"cannot open an inotify queue: {os.strerror(code)}")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.errors import WatchLostError
+from agent.inventory.hints import Hint
 from agent.watch.inotify import InotifyQueue
 from agent.watch.mailbox import Mailbox
-from agent.watch.source import WatchCounters
+from agent.watch.source import Cause, WatchCounters
 from agent.watch.tree_watch import TreeWatch
 
 LOGGER = logging.getLogger(__name__)
@@ -27,17 +28,31 @@ LINGER_MS = 5
 class InotifySource:
     """`agent.watch.source.NotificationSource` on inotify: one queue, one thread."""
 
-    def __init__(self, root: Path, mailbox: Mailbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        mailbox: Mailbox,
+        clock: Clock,
+        *,
+        canary: Path | None = None,
+        cause: Cause = Cause.START,
+        since_us: int = 0,
+    ) -> None:
         """Remember what to watch; nothing is opened yet.
 
         Args:
             root: The state directory; need not exist yet.
             mailbox: Where hints go.
             clock: Gives the time of every hint.
+            canary: The agent's own directory, watched beside it; None = no canary.
+            cause: Of the first RESCAN: START, or the loss after which this source follows another one.
+            since_us: When that loss began; 0 = none.
         """
         self._root = root
         self._mailbox = mailbox
         self._clock = clock
+        self._canary, self._cause, self._since_us = canary, cause, since_us
+        self._is_given_up = False
         self._watch: TreeWatch | None = None
         self._thread: threading.Thread | None = None
         self._stop_writer = -1
@@ -52,19 +67,32 @@ class InotifySource:
         """
         queue = InotifyQueue()
         stop_reader, self._stop_writer = os.pipe()
-        self._watch = TreeWatch(self._root, queue, self._clock)
+        self._watch = TreeWatch(
+            self._root,
+            queue,
+            self._clock,
+            canary=self._canary,
+            cause=self._cause,
+            since_us=self._since_us,
+        )
         self._thread = threading.Thread(
             target=self._run, args=(self._watch, queue, stop_reader), name="watch", daemon=True
         )
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread and give the queue back; may be called twice, and without a start."""
+    def stop(self, timeout_s: float | None = None) -> None:
+        """End the thread and give the queue back; may be called twice, and without a start.
+
+        Args:
+            timeout_s: How long to wait for the thread; one that hangs in the kernel is left to itself, and
+                nothing that it still reads is put into the mailbox. None = for ever.
+        """
         if self._thread is None or self._stop_writer < 0:
             return
         os.close(self._stop_writer)  # the reader sees the hang-up
         self._stop_writer = -1
-        self._thread.join()
+        self._is_given_up = True
+        self._thread.join(timeout_s)
 
     def is_alive(self) -> bool:
         """Tell whether notifications still arrive; False before the start and after a failure."""
@@ -77,6 +105,14 @@ class InotifySource:
     def degraded(self) -> dict[str, str]:
         """Tell what is wrong now: cause -> one sentence with what to do."""
         return {} if self._watch is None else self._watch.degraded()
+
+    def is_watched(self, path: str) -> bool:
+        """Tell whether a directory has a watch now."""
+        return self._watch is not None and self._watch.is_watched(path)
+
+    def hears_canary(self) -> bool:
+        """Tell whether moves in the agent's own directory are announced now."""
+        return self._watch is not None and self._watch.hears_canary()
 
     def counters(self) -> WatchCounters:
         """Tell what was done so far; a copy."""
@@ -98,10 +134,14 @@ class InotifySource:
         either = select.poll()
         either.register(stop_reader, select.POLLIN)
         either.register(queue.fileno(), select.POLLIN)
-        self._mailbox.put_all(watch.tick())
+        self._put(watch.tick())
         while True:
             ready = either.poll(TICK_MS)
             if stop.poll(LINGER_MS if ready else 0):
                 return
             hints = watch.handle(queue.read()) if ready else []
-            self._mailbox.put_all(hints + watch.tick())
+            self._put(hints + watch.tick())
+
+    def _put(self, hints: list[Hint]) -> None:
+        if not self._is_given_up:
+            self._mailbox.put_all(hints)

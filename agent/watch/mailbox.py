@@ -14,9 +14,12 @@ CAPACITY = 65_536
 MAILBOX_FULL = "mailbox-full"
 """Cause of the RESCAN that stands for hints that were dropped."""
 
-# What these say about a file is read from the disk anyway, so the newest one is enough. Not DELETED: that a
-# file was gone in between is all that is left of a wipe.
-_COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN, HintKind.MOVED_OUT})
+# What these say about a file is read from the disk anyway, so the newest one is enough: it is there. That a file
+# went (DELETED, MOVED_OUT) is all that is left of a wipe: kept, and nothing is merged across it, so that what is
+# announced after it tells of its re-creation.
+_COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN})
+_CANARY = "canary\0"  # no path has a NUL
+_TEMPORARY = ".tmp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ class Mailbox:
             self._coalesced += 1
         elif len(self._waiting) - self._gaps >= self._capacity and hint.kind is not HintKind.RESCAN:
             self._dropped += 1
-            self._lost = Hint("", HintKind.RESCAN, hint.at_us, is_directory=True, cause=MAILBOX_FULL)
+            since_us = hint.at_us if self._lost is None else self._lost.since_us
+            self._lost = Hint(
+                "", HintKind.RESCAN, hint.at_us, is_directory=True, cause=MAILBOX_FULL, since_us=since_us
+            )
             return
         if key is None:
             # What comes later on this path must not overtake this hint's predecessors.
@@ -118,4 +124,10 @@ def _key(hint: Hint) -> str | None:
     """Name what a hint can be replaced by; None if it must be kept."""
     if hint.kind is HintKind.RESCAN:
         return f"{hint.path}\0{hint.cause}"  # no path has a NUL
-    return hint.path if hint.kind in _COALESCED and not hint.is_directory else None
+    if hint.kind is HintKind.CANARY:
+        return _CANARY
+    if hint.is_directory:
+        return None
+    # every checkpoint is written under a temporary name and moved: that this name went says nothing
+    passing = hint.kind is HintKind.MOVED_OUT and hint.path.endswith(_TEMPORARY)
+    return hint.path if passing or hint.kind in _COALESCED else None

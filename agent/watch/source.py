@@ -16,6 +16,8 @@ class Cause(StrEnum):
     WATCH_REFUSED = "watch-refused"  # a directory cannot be read (permissions), so it cannot be watched
     ROOT_MISSING = "root-missing"
     ROOT_REPLACED = "root-replaced"
+    WATCH_LOST = "watch-lost"  # the thread died and was started again
+    CANARY_MISSED = "canary-missed"  # the agent's own file was not announced, so the thread was started again
 
 
 @dataclass(slots=True)
@@ -26,7 +28,7 @@ class WatchCounters:
         events: Notifications read.
         overflows: Times the kernel dropped notifications.
         watches: Directories watched now.
-        unwatched: Directories that should be watched and are not; what lies below them is not counted.
+        unwatched: Directories that should be watched and are not.
         walks: Times the whole tree was walked to put the watches right.
     """
 
@@ -35,6 +37,16 @@ class WatchCounters:
     watches: int = 0
     unwatched: int = 0
     walks: int = 0
+
+    def plus(self, later: WatchCounters) -> WatchCounters:
+        """Add the work of a later source; what is watched now is its business alone."""
+        return WatchCounters(
+            self.events + later.events,
+            self.overflows + later.overflows,
+            later.watches,
+            later.unwatched,
+            self.walks + later.walks,
+        )
 
 
 class NotificationSource(Protocol):
@@ -48,8 +60,12 @@ class NotificationSource(Protocol):
         """
         ...
 
-    def stop(self) -> None:
-        """End and give everything back; may be called twice, and without a start."""
+    def stop(self, timeout_s: float | None = None) -> None:
+        """End and give everything back; may be called twice, and without a start.
+
+        Args:
+            timeout_s: How long to wait for a thread that hangs; None = for ever.
+        """
         ...
 
     def is_alive(self) -> bool:
@@ -58,6 +74,14 @@ class NotificationSource(Protocol):
 
     def failure(self) -> str:
         """Tell why the source died; empty if it did not."""
+        ...
+
+    def is_watched(self, path: str) -> bool:
+        """Tell whether a directory has a watch now."""
+        ...
+
+    def hears_canary(self) -> bool:
+        """Tell whether moves in the agent's own directory are announced now."""
         ...
 
     def degraded(self) -> dict[str, str]:

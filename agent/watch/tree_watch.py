@@ -2,12 +2,11 @@
 
 Two rules keep this free of silent losses. A directory is watched first and listed second, so that whatever is
 made in it is either announced or found. And whatever the kernel lost, refused or took away ends in a RESCAN
-hint that names the cause.
+hint that names the cause, and since when something may have gone unseen.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,9 +17,9 @@ from agent.clock import Clock
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
 from agent.layout.paths import classify
 from agent.watch.inotify import InotifyQueue, RawEvent
-from agent.watch.limits import describe_limit, read_limits
 from agent.watch.source import Cause, WatchCounters
 from agent.watch.tree import join, list_names, open_below, open_root
+from agent.watch.watches import OPTIONAL, Watches
 
 REST_S = 1.0
 """Rest between two full walks: a queue that keeps overflowing must not keep the walk going."""
@@ -31,29 +30,42 @@ RETRY_S = 60.0
 LOST_AND_FOUND = "lost+found"
 """Made by mkfs at the top of ext volumes, for root only: no application, no reason to complain."""
 
-_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # ELOOP, ENOTDIR: now a symbolic link or a file
-
 
 class TreeWatch:
     """Watches on the state directory and on the directories of interest below it."""
 
-    def __init__(self, root: Path, queue: InotifyQueue, clock: Clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        queue: InotifyQueue,
+        clock: Clock,
+        *,
+        canary: Path | None = None,
+        cause: Cause = Cause.START,
+        since_us: int = 0,
+    ) -> None:
         """Remember what to watch; the first `tick` puts the watches.
 
         Args:
             root: The state directory; need not exist yet.
             queue: Where the watches are put.
             clock: Gives the time of every hint.
+            canary: The agent's own directory, watched with the same queue; None = no canary.
+            cause: Of the first RESCAN.
+            since_us: When the loss began that the first RESCAN repairs; 0 = none.
         """
         self._root = root
-        self._queue = queue
         self._clock = clock
-        self._paths: dict[int, str] = {}  # watch -> path that it stands for
+        self._queue = queue
+        self._watches = Watches(queue)
+        self._canary, self._canary_watch = canary, -1
+        self._first = cause
+        self._since_us = since_us
         self._counters = WatchCounters()
         self._degraded: dict[str, str] = {}
         self._identity: tuple[int, int] | None = None  # device and inode of the root that is watched
-        self._lost_before = False
         self._overflowed = False
+        self._sound_us = self._ticked_us = 0  # until then nothing was lost; time of the last tick
         self._walked_at_s = 0.0
         self._now_us = 0
 
@@ -70,8 +82,12 @@ class TreeWatch:
             if kind is HintKind.RESCAN:
                 self._counters.overflows += 1
                 self._overflowed = True
+                self._since_us = self._since_us or self._sound_us
                 continue
-            path = self._paths.get(watch)
+            if watch == self._canary_watch:
+                self._take_canary(kind, name, hints)
+                continue
+            path = self._watches.path_of(watch)
             if path is None:
                 continue  # a watch that was given up: its directory is gone, or was looked at anew
             if kind is HintKind.SELF_GONE:
@@ -91,37 +107,58 @@ class TreeWatch:
         """
         self._now_us = self._clock.now_us()
         hints: list[Hint] = []
+        if self._canary is not None and self._canary_watch < 0:
+            self._watch_canary(self._canary)
         if self._identity is not None and self._identity != _identify(self._root):
             self._give_up_all()
             hints.append(Hint("", HintKind.SELF_GONE, self._now_us, is_directory=True))
         since_walk_s = self._clock.monotonic_s() - self._walked_at_s
         if self._identity is None:
-            cause = Cause.ROOT_REPLACED if self._lost_before else Cause.START
-            self._walk_all(cause, hints)
+            self._walk_all(self._first, hints)
         elif self._overflowed and since_walk_s >= REST_S:
             self._walk_all(Cause.QUEUE_OVERFLOW, hints)
         elif self._counters.unwatched and since_walk_s >= RETRY_S:
             self._walk_all(None, hints)
+        if self._identity is not None and not self._overflowed and self._queue.is_drained:
+            # what came before the read that found the queue empty was heard; that read followed the last tick
+            self._sound_us = self._ticked_us
+        self._ticked_us = self._now_us
         return hints
 
     def counters(self) -> WatchCounters:
         """Tell what was done so far; a copy."""
-        return replace(self._counters, watches=len(self._paths))
+        return replace(self._counters, watches=len(self._watches))
 
     def degraded(self) -> dict[str, str]:
         """Tell what is wrong now: cause -> one sentence with what to do."""
-        return dict(self._degraded)
+        return self._degraded | self._watches.refusals()
+
+    def is_watched(self, path: str) -> bool:
+        """Tell whether a directory has a watch; may be asked by another thread."""
+        return self._watches.has(path)
+
+    def hears_canary(self) -> bool:
+        """Tell whether moves in the agent's own directory are announced; may be asked by another thread."""
+        return self._canary_watch >= 0
+
+    def _take_canary(self, kind: HintKind, name: bytes, hints: list[Hint]) -> None:
+        if kind is HintKind.SELF_GONE:
+            self._canary_watch = -1
+        else:
+            hints.append(Hint(os.fsdecode(name), HintKind.CANARY, self._now_us))
+
+    def _watch_canary(self, directory: Path) -> None:
+        """No canary directory or no watch left for it: the canary stays away, and whoever sent it knows why."""
+        with suppress(OSError), open_root(directory) as opened:
+            self._canary_watch = self._queue.add_canary(opened)
 
     def _follow(self, path: str, kind: HintKind, hints: list[Hint]) -> None:
         """Watch a directory that came; give up one that was moved away (a deleted one says so itself)."""
         if kind is HintKind.MOVED_OUT:
-            # Looks at every watch; Streams and RocksDB never rename a directory, so this is rare.
-            tree = [watch for watch, at in self._paths.items() if at == path or at.startswith(path + "/")]
-            for watch in tree:
-                self._give_up(watch)
+            self._watches.give_up_below(path)
         elif kind is not HintKind.DELETED:
             with suppress(OSError), open_root(self._root) as root:  # no root: the next tick sees that, too
-                self._enter(root, path, path, hints)
+                self._enter(root, path, path, hints, None)
 
     def _walk_all(self, cause: Cause | None, hints: list[Hint]) -> None:
         """Put the watches of the whole tree right.
@@ -130,35 +167,42 @@ class TreeWatch:
             cause: Of the RESCAN that follows; None = only if directories are watched that were not before.
             hints: Where the RESCAN goes.
         """
-        former_paths, former_degraded = self._paths, self._degraded
-        self._paths, self._degraded = {}, {}
-        self._counters.unwatched = 0
+        former_degraded = self.degraded()
+        self._watches.begin()
+        self._degraded = {}
         try:
             with open_root(self._root) as root:
                 found = os.fstat(root)
                 self._identity = (found.st_dev, found.st_ino)
-                self._walk(root, "", None)
+                later: list[str] = []
+                self._walk(root, "", None, later)
+                # what lies inside stores gets what watches are left when every task has its own
+                for path in later:
+                    self._enter(root, path, path, None, None)
         except OSError as error:
             self._degraded[Cause.ROOT_MISSING] = f"cannot open {self._root}: {error.strerror}"
-        for watch in former_paths.keys() - self._paths.keys():
-            self._queue.remove(watch)
-        causes = [each for each in self._degraded if each not in former_degraded]
-        if Cause.ROOT_MISSING in self._degraded:
+        added = self._watches.end()
+        self._counters.unwatched = self._watches.unwatched
+        degraded = self.degraded()
+        causes = [each for each in degraded if each not in former_degraded]
+        if Cause.ROOT_MISSING in degraded:
             self._identity = None
         elif cause is not None:
             causes.insert(0, cause)
-        elif self._paths.keys() - former_paths.keys():
+        elif added:
             causes.extend(former_degraded)
         self._now_us = self._clock.now_us()  # after the walk: from here on nothing is missed
         hints.extend(self._rescan("", each) for each in causes)
-        self._counters.walks += self._identity is not None
+        if self._identity is not None:
+            self._counters.walks += 1
+            self._since_us = 0
         self._walked_at_s = self._clock.monotonic_s()
         self._overflowed = False
 
-    def _walk(self, directory: int, path: str, announced: list[Hint] | None) -> None:
+    def _walk(self, directory: int, path: str, announced: list[Hint] | None, later: list[str] | None) -> None:
         """Watch an open directory, then what lies in it; announce what is found if somebody wants it."""
         try:
-            self._paths[self._queue.add(directory, classify(path).role)] = path
+            self._watch(directory, path, announced)
             names = list_names(directory)
         except OSError as error:
             self._refuse(path, error, announced)
@@ -168,50 +212,48 @@ class TreeWatch:
             if announced is not None:
                 announced.append(Hint(child, HintKind.CREATED, self._now_us, is_directory))
             if is_directory and _is_of_interest(child):
-                self._enter(directory, name, child, announced)
+                if later is not None and classify(child).role in OPTIONAL:
+                    later.append(child)
+                else:
+                    self._enter(directory, name, child, announced, later)
 
-    def _enter(self, directory: int, way: str, path: str, announced: list[Hint] | None) -> None:
+    def _watch(self, directory: int, path: str, announced: list[Hint] | None) -> None:
+        if not self._watches.add(directory, path, classify(path).role):
+            self._counters.unwatched = self._watches.unwatched
+            if announced is not None:
+                announced.append(self._rescan(path, Cause.WATCH_LIMIT))
+
+    def _enter(
+        self, directory: int, way: str, path: str, announced: list[Hint] | None, later: list[str] | None
+    ) -> None:
         try:
             with open_below(directory, way) as below:
-                self._walk(below, path, announced)
+                self._walk(below, path, announced, later)
         except OSError as error:
             self._refuse(path, error, announced)
 
     def _refuse(self, path: str, error: OSError, announced: list[Hint] | None) -> None:
         """Note a directory that cannot be watched, unless it is simply gone."""
-        if error.errno in _GONE:
-            return
-        self._counters.unwatched += 1
-        if error.errno == errno.ENOSPC:
-            cause = Cause.WATCH_LIMIT
-            limit = describe_limit("max_user_watches", read_limits().max_user_watches)
-            text = f"no watches left at {path!r} ({limit}); the rest is only polled: raise the limit"
-        else:
-            cause = Cause.WATCH_REFUSED
-            text = f"cannot watch {path!r}: {error.strerror}; let the agent's user read it"
-        self._degraded.setdefault(cause, text)
-        if announced is not None:
-            announced.append(self._rescan(path, cause))
+        if self._watches.refuse(path, error):
+            self._counters.unwatched = self._watches.unwatched
+            if announced is not None:
+                announced.append(self._rescan(path, Cause.WATCH_REFUSED))
 
     def _rescan(self, path: str, cause: str) -> Hint:
-        return Hint(path, HintKind.RESCAN, self._now_us, is_directory=True, cause=str(cause))
+        since_us = self._since_us or self._now_us
+        return Hint(path, HintKind.RESCAN, self._now_us, True, str(cause), since_us)
 
     def _lose(self, watch: int, path: str) -> None:
         if path:
-            self._give_up(watch)
+            self._watches.give_up(watch)
         else:
             self._give_up_all()  # a root that was moved away keeps its tree, and the tree its watches
 
-    def _give_up(self, watch: int) -> None:
-        del self._paths[watch]
-        self._queue.remove(watch)
-
     def _give_up_all(self) -> None:
-        for watch in self._paths:
-            self._queue.remove(watch)
-        self._paths = {}
+        self._watches.give_up_all()
         self._identity = None
-        self._lost_before = True
+        self._first = Cause.ROOT_REPLACED
+        self._since_us = self._since_us or self._sound_us
 
 
 def _is_of_interest(path: str) -> bool:

@@ -91,3 +91,44 @@ def test_state_directory_that_is_not_there():
     early.application.exists = False
     assert judge(ID, early) == []
     assert isinstance(one.inventory, Inventory)
+
+
+def test_seen_later_is_no_blindness():
+    """Polling is information; a limit of the kernel is a warning with what to set and how to mend it."""
+    one = dossier(now=30)
+    one.inventory.slowed = {
+        "polling": (at(10), "/state is nfs4"),
+        "watch-limit": (at(20), "set fs.inotify.max_user_watches=8192 on the node"),
+    }
+    polling, limit = judge(ID, one)
+    assert (polling.severity, limit.severity) == (Severity.INFO, Severity.WARNING)
+    assert "nfs4" in polling.summary
+    assert "max_user_watches=8192" in limit.summary
+    assert "Nothing is wrong with the application" in limit.next_action
+
+
+def test_every_step_of_doing_less_is_told():
+    """Another step is another finding, and the former one ends."""
+    one = dossier(now=30)
+    subjects = set()
+    for steps in ("slower-rescan", "slower-rescan, longer-batches"):
+        one.inventory.slowed = {"self-limit": (at(10), steps)}
+        (verdict,) = judge(ID, one)
+        assert steps in verdict.summary
+        subjects.add(verdict.subject)
+    assert len(subjects) == 2
+
+
+def test_many_places_are_one_finding():
+    """A hundred refused directories are one trouble; the remedy is that of the cause."""
+    intervals = [BlindInterval(at(10), "denied", None, "app", f"0_{number}") for number in range(100)]
+    (verdict,) = judge(ID, dossier(*intervals, now=30))
+    assert "100 times" in verdict.summary
+    assert "Remedy" in verdict.next_action
+
+
+def test_the_detail_is_told():
+    """Numbers and names are part of the sentence."""
+    one = BlindInterval(at(10), "clock-step", at(20), detail="the clock was set by -3600.0 s")
+    (verdict,) = judge(ID, dossier(one, now=30))
+    assert "The clock was set by -3600.0 s." in verdict.summary

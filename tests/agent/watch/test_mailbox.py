@@ -45,6 +45,36 @@ def test_deletion_and_recreation_keep_their_order() -> None:
     assert mailbox.take(0) == hints
 
 
+def test_a_file_that_was_moved_away_and_back_is_told_as_both() -> None:
+    """Moved away is gone: neither it nor what it lies between is merged. Only temporary names pass in silence."""
+    mailbox = Mailbox()
+    hints = _hints(
+        ("a", HintKind.MOVED_IN, False),
+        ("a", HintKind.MOVED_OUT, False),
+        ("a", HintKind.MOVED_IN, False),
+        ("a.tmp", HintKind.WRITTEN, False),
+        ("a.tmp", HintKind.MOVED_OUT, False),
+    )
+    mailbox.put_all(hints)
+    assert mailbox.take(0) == [*hints[:3], hints[4]]
+
+
+def test_only_the_newest_canary_waits() -> None:
+    """A canary that came proves all before it, so one is enough; it never stands for a path."""
+    mailbox = Mailbox()
+    canaries = [Hint(f"canary-{number}", HintKind.CANARY, number) for number in (1, 2)]
+    written = Hint("canary-1", HintKind.WRITTEN, 3)
+    mailbox.put_all([canaries[0], written, canaries[1]])
+    assert mailbox.take(0) == [written, canaries[1]]
+
+
+def test_a_loss_is_dated_from_the_first_hint_that_was_dropped() -> None:
+    """Since when something may have gone unseen is part of the rescan."""
+    mailbox = Mailbox(capacity=1)
+    mailbox.put_all([Hint(name, HintKind.WRITTEN, at_us) for at_us, name in enumerate("abc", start=10)])
+    assert (mailbox.take(0)[-1].since_us, mailbox.counters().dropped) == (11, 2)
+
+
 def test_directories_are_never_merged() -> None:
     """Every announcement of a directory is kept."""
     mailbox = Mailbox()
@@ -127,7 +157,8 @@ def test_nothing_but_older_states_is_merged_away(taken_steps: list[tuple[str, Hi
     mailbox.put_all(hints)
     taken = mailbox.take(0)
     assert [hint.at_us for hint in taken] == sorted({hint.at_us for hint in taken})
-    must_stay = [hint for hint in hints if hint.kind is HintKind.DELETED or hint.is_directory]
+    gone = (HintKind.DELETED, HintKind.MOVED_OUT)
+    must_stay = [hint for hint in hints if hint.kind in gone or hint.is_directory]
     assert [hint for hint in taken if hint in must_stay] == must_stay
     assert {hint.path: hint for hint in taken} == {hint.path: hint for hint in hints}
 

@@ -1,0 +1,111 @@
+"""What a restarted agent may still believe of what it remembers. Pure.
+
+Its dossier comes from a baseline; between then and now anything may have happened. An incarnation, a file's time, a
+manifest's number and the times in `LOG.old.*` tell much of it. Who did it, in which order, and what came and went
+does not show: that is forgotten instead of guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agent.contract.events import Change, Source
+from agent.inventory.disk import LockState, Unseen
+from agent.inventory.model import Application, Database, Inventory, ProcessLife, Store
+from agent.inventory.observations import DatabaseLook, Observation, TaskLook
+from agent.inventory.transitions import Transition
+
+PROCESS_MARGIN_US = 1_000_000
+"""Start times of processes are exact to a clock tick, and to what the wall clock was set by since the boot."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """Stores of one application that were held when the agent went away: still so, or opened anew."""
+
+    kept: int = 0
+    reopened_us: list[int] = field(default_factory=list)
+
+
+class Absence:
+    """One walk over everything after a restart."""
+
+    def __init__(self, inventory: Inventory, since_us: int) -> None:
+        """Compare with `inventory`, which was right until `since_us`."""
+        self._inventory, self._since_us = inventory, since_us
+        self._held: dict[str, _Held] = {}
+
+    def prepare(self, look: Observation) -> None:
+        """Forget, before the look is reduced, what the look does not bear out."""
+        application = self._inventory.applications.get(look.place.application or "")
+        task = application.tasks.get(look.place.task or "") if application is not None else None
+        if isinstance(look, TaskLook) and task is not None:
+            if look.unseen is Unseen.VANISHED or (look.unseen is None and look.inode != task.inode):
+                for each in task.stores.values():
+                    _forget(each, self._since_us)
+            return
+        if not isinstance(look, DatabaseLook):
+            return
+        store = task.stores.get(look.place.store or "") if task is not None else None
+        database = store.databases.get(look.place.segment or "") if store is not None else None
+        if application is None or store is None or database is None:
+            return
+        was_held = database.lock is LockState.HELD
+        if look.identity == database.identity and not (opens := _opens(database, look)):
+            if was_held and look.lock is LockState.HELD:
+                self._of(application).kept += 1
+            elif was_held and store.session is not None:
+                store.session.release_unseen = True
+            return
+        if look.identity == database.identity:
+            if was_held and look.lock is LockState.HELD:
+                self._of(application).reopened_us.append(min(opens))
+            if not was_held and store.session is None and len(opens) == 1 and look.lock is LockState.HELD:
+                return  # the one session since then is the one that lasts: nothing in between is unknown
+        _forget(store, look.at_us if look.identity == database.identity else self._since_us)
+
+    def _of(self, application: Application) -> _Held:
+        return self._held.setdefault(application.id, _Held())
+
+    def conclude(self, now_us: int) -> list[Transition]:
+        """Tell which processes were started anew, as far as stores or visible processes tell."""
+        changes: list[Transition] = []
+        for application in self._inventory.applications.values():
+            life = application.life
+            if life is None or life.started_us > self._since_us or application.lock is not LockState.HELD:
+                continue
+            held = self._held.get(application.id, _Held())
+            began = [x.started_at_us for x in application.processes]
+            if began and min(began) > self._since_us + PROCESS_MARGIN_US:
+                changes += _restart(application, life, min(began), now_us, "its process began meanwhile")
+            elif held.reopened_us and not held.kept and not began:
+                why = "every store that was held has been opened anew"
+                changes += _restart(application, life, min(held.reopened_us), now_us, why)
+        return changes
+
+
+def _forget(store: Store, until_us: int) -> None:
+    """Forget who held a store until then: the next session is not the successor of any that is known."""
+    store.sessions.clear()
+    store.free_seen = False
+    store.forgotten_us = until_us
+
+
+def _opens(database: Database, look: DatabaseLook) -> list[int]:
+    """Times of the opens since the dossier was right; an open that left no old log has none, so the look's own."""
+    opens = [x for x in look.reopened_us if x not in database.reopened_us]
+    moved_on = look.manifest is not None and look.manifest != database.manifest
+    return opens or ([look.at_us] if moved_on else [])
+
+
+def _restart(
+    application: Application, life: ProcessLife, at_us: int, now_us: int, why: str
+) -> list[Transition]:
+    life.ended_us = at_us
+    application.lives.append(ProcessLife(at_us))
+    application.lock_since_us = at_us
+    facts = {"detail": f"while the agent was away: {why}", "occurred_at_us": at_us}
+    return [
+        Transition(change, now_us, Source.BASELINE, application.id, facts=facts)
+        for change in (Change.PROCESS_ENDED, Change.PROCESS_STARTED)
+    ]

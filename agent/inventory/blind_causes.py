@@ -1,0 +1,138 @@
+"""Why the agent was blind or slow: every cause with its remedy, as one table. Pure.
+
+Metrics, the finding `auditor-blind` and its page take the causes from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BlindCause:
+    """One cause.
+
+    Args of the dataclass:
+        slug: As in metrics, records and findings.
+        what: What happened.
+        remedy: What a person can do about it.
+        lasts: It holds until the agent finds it mended; the others end with the rescan that repairs them.
+        hides: Something may have come and gone unseen. If not, changes are only seen later.
+    """
+
+    slug: str
+    what: str
+    remedy: str
+    lasts: bool = False
+    hides: bool = True
+
+
+CAUSES: tuple[BlindCause, ...] = (
+    BlindCause(
+        "queue-overflow",
+        "more notifications came than the kernel's queue holds",
+        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It looked at everything again",
+    ),
+    BlindCause(
+        "mailbox-full",
+        "the agent was too slow for a burst",
+        "give the agent CPU. It looked at everything again",
+    ),
+    BlindCause(
+        "root-replaced",
+        "the state directory was moved away, unmounted, mounted over or made anew",
+        "nothing, if you did it; it was looked at again",
+    ),
+    BlindCause(
+        "root-missing",
+        "the state directory is not there",
+        "mount the application's volume, or correct the path",
+        lasts=True,
+    ),
+    BlindCause(
+        "watch-refused",
+        "a directory may not be read, so it cannot be watched",
+        "run the agent with the application's group (same `fsGroup`); Kafka Streams makes directories 0750",
+        lasts=True,
+    ),
+    BlindCause(
+        "watch-lost",
+        "the watching thread died; it was started again and everything was looked at",
+        "keep the agent's log and report it",
+    ),
+    BlindCause(
+        "canary-missed",
+        "a file that the agent moved in its own directory was not announced in time: kernel, reader or mailbox"
+        " stand still; the reader was started again",
+        "give the agent CPU; if it comes back, keep the agent's log and report it",
+    ),
+    BlindCause(
+        "missed",
+        "a rescan found a change in a watched directory that no notification had announced",
+        "tell whether the volume is shared with another machine; if it is, set `watch_mode=poll`",
+    ),
+    BlindCause(
+        "agent-away",
+        "the agent did not run; what changed meanwhile was told from its baseline",
+        "nothing after a planned restart; else look for the reason in the agent's log and in the pod's events",
+    ),
+    BlindCause(
+        "baseline-lost",
+        "the agent restarted and its baseline could not be used: it knows nothing of the time before",
+        "check the agent's own volume; after a downgrade start the newer agent again, or let it be",
+    ),
+    BlindCause(
+        "agent-stalled",
+        "the agent stood still (stopped, or without CPU), so nobody asked for locks",
+        "give the agent CPU; look for SIGSTOP, a frozen cgroup or a suspended node",
+    ),
+    BlindCause(
+        "clock-step",
+        "the wall clock jumped: times before and after cannot be compared",
+        "let the node's clock be slewed, not stepped",
+    ),
+    BlindCause("denied", "a file or directory may not be read", "as for `watch-refused`", lasts=True),
+    BlindCause(
+        "unreadable",
+        "a file or directory cannot be read: an error of the volume, or not the kind of file it should be",
+        "look at the volume and at the path in the summary",
+        lasts=True,
+    ),
+    BlindCause(
+        "too-large",
+        "a directory or file is larger than what the agent reads",
+        "look at the path in the summary",
+        lasts=True,
+    ),
+    BlindCause(
+        "watch-limit",
+        "no kernel watches are left: directories inside stores (or all) are polled instead",
+        "raise the limit named in the summary on the node; the agent notices within a minute",
+        lasts=True,
+        hides=False,
+    ),
+    BlindCause(
+        "polling",
+        "the volume does not announce every change, so the agent polls it",
+        "nothing; keep state on a local volume if short-lived changes matter",
+        lasts=True,
+        hides=False,
+    ),
+    BlindCause(
+        "self-limit",
+        "the agent reached its ceiling of CPU or memory and does less",
+        "raise `cpu_share` or `memory_mib`, or accept slower rescans and less store detail",
+        lasts=True,
+        hides=False,
+    ),
+)
+
+BY_SLUG = {cause.slug: cause for cause in CAUSES}
+HIDING = tuple(cause.slug for cause in CAUSES if cause.hides)
+SLOWING = tuple(cause.slug for cause in CAUSES if not cause.hides)
+
+
+def render_causes() -> str:
+    """Render the table of causes for the page of `auditor-blind`."""
+    rows = [f"| `{x.slug}` | {x.what} | {x.remedy} |\n" for x in CAUSES]
+    return "| cause | what happened | remedy |\n|---|---|---|\n" + "".join(rows)

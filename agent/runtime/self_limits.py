@@ -1,0 +1,101 @@
+"""The agent's own ceilings: it does less, by stated steps, before it takes more than it was given. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+MEASURE_S = 10.0
+"""A step is taken after a measurement over so long; one back after three calm ones."""
+
+CALM = 0.7
+"""Part of a ceiling below which a measurement is calm."""
+
+CALM_NEEDED = 3
+
+
+class Step(IntEnum):
+    """What is given up, one after the other; each step keeps those before it."""
+
+    NONE = 0
+    SLOWER_RESCAN = 1  # a quarter of the rescan's pace
+    LONGER_BATCHES = 2  # the mailbox is emptied four times a second: more is coalesced
+    LESS_STORE_DETAIL = 3  # counters of SST files are not read, caches are emptied
+    SLOWEST_RESCAN = 4  # a sixteenth of the rescan's pace
+
+    @property
+    def slug(self) -> str:
+        """Name in metrics."""
+        return self.name.lower().replace("_", "-")
+
+
+STEPS = tuple(step.slug for step in Step if step is not Step.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What the agent may take; 0 = no ceiling.
+
+    Args of the dataclass:
+        cpu_share: Of one core.
+        memory_bytes: Resident.
+    """
+
+    cpu_share: float = 0.0
+    memory_bytes: int = 0
+
+
+class SelfLimits:
+    """Measures, and decides on the step."""
+
+    def __init__(self, ceilings: Ceilings) -> None:
+        """Begin with full work."""
+        self._ceilings = ceilings
+        self._since: tuple[float, float] | None = None
+        self._calm = 0
+        self.step = Step.NONE
+        self.cpu_share = 0.0
+
+    def measure(self, now_s: float, cpu_s: float, resident_bytes: int | None) -> bool:
+        """Take a measurement, if it is time for one.
+
+        Args:
+            now_s: Monotonic clock.
+            cpu_s: CPU that the process has taken so far.
+            resident_bytes: Resident memory; None = not known.
+
+        Returns:
+            Whether the step has changed.
+        """
+        if self._since is None:
+            self._since = (now_s, cpu_s)
+            return False
+        elapsed_s = now_s - self._since[0]
+        if elapsed_s < MEASURE_S:
+            return False
+        self.cpu_share = (cpu_s - self._since[1]) / elapsed_s
+        self._since = (now_s, cpu_s)
+        load = self._load(resident_bytes)
+        before = self.step
+        if load > 1.0:
+            self._calm = 0
+            self.step = Step(min(self.step + 1, max(Step)))
+        elif load < CALM:
+            self._calm += 1
+            if self._calm >= CALM_NEEDED and self.step:
+                self._calm = 0
+                self.step = Step(self.step - 1)
+        else:
+            self._calm = 0
+        return self.step is not before
+
+    def _load(self, resident_bytes: int | None) -> float:
+        """Tell how much of the nearest ceiling is used; above 1 it is passed."""
+        limits = self._ceilings
+        cpu = self.cpu_share / limits.cpu_share if limits.cpu_share > 0 else 0.0
+        memory = (resident_bytes or 0) / limits.memory_bytes if limits.memory_bytes > 0 else 0.0
+        return max(cpu, memory)
+
+    def sentence(self) -> str:
+        """Say for people what is given up."""
+        return ", ".join(step.slug for step in Step if Step.NONE < step <= self.step)

@@ -1,0 +1,126 @@
+"""Dossier values as plain JSON, and back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import MISSING, fields
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.errors import BaselineError
+from agent.findings.ledger import Finding
+from agent.inventory.model import Application, BlindInterval, Task
+from agent.inventory.portable import from_plain, to_plain
+from agent.inventory.recent import Recent
+from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
+
+NAMES = st.text(st.characters(codec=None, exclude_categories=()), max_size=6)  # lone surrogates, too
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Make values of a declared type; records by their fields."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is str:
+        return NAMES
+    if kind is int:
+        return st.integers(-4, 2**62)
+    if kind in (bool, float):
+        return st.booleans() if kind is bool else st.floats(allow_nan=False)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return st.sampled_from(list(kind))
+    if origin is UnionType:
+        return st.none() | values(next(x for x in arguments if x is not NoneType))
+    if origin is dict:
+        return st.dictionaries(NAMES, values(arguments[1]), max_size=2)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return st.tuples(*map(values, arguments))
+    if origin in (tuple, frozenset, set, list, Recent):
+        return st.lists(values(arguments[0]), max_size=2).map(list if origin is Recent else origin)
+    return records(kind)
+
+
+def records(kind: type) -> st.SearchStrategy[Any]:
+    """Make records of a class, with any value in any field."""
+    hints = get_type_hints(kind)
+    given = {each.name: _deferred(hints[each.name]) for each in fields(kind)}
+    return st.builds(lambda **built: _built(kind, built), **given)
+
+
+def _deferred(kind: Any) -> st.SearchStrategy[Any]:
+    return st.deferred(lambda: values(kind))
+
+
+def _built(kind: type, given: dict[str, Any]) -> Any:
+    for each in fields(kind):
+        if each.default_factory is not MISSING and isinstance(history := each.default_factory(), Recent):
+            history.extend(given[each.name])
+            given[each.name] = history
+    return kind(**given)
+
+
+@pytest.mark.parametrize("kind", [Task, Application, Finding])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_every_record_survives(kind: type, data: st.DataObject) -> None:
+    """Through JSON and back a record is equal, whatever its fields hold."""
+    record = data.draw(records(kind))
+    again: Any = from_plain(kind, json.loads(json.dumps(to_plain(record))))
+    assert again == record
+
+
+def test_histories_keep_their_bounds() -> None:
+    """What was read goes on as a bounded history, and one that is too long is cut to its newest entries."""
+    task = Task("app", "0_0", "app/0_0")
+    plain = {**to_plain(task), "wiped_us": list(range(20))}
+    again = from_plain(Task, plain)
+    assert again.wiped_us == list(range(12, 20))
+    assert again.wiped_us.maxlen == task.wiped_us.maxlen
+    assert again.checkpoints.maxlen == task.checkpoints.maxlen
+
+
+def test_a_live_dossier_survives() -> None:
+    """A dossier that grew over a run is the same after the way through JSON."""
+    run = Scenario("4.1.2", "exactly_once_v2", stores={"a": TIMESTAMPED, "w": WINDOWED})
+    app = run.start()
+    for task in ("0_0", "0_1"):
+        app.opens(task)
+        app.puts(task, 300)
+        app.flushes(task)
+    app.closes("0_0", 300)
+    run.wait(20)
+    assert run.world.pipeline is not None
+    known = run.world.pipeline.inventory.applications["app"]
+    assert known.tasks["0_0"].stores
+    assert from_plain(Application, json.loads(json.dumps(to_plain(known)))) == known
+
+
+def test_other_releases_are_understood() -> None:
+    """A field that is not known is passed over, one that is not there takes its default."""
+    assert from_plain(BlindInterval, {"started_us": 1, "cause": "x", "of_tomorrow": [1]}) == BlindInterval(
+        1, "x"
+    )
+    with pytest.raises(BaselineError, match="BlindInterval without cause"):
+        from_plain(BlindInterval, {"started_us": 1})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_garbage_is_refused_and_nothing_else(data: st.DataObject) -> None:
+    """A value of another shape in any place is a `BaselineError` or, where it fits, a task."""
+    plain = to_plain(data.draw(records(Task)))
+    plain[data.draw(st.sampled_from([x.name for x in fields(Task)]))] = data.draw(JSON)
+    with contextlib.suppress(BaselineError):
+        assert isinstance(from_plain(Task, plain), Task)

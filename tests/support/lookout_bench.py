@@ -1,0 +1,158 @@
+"""A live lookout in the test's own process: real files, real notifications, real looks; the test turns the loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.clock import Clock, SystemClock
+from agent.config import load_config
+from agent.contract.events import Kind, Record
+from agent.findings.ledger import Finding
+from agent.inventory.model import Task
+from agent.observe.kernel_disk import KernelDisk
+from agent.runtime.lookout import Lookout, Mode
+from agent.runtime.pipeline import Pipeline
+from agent.runtime.reconcile import Pace
+from agent.runtime.self_limits import Ceilings, SelfLimits
+from agent.runtime.watch_keeper import Make, WatchKeeper, inotify_maker
+from agent.ship.canary_file import CanaryFile
+from agent.watch.mailbox import Mailbox
+
+DEADLINE_S = 15.0
+BRISK = Pace(0.2, 1.0, 1e9)
+BRISK_MODE = Mode(watching=BRISK, polling=BRISK)
+
+
+class SteppingClock(SystemClock):
+    """The machine's clocks, which a test may set."""
+
+    def __init__(self) -> None:
+        self.step_us = 0
+        self.passed_s = 0.0
+
+    def now_us(self) -> int:
+        """Tell the wall clock time, with what it was set by."""
+        return super().now_us() + self.step_us + round(self.passed_s * 1e6)
+
+    def monotonic_s(self) -> float:
+        """Tell the monotonic time, with what is said to have passed."""
+        return super().monotonic_s() + self.passed_s
+
+
+@dataclass
+class LiveLookout:
+    """A lookout on a real directory. Use it as a context manager."""
+
+    root: Path
+    home: Path
+    clock: Clock = field(default_factory=SteppingClock)
+    source_clock: Clock | None = None
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    make: Make | None = None
+    sets: tuple[str, ...] = ()
+    mode: Mode = field(default_factory=Mode)
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    records: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Wire it as the supervisor does."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.canary = CanaryFile(self.home / "canary")
+        disk = KernelDisk(self.root)
+        self.pipeline = Pipeline(
+            disk,
+            load_config(sets=self.sets).applications,
+            self.clock.now_us(),
+            self.records.append,
+            rescan_us=0,
+        )
+        clock = self.source_clock or self.clock
+        make = self.make or inotify_maker(self.root, self.mailbox, clock, self.canary.directory)
+        self.lookout = Lookout(
+            root=self.root,
+            pipeline=self.pipeline,
+            disk=disk,
+            mailbox=self.mailbox,
+            clock=self.clock,
+            keeper=WatchKeeper(None if self.mode.forced_polling else make, self.canary),
+            limits=SelfLimits(self.ceilings),
+            mode=self.mode,
+        )
+
+    def __enter__(self) -> LiveLookout:
+        """Start, and wait until everything has been looked at once."""
+        self.lookout.start()
+        self.turn_until(lambda: self.lookout.is_ready)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the watch."""
+        self.lookout.stop()
+
+    def turn_until(self, enough: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
+        """Turn the loop until something holds; fail at the deadline."""
+        give_up_at = time.monotonic() + deadline_s
+        while not enough():
+            assert time.monotonic() < give_up_at, f"still not true: {self.pipeline.inventory.blind}"
+            self.lookout.turn()
+
+    def beat(self) -> None:
+        """Let the agent judge itself now, not at its next heartbeat."""
+        self.pipeline.beat(self.clock.now_us())
+
+    def task(self, path: str) -> Task | None:
+        """Give the dossier of a task that exists."""
+        application, _, task_id = path.partition("/")
+        known = self.pipeline.inventory.applications.get(application)
+        task = known.tasks.get(task_id) if known is not None else None
+        return task if task is not None and task.exists else None
+
+    def offset(self, path: str, store: str = "s") -> int | None:
+        """Give the offset of a task's checkpoint as the agent knows it."""
+        task = self.task(path)
+        return task.checkpoint.offsets.get(store) if task is not None and task.checkpoint else None
+
+    def changes(self) -> list[str]:
+        """List what changed: `task-created 0_0`."""
+        bodies = [x.body for x in self.records if x.kind is Kind.TRANSITION]
+        return [f"{x['change']} {x.get('task_id') or ''}".strip() for x in bodies]
+
+    def causes(self) -> list[str]:
+        """List the causes of all blind intervals."""
+        return [interval.cause for interval in self.pipeline.inventory.blind]
+
+    def findings(self) -> list[Finding]:
+        """List what the agent says of itself."""
+        return [x for x in self.pipeline.ledger.findings() if x.detector == "auditor-blind"]
+
+
+def write_checkpoint(task: Path, offset: int, store: str = "s") -> None:
+    """Write a checkpoint the way Kafka Streams does."""
+    application, partition = task.parent.name, task.name.rpartition("_")[2]
+    temporary = task / ".checkpoint.tmp"
+    temporary.write_text(f"0\n1\n{application}-{store}-changelog {partition} {offset}\n")
+    temporary.rename(task / ".checkpoint")
+
+
+def make_task(root: Path, path: str = "app/0_0", offset: int | None = 1) -> Path:
+    """Make a task directory, with a checkpoint."""
+    task = root / path
+    task.mkdir(parents=True)
+    if offset is not None:
+        write_checkpoint(task, offset)
+    return task
+
+
+def remove_tree(task: Path) -> None:
+    """Delete a task with a checkpoint, as fast as can be."""
+    for path in sorted(task.rglob("*"), key=lambda x: -len(x.parts)):
+        with suppress(FileNotFoundError):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            else:
+                path.unlink()
+    task.rmdir()
