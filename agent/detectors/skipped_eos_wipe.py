@@ -130,7 +130,7 @@ def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening
     )
 
 
-STANDS_US = 1_000_000
+STANDS_US = 500_000
 """The checkpoint at the end of a restoration stands; one that is written on the way (pause, removal, a standby that
 becomes active) is replaced or deleted within milliseconds (seen live: 0.26 s)."""
 STANDS_BESIDE_STANDBYS_US = 10_000_000

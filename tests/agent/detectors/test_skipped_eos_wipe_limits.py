@@ -138,9 +138,9 @@ def test_checkpoint_that_a_restoration_leaves_behind_is_no_proof():
     """A standby that becomes active writes what it has, and deletes it right after (seen live on 4.2.1)."""
     passing = on_the_way(checkpoint(31, -4, ended=31.26, deleted=True), checkpoint(33, 32_100))
     assert severities(ID, passing) == [Severity.WARNING]
-    assert severities(ID, on_the_way(checkpoint(31, -4, ended=31.9))) == [Severity.WARNING]
-    assert severities(ID, on_the_way(checkpoint(31, -4, ended=32))) == [Severity.CRITICAL]
-    assert severities(ID, on_the_way(checkpoint(31, -4), now=31.9)) == [Severity.WARNING]
+    assert severities(ID, on_the_way(checkpoint(31, -4, ended=31.4))) == [Severity.WARNING]
+    assert severities(ID, on_the_way(checkpoint(31, -4, ended=31.5))) == [Severity.CRITICAL]
+    assert severities(ID, on_the_way(checkpoint(31, -4), now=31.4)) == [Severity.WARNING]
 
 
 def test_checkpoint_of_the_commit_timer_is_no_proof():
