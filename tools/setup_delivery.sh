@@ -16,6 +16,10 @@ else
 fi
 
 if ! compgen -G "$venv/kafka-broker/kafka_2.13-3.9.*.jar" >/dev/null; then
+  if ! command -v mvn >/dev/null 2>&1 && [ -n "${CI:-}" ] && command -v apt-get >/dev/null 2>&1; then
+    say "Debian package maven"
+    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y maven >/dev/null
+  fi
   if ! command -v mvn >/dev/null 2>&1; then
     say "Maven is needed for the Kafka broker: install the package maven of your distribution"
     exit 1
