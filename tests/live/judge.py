@@ -128,7 +128,7 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
     is_affected = scenario.affected(stage.plan.release)
     must = scenario.find if is_affected else ()
     missed = () if not must or told & set(must) else (" or ".join(must),)
-    allowed = {*must, *scenario.allow} if is_affected else set()
+    allowed = {*scenario.always, *must, *(scenario.allow if is_affected else ())}
     exposed = stage.plan.guarantee == EOS and is_exposed(stage.plan.release)
     false_alarms = tuple(
         said

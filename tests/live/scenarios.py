@@ -45,10 +45,6 @@ def _never(_release: str) -> bool:
     return False
 
 
-def _always(_release: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """One entry of the catalogue.
@@ -60,6 +56,7 @@ class Scenario:
         affected: Tells whether a release must be found out; of the others the same life must stay quiet.
         find: Detectors of which the told agent must say one at warning or above on an affected release.
         allow: Detectors that may say so beside them, on an affected release.
+        always: Detectors that may say so on every release: the hazard is there.
         since: Oldest release it can be played on.
     """
 
@@ -69,6 +66,7 @@ class Scenario:
     affected: Callable[[str], bool] = _never
     find: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
     since: str = "2.0.0"
 
 
@@ -187,6 +185,7 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"stores": "kv,plain"},
         affected=_between(("2.0.0", "4.2.9")),
         find=("resurrected-checkpoint", "torn-store"),
+        always=("torn-store",),
         allow=("unrestored-store",),
     ),
     "torn-cleaner": Scenario(
@@ -194,6 +193,7 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"settings": {"state.cleanup.delay.ms": 5000}},
         affected=_between(("2.0.0", "4.2.9")),
         find=("resurrected-checkpoint", "torn-store"),
+        always=("torn-store",),
         allow=("unrestored-store", "orphaned-task"),
     ),
     "k20805": Scenario(
