@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import ROLE_PROOF_RECORDS
+from agent.detectors.puts import ROLE_PROOF_RECORDS, base_offset
 from agent.detectors.telling import checkpoint_of, most_affected, where
 from agent.detectors.upstream import KAFKA_10362, KAFKA_20685
 from agent.inventory.model import CheckpointFact, Mark, Store, Task
@@ -38,6 +38,10 @@ META = DetectorMeta(
 COPIED_WITHIN_US = 500_000
 HOLD_US = 1_000_000
 """A clean close flushes and writes the checkpoint within milliseconds; a flush alone for a second is not one."""
+
+RESTORING_US = 30_000_000
+"""A restoration of more than 10,000 offsets writes checkpoints on its way, one per commit interval and 10,000 offsets:
+what it flushed in between is committed (seen live). One that stands for so long was the last."""
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -72,7 +76,10 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
     released = session is None or session.released_us is not None
     puts = session.puts_at_release if session is not None and released else store.puts
     beyond, flushed_us = puts - mark.puts, _flushed_since(store, mark)
-    if beyond <= 0 or case.now_us - flushed_us < HOLD_US:
+    hold_us = (
+        RESTORING_US if session is not None and not released and _on_the_way(task, store, mark) else HOLD_US
+    )
+    if beyond <= 0 or case.now_us - flushed_us < hold_us:
         return None
     standbys = case.settings.number("num_standby_replicas")
     is_active = standbys == 0 or beyond > ROLE_PROOF_RECORDS
@@ -106,6 +113,17 @@ def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> 
         affected=exposed,
         missing_facts=() if standbys is not None else ("num_standby_replicas",),
     )
+
+
+def _on_the_way(task: Task, store: Store, mark: Mark) -> bool:
+    """Tell whether a restoration may have written a checkpoint before its end: it moved by more than 10,000."""
+    before = 0
+    for fact in task.checkpoints:
+        if fact.written_us >= mark.at_us:
+            break
+        if fact.incarnation == task.incarnation:
+            before = base_offset(fact.offsets.get(store.name))
+    return base_offset(mark.offset) - before > ROLE_PROOF_RECORDS
 
 
 def _mark_from_artefacts(store: Store, fact: CheckpointFact) -> Mark | None:

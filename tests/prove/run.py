@@ -1,9 +1,9 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer; real releases of Kafka Streams under live agents (`tests/live`); the agent killed 500 times under
-load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB. Later issues add
-theirs (soak, cluster).
+beside a busy writer; every parser fuzzed; real releases of Kafka Streams under live agents (`tests/live`); the agent
+killed 500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of
+1 GiB. Later issues add theirs (soak, cluster).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for late in (5, 20, 50, 100, 300)
     },
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
+    "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
     "live releases": ("tests/live/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
     "backlog of 1 GiB": ("tests/bench/run.py", "spool", "--full", "--rounds", "1"),

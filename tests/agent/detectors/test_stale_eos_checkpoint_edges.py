@@ -84,3 +84,16 @@ def test_store_that_is_gone_exposes_nothing():
     assert one.task is not None
     one.task.stores["s"].databases.clear()
     assert judge(ID, one) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [(None, 49, 0), (None, 50, 1), (2000, 49, 1), (1999, 49, 0), (1999, 50, 1)],
+)
+def test_checkpoint_on_the_way_of_a_restoration(before, now, said):
+    """One that moved by more than 10,000 offsets may not be the last: only when it stands for long it is."""
+    files = database(puts=12_500, flushed=[(12_000, 9), (12_500, 20)])
+    held = store([files], [session(0, first=mark(10, 12_000, 12_000))])
+    older = [] if before is None else [checkpoint(5, before, ended=10)]
+    one = case(task(held, checkpoints=[*older, checkpoint(10, 12_000)]), now=now)
+    assert len(judge(ID, one)) == said
