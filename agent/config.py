@@ -46,6 +46,8 @@ class AgentSettings:
         grace_seconds: How long the last flush may take.
         linger_seconds: How long to watch on after SIGTERM while an application still holds its locks.
         log_level: DEBUG, INFO, WARNING or ERROR.
+        runbooks: Base of the links to runbooks on the agent's page; empty = it names the command instead.
+        metrics_detail: `task`, or `store` for series of single stores as well.
     """
 
     state_dir: str = ""
@@ -64,6 +66,8 @@ class AgentSettings:
     grace_seconds: float = 10.0
     linger_seconds: float = 0.0
     log_level: str = "INFO"
+    runbooks: str = ""
+    metrics_detail: str = "task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +273,8 @@ def _check(settings: AgentSettings, problems: list[str]) -> None:
         for name, value in (("cpu_share", settings.cpu_share), ("memory_mib", settings.memory_mib))
         if not value >= 0
     ]
+    if settings.metrics_detail not in ("task", "store"):
+        problems.append(f"metrics_detail: {settings.metrics_detail!r} must be task or store")
     if settings.rescan_seconds < 1:
         problems.append(f"rescan_seconds: {settings.rescan_seconds} must be 1 or more")
     problems += [

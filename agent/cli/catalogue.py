@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.cli.output import printable
 from agent.config import Config
-from agent.contract.codec import ContractError, decode
+from agent.contract.codec import ContractError, decode, rfc3339
 from agent.detectors.base import DetectorMeta
 from agent.detectors.registry import BY_ID, DETECTORS
 from agent.errors import UsageError
@@ -140,6 +140,9 @@ def _story(found: dict[str, object]) -> str:
         "store",
     )
     head = "".join(f"{key:<16}{printable(str(found[key]))}\n" for key in keys if found.get(key) is not None)
+    opened_us = found.get("opened_at_us")
+    if isinstance(opened_us, int):
+        head += f"{'opened_at':<16}{rfc3339(opened_us)}\n"
     steps = found.get("evidence")
     chain = ""
     for step in steps if isinstance(steps, list) else []:

@@ -140,6 +140,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         type=float,
         help="after SIGTERM watch on while an application holds its locks, at most so long (default 0)",
     )
+    run.add_argument("--metrics-detail", help="task (default), or store for series of single stores as well")
     run.add_argument("--log-level", help="DEBUG, INFO (default), WARNING, ERROR")
     _add_settings(run)
     run.set_defaults(command=_run)
@@ -216,6 +217,7 @@ def _run(chosen: argparse.Namespace) -> int:
         "grace_seconds",
         "linger_seconds",
         "log_level",
+        "metrics_detail",
     )
     flags = {name: getattr(chosen, name) for name in names}
     config = config_of(chosen, flags)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -93,6 +93,13 @@ class Place(NamedTuple):
     task_id: str | None
 
 
+class Told(NamedTuple):
+    """How many findings were told, and the id of the newest."""
+
+    times: int
+    newest_id: str
+
+
 _Key = tuple[Place, str | None, str]
 """Place, store, subject: what makes two verdicts the same finding."""
 
@@ -106,6 +113,7 @@ class Ledger:
         self._open_at: dict[Place, set[_Key]] = {}
         self._still_told: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
         self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
+        self._told: dict[tuple[str, str, Severity], Told] = {}
 
     def settle(
         self,
@@ -148,6 +156,16 @@ class Ledger:
         """List findings that are open, in the order in which they opened."""
         return [x for x in self._findings.values() if x.status is Status.OPEN]
 
+    def told(self) -> Mapping[tuple[str, str, Severity], Told]:
+        """Count by (application, detector, severity at its opening) what was told since the start."""
+        return self._told
+
+    def closed_since(self, at_us: int) -> list[Finding]:
+        """List remembered findings that were resolved at a time or later."""
+        return [
+            x for x in self._findings.values() if x.resolved_at_us is not None and x.resolved_at_us >= at_us
+        ]
+
     def findings(self) -> list[Finding]:
         """List all remembered findings, each in its final state, in the order in which they opened."""
         return sorted(self._findings.values(), key=lambda x: (x.opened_at_us, x.detector, x.task_id or ""))
@@ -176,6 +194,8 @@ class Ledger:
         known = self._findings.get(key)
         if known is None:
             finding = _open(meta, place, verdict)
+            what = (place.application_id, meta.id, finding.severity)
+            self._told[what] = Told(self._told[what].times + 1 if what in self._told else 1, finding.id)
             if meta.kind is Kind.EVENT:
                 finding = replace(finding, status=Status.RESOLVED, resolved_at_us=now_us)
             else:

@@ -6,13 +6,10 @@ exported as such; ages are PromQL's business, but for the one that tells how far
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-
 from agent.contract.events import Kind, Severity
 from agent.inventory.blind_causes import HIDING, SLOWING
 from agent.inventory.disk import Unseen
+from agent.publish.metric import Metric, MetricKind, Stability
 
 PREFIX = "statewarden_"
 AGENT_PREFIX = "statewarden_agent_"
@@ -39,51 +36,36 @@ UNKNOWN_KIND = "unknown"
 """Kind of dropped records that could not be read any more."""
 
 
-class MetricKind(StrEnum):
-    """Type of a family."""
-
-    GAUGE = "gauge"
-    COUNTER = "counter"
-    INFO = "info"
-
-
-class Stability(StrEnum):
-    """Whether alerts may rely on a family: stable names change only with a major version."""
-
-    STABLE = "stable"
-    EXPERIMENTAL = "experimental"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One family.
-
-    Args of the dataclass:
-        name: As Prometheus shows it, with `_total` or `_info`.
-        kind: Type.
-        help: One sentence; stable, because scrapers compare it.
-        unit: Base unit at the end of the name; empty = a count or a number.
-        labels: Label names, in the order in which values are given.
-        stability: Whether to build on it.
-        initial: Label -> values that exist, as zeros, from the first scrape. `detector` and
-            `application_id` are filled in by the collector; a family with any other label that is not listed
-            here starts empty.
-    """
-
-    name: str
-    kind: MetricKind
-    help: str
-    unit: str = ""
-    labels: tuple[str, ...] = ()
-    stability: Stability = Stability.STABLE
-    initial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
 _G, _C = MetricKind.GAUGE, MetricKind.COUNTER
 _APP, _TASK = ("application_id",), ("application_id", "task_id")
 _TRIAL = Stability.EXPERIMENTAL
 _SEVERITIES = tuple(severity.value for severity in Severity)
 _KINDS = (*(kind.value for kind in Kind), UNKNOWN_KIND)
+
+_BY_STORE = (*_TASK, "store")
+_STORE = (
+    Metric(
+        "statewarden_store_held",
+        _G,
+        "Whether a process holds the store; absent while that cannot be told. Opt-in.",
+        labels=_BY_STORE,
+    ),
+    Metric(
+        "statewarden_store_offset",
+        _G,
+        "Changelog offset that is on disk for the store, in the checkpoint or inside the store. Opt-in.",
+        labels=_BY_STORE,
+    ),
+    Metric(
+        "statewarden_store_flushed_puts",
+        _G,
+        "Puts flushed to disk by the store in its present incarnation. Opt-in.",
+        labels=_BY_STORE,
+        stability=_TRIAL,
+    ),
+    Metric("statewarden_store_bytes", _G, "Size of the store's live SST files. Opt-in.", "bytes", _BY_STORE),
+)
+"""Filled only where the operator wants one series per store (`metrics_detail = "store"`)."""
 
 _STATE = (
     Metric("statewarden_tasks", _G, "Task directories on disk.", labels=_APP),
@@ -93,6 +75,24 @@ _STATE = (
         "Open findings.",
         labels=(*_APP, "detector", "severity"),
         initial={"severity": _SEVERITIES},
+    ),
+    Metric(
+        "statewarden_findings_total",
+        _C,
+        "Findings told since the agent started, by the severity with which they opened; exemplar: finding id.",
+        labels=(*_APP, "detector", "severity"),
+        initial={"severity": _SEVERITIES},
+    ),
+    Metric(
+        "statewarden_task_findings",
+        _G,
+        "Open findings of the task, and events told within the last hour; absent = none, no task = the application.",
+        labels=(*_TASK, "detector", "severity"),
+    ),
+    Metric(
+        "statewarden_task_findings_unlisted",
+        _G,
+        "Findings that the family above leaves out because it lists so many already, the worst first.",
     ),
     Metric(
         "statewarden_task_severity",
@@ -136,10 +136,11 @@ _STATE = (
     Metric(
         "statewarden_task_last_seen_timestamp_seconds",
         _G,
-        "When the task directory was last seen.",
+        "When the task directory was last seen; kept for an hour after the directory is gone.",
         "seconds",
         _TASK,
     ),
+    *_STORE,
 )
 
 _WATCH = (
@@ -355,6 +356,12 @@ _SELF = (
 
 CATALOGUE: tuple[Metric, ...] = (*_STATE, *_WATCH, *_SHIP, *_KUBERNETES, *_SELF)
 """Every family, in the order of the exposition and of the docs page."""
+
+SERIES_BUDGET = 560
+"""Series of one agent with 20 tasks of 3 stores of one application, per-store families not opted in."""
+
+SERIES_BUDGET_BY_STORE = 4
+"""Series more per store where they are."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", _STATE),

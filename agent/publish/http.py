@@ -26,7 +26,15 @@ _OPENMETRICS = "application/openmetrics-text"
 _MAX_CONNECTIONS = 16
 _REQUEST_TIMEOUT_S = 5.0
 _STOP_POLL_S = 0.1
-_INDEX = b"statewarden agent: /metrics /healthz /readyz\n"
+_HTML = "text/html; charset=utf-8"
+_GUARDS = (
+    ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+     "base-uri 'none'; form-action 'none'"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "no-store"),
+)  # fmt: skip
+"""A page with names from a disk on it: whatever slips through escaping must do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +45,13 @@ class Answers:
         metrics: Content type and body; the argument says whether OpenMetrics was asked for.
         unhealthy: Why the agent is not alive, in one line; None = it is.
         unready: Why the agent is not ready, in one line; None = it is.
+        page: The agent's own page as HTML; the only one that may wait, a few seconds.
     """
 
     metrics: Callable[[bool], tuple[str, bytes]]
     unhealthy: Callable[[], str | None]
     unready: Callable[[], str | None]
+    page: Callable[[], str]
 
 
 class HttpServer:
@@ -169,6 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
+        for header, value in _GUARDS:
+            self.send_header(header, value)
         self.end_headers()
         if with_body:
             self.wfile.write(body)
@@ -184,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "/readyz":
                 return _probe(answers.unready())
             case "/":
-                return HTTPStatus.OK, _TEXT, _INDEX
+                return HTTPStatus.OK, _HTML, answers.page().encode("utf-8", "backslashreplace")
             case _:
                 return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
 

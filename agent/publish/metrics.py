@@ -19,9 +19,11 @@ from prometheus_client.metrics_core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
-from agent.publish.catalogue import CATALOGUE, Metric, MetricKind
-from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+from agent.publish.catalogue import CATALOGUE
+from agent.publish.metric import Metric, MetricKind
+from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
 
 _LOG = logging.getLogger(__name__)
 _ERRORS = "statewarden_agent_collector_errors_total"
@@ -85,7 +87,8 @@ class _SnapshotCollector(Collector):
         try:
             series = _zeros(metric, _applications(snapshot), self._detectors)
             series.update(READERS[metric.name](snapshot))
-            return _fill(metric, series)
+            exemplars = EXEMPLARS.get(metric.name)
+            return _fill(metric, series, exemplars(snapshot) if exemplars else {})
         except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
             self._errors += 1
             _LOG.exception("metric family left empty", extra={"metric": metric.name})
@@ -95,7 +98,8 @@ class _SnapshotCollector(Collector):
 def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
     of_tasks = (task.application_id for task in snapshot.tasks)
     of_findings = (row.application_id for row in snapshot.findings)
-    return tuple(dict.fromkeys((*snapshot.applications, *of_tasks, *of_findings)))
+    # findings about the agent itself name no application; their series need no zeros
+    return tuple(dict.fromkeys(filter(None, (*snapshot.applications, *of_tasks, *of_findings))))
 
 
 def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, ...]) -> Series:
@@ -108,8 +112,11 @@ def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, 
     return dict.fromkeys(itertools.product(*(known[label] for label in metric.labels)), 0.0)
 
 
-def _fill(metric: Metric, series: Series) -> Family:
+def _fill(
+    metric: Metric, series: Series, exemplars: Mapping[tuple[str, ...], Exemplar] | None = None
+) -> Family:
     # escaped names may coincide, and one duplicate series would fail the whole scrape: so escape the keys
+    shown = {tuple(map(_printable, values)): one for values, one in (exemplars or {}).items()}
     series = {tuple(map(_printable, values)): float(value) for values, value in series.items()}
     if any(len(values) != len(metric.labels) for values in series):
         raise ValueError(f"{metric.name} takes the labels {metric.labels}, got {list(series)}")
@@ -118,13 +125,17 @@ def _fill(metric: Metric, series: Series) -> Family:
         for values in series:
             info.add_metric((), dict(zip(metric.labels, values, strict=True)))
         return info
-    build = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
     name = metric.name.removesuffix("_total")
     unit = metric.unit if name.endswith(f"_{metric.unit}") else ""
-    family = build(name, metric.help, labels=metric.labels, unit=unit)
+    if metric.kind is MetricKind.COUNTER:
+        counter = CounterMetricFamily(name, metric.help, labels=metric.labels, unit=unit)
+        for values, value in series.items():
+            counter.add_metric(values, value, exemplar=shown.get(values))
+        return counter
+    gauge = GaugeMetricFamily(name, metric.help, labels=metric.labels, unit=unit)
     for values, value in series.items():
-        family.add_metric(values, value)
-    return family
+        gauge.add_metric(values, value)
+    return gauge
 
 
 def _printable(value: str) -> str:
@@ -156,9 +167,38 @@ def _task(read: Callable[[TaskMetrics], float | None]) -> Reader:
     return reader
 
 
+def _store(read: Callable[[StoreMetrics], float | None]) -> Reader:
+    def reader(snapshot: MetricsSnapshot) -> Series:
+        rows = ((task, store, read(store)) for task in snapshot.tasks for store in task.stores)
+        return {
+            (task.application_id, task.task_id, store.store): value
+            for task, store, value in rows
+            if value is not None
+        }
+
+    return reader
+
+
+def _severity(task: TaskMetrics) -> float | None:
+    if not task.exists:
+        return None
+    return task.worst_severity.rank + 1 if task.worst_severity else 0
+
+
+def _told(snapshot: MetricsSnapshot) -> Series:
+    return {(row.application_id, row.detector, row.severity.value): row.count for row in snapshot.told}
+
+
+def _task_findings(snapshot: MetricsSnapshot) -> Series:
+    return {
+        (row.application_id, row.task_id or "", row.detector, row.severity.value): row.count
+        for row in snapshot.task_findings
+    }
+
+
 def _tasks(snapshot: MetricsSnapshot) -> Series:
     counts: Series = {}
-    for application, _ in {(task.application_id, task.task_id) for task in snapshot.tasks}:
+    for application, _ in {(task.application_id, task.task_id) for task in snapshot.tasks if task.exists}:
         counts[application,] = counts.get((application,), 0.0) + 1
     return counts
 
@@ -174,7 +214,10 @@ def _findings(snapshot: MetricsSnapshot) -> Series:
 READERS: Mapping[str, Reader] = {
     "statewarden_tasks": _tasks,
     "statewarden_findings_open": _findings,
-    "statewarden_task_severity": _task(lambda t: t.worst_severity.rank + 1 if t.worst_severity else 0),
+    "statewarden_findings_total": _told,
+    "statewarden_task_findings": _task_findings,
+    "statewarden_task_findings_unlisted": lambda s: _one(s.unlisted),
+    "statewarden_task_severity": _task(_severity),
     "statewarden_task_held": _task(lambda t: t.held),
     "statewarden_task_checkpoint_offset": _task(lambda t: t.checkpoint_offset),
     "statewarden_task_checkpoint_written_timestamp_seconds": _task(
@@ -184,6 +227,10 @@ READERS: Mapping[str, Reader] = {
     "statewarden_task_bytes": _task(lambda t: t.bytes),
     "statewarden_task_incarnation": _task(lambda t: t.incarnation),
     "statewarden_task_last_seen_timestamp_seconds": _task(lambda t: _seconds(t.last_seen_at_us)),
+    "statewarden_store_held": _store(lambda x: x.held),
+    "statewarden_store_offset": _store(lambda x: x.offset),
+    "statewarden_store_flushed_puts": _store(lambda x: x.flushed_puts),
+    "statewarden_store_bytes": _store(lambda x: x.bytes),
     "statewarden_agent_watches": lambda s: _one(s.watch.watches),
     "statewarden_agent_watch_events_total": lambda s: _one(s.watch.events),
     "statewarden_agent_queue_overflows_total": lambda s: _one(s.watch.queue_overflows),
@@ -237,3 +284,16 @@ READERS: Mapping[str, Reader] = {
     "statewarden_agent_resident_memory_bytes": lambda s: _optional(s.resident_memory_bytes),
 }
 """Family -> how it is read off a snapshot; the collector's own error count is the one family without."""
+
+
+def _newest_findings(snapshot: MetricsSnapshot) -> dict[tuple[str, ...], Exemplar]:
+    return {
+        (row.application_id, row.detector, row.severity.value): Exemplar({"finding_id": row.newest_id}, 1.0)
+        for row in snapshot.told
+    }
+
+
+EXEMPLARS: Mapping[str, Callable[[MetricsSnapshot], dict[tuple[str, ...], Exemplar]]] = {
+    "statewarden_findings_total": _newest_findings,
+}
+"""Family -> exemplars by series, shown where a scraper asks for OpenMetrics."""

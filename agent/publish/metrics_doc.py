@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agent.publish.catalogue import ALLOWED_LABELS, GROUPS, Metric
+from agent.publish.catalogue import ALLOWED_LABELS, GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.publish.metric import Metric
 
 _TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---|\n"
-_HEAD = """\
+_HEAD = f"""\
 # Metrics
 
 Generated from `agent/publish/catalogue.py`; change it there.
@@ -13,6 +14,10 @@ Generated from `agent/publish/catalogue.py`; change it there.
 The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics. Every
 family is present from the first scrape; series with known label values start at 0. Counters start anew with
 the agent. Pod, namespace and node are not labels: the scrape adds them.
+
+One agent with 20 tasks of 3 stores gives at most {SERIES_BUDGET} series (a test counts them); with
+`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application about 170.
+`statewarden_task_findings` has a series for what is found only, and never more than 500.
 
 Stable: the name changes only with a major version. Experimental: it may change with any.
 """

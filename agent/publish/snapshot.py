@@ -13,6 +13,17 @@ from agent.contract.events import Severity
 
 
 @dataclass(frozen=True, slots=True)
+class StoreMetrics:
+    """One store of a task; None = could not tell."""
+
+    store: str
+    held: bool | None = None
+    offset: int | None = None
+    flushed_puts: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TaskMetrics:
     """One task directory; None = could not tell, and the series is absent meanwhile.
 
@@ -27,6 +38,8 @@ class TaskMetrics:
         incarnation: Number of the directory's life, from 1.
         last_seen_at_us: When the directory was last seen.
         worst_severity: Worst open finding; None = none open.
+        exists: False for a directory that is gone: it is not counted, and only when it was last seen is told.
+        stores: Its stores, where the operator wants them as series.
     """
 
     application_id: str
@@ -39,6 +52,8 @@ class TaskMetrics:
     incarnation: int | None = None
     last_seen_at_us: int | None = None
     worst_severity: Severity | None = None
+    exists: bool = True
+    stores: tuple[StoreMetrics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,28 @@ class FindingCount:
     """Open findings of one application, detector and severity."""
 
     application_id: str
+    detector: str
+    severity: Severity
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsTold:
+    """Findings of one application, detector and severity since the agent started, and the newest one's id."""
+
+    application_id: str
+    detector: str
+    severity: Severity
+    count: int
+    newest_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFindings:
+    """What alerts are made of: findings of one task (None = of the application), open or just told."""
+
+    application_id: str
+    task_id: str | None
     detector: str
     severity: Severity
     count: int
@@ -144,6 +181,9 @@ class MetricsSnapshot:
         applications: Applications seen below the state directory.
         tasks: One row per task directory; of two rows for one task the last counts.
         findings: Open findings; combinations that are missing count as 0.
+        told: Findings since the start; combinations that are missing count as 0.
+        task_findings: Findings by task, the worst first, bounded.
+        unlisted: Findings that this bound leaves out.
         detectors: Work per detector; detectors that are missing count as 0.
         observations: Outcome slug -> observations.
         last_delay_s: Newest hint: from the notification to the snapshot that shows it.
@@ -158,6 +198,9 @@ class MetricsSnapshot:
     applications: tuple[str, ...] = ()
     tasks: tuple[TaskMetrics, ...] = ()
     findings: tuple[FindingCount, ...] = ()
+    told: tuple[FindingsTold, ...] = ()
+    task_findings: tuple[TaskFindings, ...] = ()
+    unlisted: int = 0
     detectors: tuple[DetectorMetrics, ...] = ()
     watch: WatchMetrics = WatchMetrics()
     observations: Mapping[str, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ scan and replay.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from agent.contract.events import Source
@@ -44,7 +45,7 @@ class Looker:
         """Look through `disk` from `started_us` on."""
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
-        self.looks = 0
+        self.outcomes: Counter[str] = Counter()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
         self._polls = LockPolls(
@@ -169,7 +170,7 @@ class Looker:
     # -- looks ------------------------------------------------------------------------------------------
 
     def _reduce(self, look: Observation) -> list[Transition]:
-        self.looks += 1
+        self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
         self._mind_refusal(look.place, look.unseen, look.at_us)
         if self._absence is not None and look.source is Source.BASELINE:
             self._absence.prepare(look)
@@ -179,9 +180,8 @@ class Looker:
         """What may not be read is a blind interval, until it can be read or is gone."""
         known = self._refused.get(place.path)
         if unseen in _REFUSALS and known is None:
-            cause = f"{unseen}" if unseen else ""
             path = place.path or "the state directory"
-            interval = BlindInterval(at_us, cause, None, place.application, place.task, f"at {path!r}")
+            interval = BlindInterval(at_us, f"{unseen}", None, place.application, place.task, f"at {path!r}")
             self.inventory.blind.append(interval)
             self._refused[place.path] = interval
         elif unseen not in _REFUSALS and known is not None:

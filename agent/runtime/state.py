@@ -24,6 +24,7 @@ from agent.publish.snapshot import (
     WatchMetrics,
 )
 from agent.runtime.baseline import BaselineKeeper
+from agent.runtime.finding_rows import StoreName, gone_rows, store_rows, task_rows, told_rows
 from agent.runtime.lookout import Lookout
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.self_limits import Step
@@ -42,8 +43,9 @@ IDLE_SHARE = 1000
 class Snapshots:
     """The latest snapshot; rows of tasks are made anew when something changed, the agent's own numbers always."""
 
-    def __init__(self, lookout: Lookout, clock: Clock) -> None:
-        """Report on `lookout`."""
+    def __init__(self, lookout: Lookout, clock: Clock, store_name: StoreName | None = None) -> None:
+        """Report on `lookout`; for `store_name` see `take_snapshot`."""
+        self._store_name = store_name
         self._lookout, self._clock = lookout, clock
         self._snapshot = MetricsSnapshot(agent_version=__version__)
         self._revision = (-1, -1)
@@ -63,7 +65,7 @@ class Snapshots:
         """Bring the snapshot up to date, within its share of the time."""
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
-        revision = (pipeline.revision, pipeline.looker.looks)
+        revision = (pipeline.revision, pipeline.looker.outcomes.total())
         is_idle = revision == self._revision and self._lookout.is_ready == self._snapshot.ready
         if began_s < self._refreshed_s + (IDLE_EVERY_S if is_idle else FULL_EVERY_S):
             return
@@ -71,7 +73,7 @@ class Snapshots:
         share = IDLE_SHARE if is_idle else FULL_SHARE
         rows = self._snapshot
         if began_s - self._made_s >= self._cost_s * share:
-            rows = take_snapshot(pipeline, now_us)
+            rows = take_snapshot(pipeline, now_us, self._store_name)
             self._made_s, self._revision = began_s, revision
             self._cost_s = self._clock.monotonic_s() - began_s
         ship = shipper.stats() if shipper else None
@@ -91,26 +93,38 @@ class Snapshots:
         )
 
 
-def take_snapshot(pipeline: Pipeline, now_us: int) -> MetricsSnapshot:
-    """Build what the next scrapes report of applications, tasks, findings and detectors."""
+def take_snapshot(pipeline: Pipeline, now_us: int, store_name: StoreName | None = None) -> MetricsSnapshot:
+    """Build what the next scrapes report of applications, tasks, findings and detectors.
+
+    Args:
+        pipeline: What is known.
+        now_us: Now.
+        store_name: How to write a store's name; None = no series of single stores.
+    """
     findings = pipeline.ledger.open_findings()
     worst = _worst(findings)
-    tasks = tuple(
-        _task_row(application, task, worst.get((application.id, task.id)), now_us)
+    tasks = [
+        _task_row(application, task, worst.get((application.id, task.id)), now_us, store_name)
         for application in pipeline.inventory.applications.values()
         for task in application.tasks.values()
         if task.exists
-    )
+    ]
+    for application in pipeline.inventory.applications.values():
+        tasks += gone_rows(application, now_us)
+    listed, unlisted = task_rows(pipeline.ledger, now_us)
     counts = Counter((x.application_id, x.detector, x.severity) for x in findings)
     return MetricsSnapshot(
         agent_version=__version__,
         applications=tuple(sorted(a.id for a in pipeline.inventory.applications.values() if a.exists)),
-        tasks=tasks,
+        tasks=tuple(tasks),
         findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
+        told=told_rows(pipeline.ledger),
+        task_findings=listed,
+        unlisted=unlisted,
         detectors=tuple(
             DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
         ),
-        observations={"looked": pipeline.looker.looks},
+        observations=dict(pipeline.looker.outcomes),
     )
 
 
@@ -125,7 +139,9 @@ def _worst(findings: list[Finding]) -> Mapping[tuple[str, str], Severity]:
     return worst
 
 
-def _task_row(application: Application, task: Task, worst: Severity | None, now_us: int) -> TaskMetrics:
+def _task_row(
+    application: Application, task: Task, worst: Severity | None, now_us: int, store_name: StoreName | None
+) -> TaskMetrics:
     checkpoint = task.checkpoint
     return TaskMetrics(
         application_id=application.id,
@@ -138,6 +154,7 @@ def _task_row(application: Application, task: Task, worst: Severity | None, now_
         incarnation=task.incarnation,
         last_seen_at_us=now_us,
         worst_severity=worst,
+        stores=store_rows(task, store_name) if store_name else (),
     )
 
 

@@ -24,10 +24,13 @@ from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.metrics import Exposition
+from agent.publish.page.data import PageData
 from agent.publish.text import FindingLog
 from agent.runtime.baseline import BaselineKeeper, resume
 from agent.runtime.lookout import Lookout, Mode
 from agent.runtime.names import make_pseudonyms
+from agent.runtime.page_desk import PageDesk
+from agent.runtime.page_rows import take_page, with_hidden_names
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.reconcile import WATCHING
 from agent.runtime.self_limits import Ceilings, SelfLimits
@@ -60,7 +63,8 @@ class Supervisor:
             BaselineError: the agent's home cannot be used.
         """
         settings = config.agent
-        self._settings, self._clock = settings, clock or SystemClock()
+        self._config, self._settings, self._clock = config, settings, clock or SystemClock()
+        self._desk = PageDesk(self._unhealthy)
         self._root = Path(settings.state_dir)
         self._stop = threading.Event()
         self._reason = "stopped"
@@ -93,7 +97,11 @@ class Supervisor:
             else None
         )
         self._lookout = self._make_lookout(settings, disk)
-        self._snapshots = Snapshots(self._lookout, self._clock)
+        self._snapshots = Snapshots(
+            self._lookout,
+            self._clock,
+            self._store_name if settings.metrics_detail == "store" else None,
+        )
         self._http = self._make_http(settings)
 
     def run(self) -> int:
@@ -141,6 +149,7 @@ class Supervisor:
         if self._baseline is not None and self._lookout.is_ready:
             self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
         self._heartbeat_s = now_s
+        self._desk.serve(self._page)
         self._snapshots.refresh(self._spool, self._shipper, self._baseline, self._events)
 
     # -- edges ------------------------------------------------------------------------------------------
@@ -243,12 +252,31 @@ class Supervisor:
         return HttpServer(
             Answers(
                 metrics=exposition.render,
-                unhealthy=lambda: liveness(self._heartbeat_s, self._clock.monotonic_s()),
+                unhealthy=self._unhealthy,
                 unready=self._unready,
+                page=self._desk.page,
             ),
             host,
             int(port),
         )
+
+    def _store_name(self, name: str) -> str:
+        return name if self._pseudonyms is None else self._pseudonyms.hashed(name)
+
+    def _page(self) -> PageData:
+        data = take_page(
+            self._pipeline,
+            self._config,
+            self._clock.now_us(),
+            watches=self._lookout.keeper.counters().watches,
+            ready=self._lookout.is_ready,
+        )
+        if self._pseudonyms is None:
+            return data
+        return with_hidden_names(data, self._pseudonyms, self._pipeline.inventory)
+
+    def _unhealthy(self) -> str | None:
+        return liveness(self._heartbeat_s, self._clock.monotonic_s())
 
     def _unready(self) -> str | None:
         return readiness(watch_armed=self._lookout.is_ready, first_scan_done=self._lookout.is_ready)

@@ -33,6 +33,8 @@ def test_the_defaults() -> None:
         "grace_seconds": 10.0,
         "linger_seconds": 0.0,
         "log_level": "INFO",
+        "runbooks": "",
+        "metrics_detail": "task",
     }
     assert set(config.origins.values()) == {"default"}
     assert asdict(config.ship) == {

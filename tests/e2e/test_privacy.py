@@ -51,6 +51,12 @@ def settings(repository: Path) -> Mapping[str, str]:
     return {key: str(value) for key, value in scenario["settings"].items()}
 
 
+def asked(url: str) -> bytes:
+    """Read an answer of the agent's server."""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return bytes(answer.read())
+
+
 def outputs(
     state: Path, work: Path, settings: Mapping[str, str], eventually: Callable[..., object]
 ) -> dict[str, bytes]:
@@ -59,9 +65,12 @@ def outputs(
     try:
         agent.wait_ready()
         eventually(lambda: any(line.get("detector") == "stale-eos-checkpoint" for line in agent.lines), 30)
-        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=5) as answer:
-            metrics = answer.read()
-        spool = b"".join(path.read_bytes() for path in sorted((work / "own" / "spool").iterdir()))
+        # the log line is written at once, the series follow within the second
+        eventually(lambda: b"statewarden_task_findings{" in asked(f"{agent.url}/metrics"), 30)
+        metrics, page = asked(f"{agent.url}/metrics"), asked(f"{agent.url}/")
+        spool = b"".join(
+            path.read_bytes() for path in sorted((work / "own" / "spool").rglob("*")) if path.is_file()
+        )
     finally:
         agent.stop()
     sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
@@ -75,7 +84,7 @@ def outputs(
         gzip.decompress(path.read_bytes()) for path in sorted((work / "sink").rglob("*.jsonl.gz"))
     )
     log = "\n".join(json.dumps(line) for line in agent.lines).encode() + agent.errors.encode()
-    return {"metrics": metrics, "log": log, "spool": spool, "events": events, "bundle": bundle}
+    return {"metrics": metrics, "page": page, "log": log, "spool": spool, "events": events, "bundle": bundle}
 
 
 def test_no_record_leaves_the_pod(
@@ -88,9 +97,9 @@ def test_no_record_leaves_the_pod(
     found = outputs(state, tmp_path, settings, eventually)
     assert {name: KEYS.findall(content) for name, content in found.items()} == {name: [] for name in found}
     assert {name: VALUES.findall(content) for name, content in found.items()} == {name: [] for name in found}
-    # documented: names of stores and topics are in events, logs and bundles, never in metrics
+    # documented: names of stores and topics are in events, logs, bundles and on the page, not in metrics
     told = {name for name, content in found.items() if STORE.encode() in content}
-    assert told == {"log", "spool", "events", "bundle"}
+    assert told == {"page", "log", "spool", "events", "bundle"}
 
 
 def test_names_are_hashed_on_demand(
@@ -105,7 +114,9 @@ def test_names_are_hashed_on_demand(
     key.write_bytes(b"0123456789abcdef0123456789abcdef")
     monkeypatch.setenv("STATEWARDEN_PRIVACY_HASH_NAMES", "true")
     monkeypatch.setenv("STATEWARDEN_PRIVACY_HASH_KEY_FILE", str(key))
+    monkeypatch.setenv("STATEWARDEN_METRICS_DETAIL", "store")
     found = outputs(state, tmp_path, settings, eventually)
+    assert re.search(rb'statewarden_store_bytes{.*store="h-[0-9a-f]{12}"', found["metrics"])
     assert {name for name, content in found.items() if STORE.encode() in content} == set()
     records = shipped_records(tmp_path / "sink")
     stores = {row["store"] for row in records if row.get("store")}

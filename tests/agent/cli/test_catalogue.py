@@ -158,6 +158,7 @@ def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: boo
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert (said.code, said.err) == (0, "")
     assert "severity        critical\n" in said.out
+    assert "opened_at       2023-11-14T22:13:20.000000Z\n" in said.out
     assert "  2023-11-14T22:13:20.000000Z  store opened  (orders/0_3)\n" in said.out
     assert "application_id  orders\\x1b[31m\n" in said.out
     assert "\x1b" not in said.out

@@ -12,8 +12,8 @@ from agent.publish.catalogue import (
     GROUPS,
     PREFIX,
     RESCAN_CAUSES,
-    MetricKind,
 )
+from agent.publish.metric import MetricKind
 from agent.publish.metrics import READERS
 from agent.publish.metrics_doc import render_metrics_doc
 from agent.watch.source import Cause

@@ -39,7 +39,7 @@ def state() -> State:
 @pytest.fixture
 def server(state: State) -> Iterator[HttpServer]:
     """Start a server on a free port of the loopback."""
-    answers = Answers(state.metrics, lambda: state.unhealthy, lambda: state.unready)
+    answers = Answers(state.metrics, lambda: state.unhealthy, lambda: state.unready, lambda: "<p>\udcff</p>")
     with HttpServer(answers, "127.0.0.1", 0) as running:
         yield running
 
@@ -85,10 +85,20 @@ def test_head_has_no_body(server: HttpServer) -> None:
 
 @pytest.mark.parametrize(("path", "code"), [("/", 200), ("/etc/passwd", 404), ("/metrics/x", 404)])
 def test_other_paths(server: HttpServer, path: str, code: int) -> None:
-    """The index is one line; whatever is not known is not found."""
+    """The page is there; whatever is not known is not found."""
     status, headers, body = ask(server, path)
-    assert (status, body.count(b"\n")) == (code, 1)
+    assert (status, body) == (code, b"<p>\\udcff</p>" if path == "/" else b"not found\n")
     assert headers["Server"] == "statewarden"
+
+
+def test_the_page_is_guarded(server: HttpServer) -> None:
+    """Whatever slips through escaping may load, run and send nothing."""
+    _, headers, _ = ask(server, "/")
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script" not in policy
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert headers["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
@@ -134,14 +144,14 @@ def test_an_overlong_request_line_is_refused(server: HttpServer) -> None:
 
 def test_a_port_in_use_is_a_configuration_error(server: HttpServer, state: State) -> None:
     """The message names the address."""
-    answers = Answers(state.metrics, lambda: None, lambda: None)
+    answers = Answers(state.metrics, lambda: None, lambda: None, lambda: "")
     with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}"):
         HttpServer(answers, "127.0.0.1", server.port)
 
 
 def test_stop_frees_the_port_even_if_never_started(state: State) -> None:
     """A server that was only bound can be stopped, and its port bound again."""
-    answers = Answers(state.metrics, lambda: None, lambda: None)
+    answers = Answers(state.metrics, lambda: None, lambda: None, lambda: "")
     first = HttpServer(answers, "127.0.0.1", 0)
     port = first.port
     first.stop()

@@ -14,14 +14,18 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from agent.contract.events import Severity
 from agent.publish import metrics
-from agent.publish.catalogue import CATALOGUE, MetricKind
+from agent.publish.catalogue import CATALOGUE
+from agent.publish.metric import MetricKind
 from agent.publish.metrics import READERS, Exposition
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
+    FindingsTold,
     MetricsSnapshot,
     ShipMetrics,
     SpoolMetrics,
+    StoreMetrics,
+    TaskFindings,
     TaskMetrics,
     WatchMetrics,
 )
@@ -36,13 +40,20 @@ FULL = MetricsSnapshot(
     applications=("orders", "quiet"),
     tasks=(
         TaskMetrics("orders", "0_0", True, 1234567890, 1_700_000_000_500_000, 42, 4096, 2, 1_700_000_001_000_000,
-                    Severity.CRITICAL),
+                    Severity.CRITICAL, stores=(StoreMetrics("counts", True, 1234567890, 42, 4096),)),
         TaskMetrics("orders", "0_1", held=None),
+        TaskMetrics("orders", "0_2", last_seen_at_us=1_700_000_000_000_000, exists=False),
     ),
     findings=(
         FindingCount("orders", "stale-eos-checkpoint", Severity.CRITICAL, 1),
         FindingCount("orders", "stale-eos-checkpoint", Severity.INFO, 2),
     ),
+    told=(FindingsTold("orders", "stale-eos-checkpoint", Severity.CRITICAL, 3, "0123456789abcdef"),),
+    task_findings=(
+        TaskFindings("orders", "0_0", "stale-eos-checkpoint", Severity.CRITICAL, 1),
+        TaskFindings("orders", None, "auditor-blind", Severity.INFO, 2),
+    ),
+    unlisted=4,
     detectors=(DetectorMetrics("stale-eos-checkpoint", runs=7, failures=1, duration_s=0.25),),
     watch=WatchMetrics(
         watches=5, unwatched=3, events=100, queue_overflows=1, restarts=8, canary=True, canaries_missed=9,
@@ -157,12 +168,29 @@ def test_a_broken_family_is_counted_and_the_others_stay(
     assert found["statewarden_agent_watches", frozenset()] == 5
 
 
+def test_a_vanished_task_keeps_only_when_it_was_last_seen() -> None:
+    """A directory that is gone is told by one series, and counts nowhere else."""
+    task = ("task_id", "0_2")
+    named = [name for name, labels in samples(scrape(FULL)) if task in labels]
+    assert named == ["statewarden_task_last_seen_timestamp_seconds"]
+
+
+def test_exemplars_name_the_newest_finding() -> None:
+    """Asked for OpenMetrics, the count of findings carries the id that `statewarden explain` takes."""
+    body = Exposition(lambda: FULL, DETECTORS).render(openmetrics=True)[1].decode()
+    line = next(
+        x for x in body.splitlines() if 'severity="critical"' in x and "findings_total" in x and " 3.0" in x
+    )
+    assert line.endswith('# {finding_id="0123456789abcdef"} 1.0')
+    assert "0123456789abcdef" not in scrape(FULL)
+
+
 @pytest.mark.parametrize("change", [lambda s: (s.tasks[0], s.tasks[0]), lambda s: s.tasks[::-1]])
 def test_doubled_rows_are_exposed_once(change: Callable[[MetricsSnapshot], tuple[TaskMetrics, ...]]) -> None:
     """A task that occurs twice, or in another order, gives each series once and the same count."""
     tasks = change(FULL)
     found = samples(scrape(MetricsSnapshot(tasks=tasks)))
-    expected = len({task.task_id for task in tasks})
+    expected = len({task.task_id for task in tasks if task.exists})
     assert found["statewarden_tasks", frozenset({("application_id", "orders")})] == expected
 
 

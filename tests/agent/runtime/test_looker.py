@@ -24,10 +24,10 @@ def test_a_burst_is_looked_at_once() -> None:
     for operation in files:
         run.play(operation)
     assert "store-created 0_0" not in run.changes()
-    looks = run.pipeline.looker.looks
+    looks = run.pipeline.looker.outcomes.total()
     run.until(second(2) + SETTLE_US + 1)
     assert run.changes().count("store-created 0_0") == run.changes().count("task-held 0_0") == 1
-    assert run.pipeline.looker.looks - looks <= 2
+    assert run.pipeline.looker.outcomes.total() - looks <= 2
 
 
 def test_a_written_lock_file_is_looked_at_at_once() -> None:

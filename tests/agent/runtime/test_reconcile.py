@@ -91,10 +91,10 @@ def test_an_unchanged_tree_costs_a_few_stats_and_no_look() -> None:
     """Four directories of a task are asked for their times, and nothing else is done."""
     walk = Walk(quiet_run())
     walk.rounds(2)
-    looks = walk.run.pipeline.looker.looks
+    looks = walk.run.pipeline.looker.outcomes.total()
     asked = len(walk.disk.asked)
     walk.rounds()
-    assert walk.run.pipeline.looker.looks == looks + 1  # the application's own lock
+    assert walk.run.pipeline.looker.outcomes.total() == looks + 1  # the application's own lock
     assert len(walk.disk.asked) - asked == 3 * 3
     assert walk.found == []
 
@@ -125,9 +125,9 @@ def test_a_time_that_was_set_back_is_found_in_the_end() -> None:
     """Every so many rounds nothing is taken for unchanged."""
     walk = Walk(quiet_run(1))
     walk.rounds(2)
-    looks = walk.run.pipeline.looker.looks
+    looks = walk.run.pipeline.looker.outcomes.total()
     walk.rounds(DEEP_EVERY)
-    assert walk.run.pipeline.looker.looks - looks > DEEP_EVERY
+    assert walk.run.pipeline.looker.outcomes.total() - looks > DEEP_EVERY
 
 
 def test_a_change_right_before_the_visit_is_looked_at_twice() -> None:
@@ -137,11 +137,11 @@ def test_a_change_right_before_the_visit_is_looked_at_twice() -> None:
     run = walk.run
     at_s = (run.now_us - second(0)) / 1e6 + walk.disk.now_s
     run.unseen(*checkpoint(at_s + FAST.round_s - 0.5, 5))
-    looks = run.pipeline.looker.looks
+    looks = run.pipeline.looker.outcomes.total()
     walk.rounds(2)
-    first = run.pipeline.looker.looks - looks
+    first = run.pipeline.looker.outcomes.total() - looks
     walk.rounds()
-    assert first > run.pipeline.looker.looks - looks - first
+    assert first > run.pipeline.looker.outcomes.total() - looks - first
     assert walk.changes() == ["checkpoint-written 0_0"]
 
 

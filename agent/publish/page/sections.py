@@ -1,0 +1,186 @@
+"""The sections of the page, each from the data to HTML."""
+
+from __future__ import annotations
+
+from agent.contract.events import Severity
+from agent.findings.ledger import Finding
+from agent.publish.page.data import ApplicationRow, BlindRow, PageData, SettingRow, StoreRow, TaskRow
+from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
+
+_HELD = {True: "held", False: "free", None: "not known"}
+_LASTS = '<span class="chip warning">lasts</span>'
+
+
+def headline(data: PageData) -> str:
+    """Say in one line how things stand."""
+    counts = dict(data.counts)
+    loud = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
+    if loud:
+        words = " and ".join(f"{number(count)} {severity}" for count, severity in loud)
+        return f"{words} finding{'' if loud[-1][0] == 1 else 's'}"
+    if not data.ready:
+        return "The first look is not done yet"
+    if not data.applications:
+        return "Nothing to watch: no application directory"
+    if any(row.ended_us is None for row in data.blind):
+        return "Nothing found, but the agent is blind right now"
+    if counts.get(Severity.INFO):
+        return f"Nothing wrong; {plural(counts[Severity.INFO], 'remark')}"
+    return "Nothing found"
+
+
+def facts(data: PageData) -> str:
+    """Say what is watched, since when, by whom."""
+    tasks = sum(row.tasks_total for row in data.applications)
+    volume = f" on a {escape(data.volume)} volume" if data.volume else ""
+    return (
+        f'<p class="facts">Pod <b>{name(data.pod)}</b> · <b>{name(data.state_dir)}</b>{volume}<br>'
+        f"{plural(data.applications_total, 'application')}, {plural(tasks, 'task')}, "
+        f"{number(data.watches)} kernel watches · "
+        f"as of {stamp(data.at_us)} · since {moment(data.started_us, data.at_us)}</p>"
+    )
+
+
+def findings(data: PageData) -> str:
+    """Show open findings with their evidence."""
+    if not data.findings:
+        return '<div class="card good"><p>No open finding.</p></div>'
+    parts = [_finding(finding, data) for finding in data.findings]
+    left_out = sum(count for _, count in data.counts) - len(data.findings)
+    if left_out > 0:
+        parts.append(
+            f'<p class="soft">{plural(left_out, "finding")} more; <code>statewarden scan</code> lists all.</p>'
+        )
+    return "".join(parts)
+
+
+def _finding(finding: Finding, data: PageData) -> str:
+    place = [name(finding.application_id)] if finding.application_id else ["the agent"]
+    if finding.task_id:
+        place.append(f"task {name(finding.task_id)}")
+    if finding.store:
+        place.append(f"store {name(finding.store)}")
+    issues = f" · {escape(', '.join(finding.upstream))}" if finding.upstream else ""
+    missing = (
+        f"<p>To know more, give: <code>{escape(', '.join(finding.missing_facts))}</code></p>"
+        if finding.missing_facts
+        else ""
+    )
+    steps = "".join(
+        f"<li>{moment(step.at_us, data.at_us)}<br>{escape(step.what)}"
+        f"{f' <code>{escape(step.where)}</code>' if step.where else ''}</li>"
+        for step in finding.evidence
+    )
+    summary = f"<summary>Evidence: {plural(len(finding.evidence), 'step')}</summary>"
+    chain = f'<details>{summary}<ol class="chain">{steps}</ol></details>' if steps else ""
+    return (
+        f'<article class="card {finding.severity}" id="f-{escape(finding.id)}">'
+        f'<h3><span class="chip {finding.severity}">{finding.severity}</span> '
+        f'<span class="chip">{finding.confidence}</span> {escape(finding.detector)}</h3>'
+        f'<p class="where">{" · ".join(place)}{issues} · since {moment(finding.opened_at_us, data.at_us)}</p>'
+        f"<p>{escape(finding.summary)}</p>{missing}"
+        f'<p class="next"><b>Next:</b> {escape(finding.next_action)}</p>'
+        f"<p>{_runbook(finding.detector, data.runbooks)} · <code>{escape(finding.id)}</code></p>{chain}</article>"
+    )
+
+
+def _runbook(detector: str, base: str) -> str:
+    if base:
+        return f'<a href="{escape(base)}/detectors/{escape(detector)}.html">Runbook</a>'
+    return f"Runbook: <code>statewarden explain {escape(detector)}</code>"
+
+
+def application(row: ApplicationRow, data: PageData) -> str:
+    """Show one application with its tasks and settings."""
+    seen = [f"Kafka Streams {escape(row.releases)}"]
+    if row.process_id:
+        seen.append(f"process id <code>{escape(row.process_id)}</code>")
+    seen += [escape(process) for process in row.processes]
+    tasks = "".join(_task(task, data) for task in row.tasks)
+    left_out = row.tasks_total - len(row.tasks)
+    more = (
+        f'<p class="soft">{plural(left_out, "task")} more without a loud finding.</p>' if left_out > 0 else ""
+    )
+    head = "".join(
+        f'<th scope="col"{kind}>{word}</th>'
+        for word, kind in (
+            ("Task, store", ""), ("State", ""), ("Holder", ""), ("Checkpoint", ""), ("Offset", ' class="n"'),
+            ("Puts", ' class="n"'), ("Size", ' class="n"'),
+        )
+    )  # fmt: skip
+    table = f"<table><thead><tr>{head}</tr></thead>{tasks}</table>" if tasks else "<p>No task directory.</p>"
+    return (
+        f'<section class="card"><h3>{name(row.id)}</h3><p class="where">{" · ".join(seen)}</p>'
+        f"{table}{more}<details><summary>Settings of this application</summary>{settings(row.settings)}</details>"
+        "</section>"
+    )
+
+
+def _task(task: TaskRow, data: PageData) -> str:
+    state = (
+        f'<span class="chip {task.worst}">{task.worst}</span>'
+        if task.worst
+        else '<span class="chip good">ok</span>'
+    )
+    since_us = task.held_since_us if task.held else task.released_us
+    holder = _HELD[task.held] + (
+        f" since {moment(since_us, data.at_us)}" if since_us and task.held is not None else ""
+    )
+    if task.checkpoint_problem:
+        checkpoint = f'<span class="chip warning">{escape(task.checkpoint_problem)}</span>'
+    else:
+        checkpoint = moment(task.checkpoint_us, data.at_us) if task.checkpoint_us else "none"
+    life = f" <small>life {task.incarnation}</small>" if task.incarnation > 1 else ""
+    total = sum(store.size_bytes for store in task.stores)
+    rows = "".join(_store(store) for store in task.stores)
+    if task.stores_left_out:
+        rows += f'<tr class="store"><td colspan="7">{plural(task.stores_left_out, "store")} more</td></tr>'
+    return (
+        f'<tbody><tr class="task"><td><b>{name(task.id)}</b>{life}</td><td>{state}</td><td>{holder}</td>'
+        f'<td data-name="checkpoint">{checkpoint}</td><td></td><td></td>'
+        f'<td class="n" data-name="size">{size(total)}</td></tr>{rows}</tbody>'
+    )
+
+
+def _store(store: StoreRow) -> str:
+    return (
+        f'<tr class="store"><td>{name(store.name)}</td><td></td><td>{_HELD[store.held]}</td><td></td>'
+        f'<td class="n" data-name="offset">{number(store.offset)}</td>'
+        f'<td class="n" data-name="puts">{number(store.puts)}</td>'
+        f'<td class="n" data-name="size">{size(store.size_bytes)}, {plural(store.files, "file")}</td></tr>'
+    )
+
+
+def blindness(rows: tuple[BlindRow, ...], at_us: int) -> str:
+    """Show when changes could go unseen."""
+    if not rows:
+        return '<div class="card good"><p>The agent was never blind since it started.</p></div>'
+    lines = "".join(
+        f"<tr><td>{moment(row.started_us, at_us)}</td>"
+        f"<td>{_LASTS if row.ended_us is None else moment(row.ended_us, at_us)}</td>"
+        f"<td>{escape(row.cause)}</td><td>{name(row.where)}</td></tr>"
+        for row in rows
+    )
+    head = "".join(f'<th scope="col">{word}</th>' for word in ("From", "To", "Cause", "Where"))
+    return f'<div class="card"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def settings(rows: tuple[SettingRow, ...]) -> str:
+    """Show settings, each with where it comes from."""
+    lines = "".join(
+        f"<tr><td><code>{escape(row.name)}</code>{_small(row.meaning)}</td><td>{_value(row.value)}</td>"
+        f"<td>{escape(row.origin)}</td></tr>"
+        for row in rows
+    )
+    head = "".join(f'<th scope="col">{word}</th>' for word in ("Setting", "Value", "Origin"))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _small(text: str) -> str:
+    return f"<br><small>{escape(text)}</small>" if text else ""
+
+
+def _value(value: str | None) -> str:
+    if value is None:
+        return '<span class="soft">not given</span>'
+    return f"<code>{escape(value)}</code>" if value else '<span class="soft">empty</span>'

@@ -1,0 +1,48 @@
+"""Between the page's readers and the worker: who asks waits for the worker to come round and say how things are.
+
+Nothing is computed while nobody looks. The inventory belongs to the worker; a reader gets an immutable value, and
+if the worker does not come round, the last one and the reason.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from agent.publish.page import render
+from agent.publish.page.data import PageData
+
+WAIT_S = 3.0
+"""The worker's loop turns at least once a second."""
+
+
+class PageDesk:
+    """Hands the worker's answer to whoever asked."""
+
+    def __init__(self, unhealthy: Callable[[], str | None]) -> None:
+        """Start with nothing to show; `unhealthy` says why the worker is not alive."""
+        self._unhealthy = unhealthy
+        self._fresh = threading.Condition()
+        self._wanted = False
+        self._served = 0
+        self._data: PageData | None = None
+
+    def page(self) -> str:
+        """Give the page as HTML; called by threads of the server."""
+        with self._fresh:
+            served = self._served
+            self._wanted = True
+            came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
+            data = self._data
+        trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
+        return render(data, trouble)
+
+    def serve(self, make: Callable[[], PageData]) -> None:
+        """Answer if somebody asked; called by the worker at every turn."""
+        if not self._wanted:
+            return
+        data = make()
+        with self._fresh:
+            self._data, self._wanted = data, False
+            self._served += 1
+            self._fresh.notify_all()

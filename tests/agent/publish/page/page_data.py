@@ -1,0 +1,87 @@
+"""Made-up and replayed data for the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent.config import load_config
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.detectors.base import Evidence
+from agent.findings.ledger import Finding
+from agent.publish.page.data import (
+    ApplicationRow,
+    BlindRow,
+    PageData,
+    SettingRow,
+    StoreRow,
+    TaskRow,
+)
+from agent.replay.memory_disk import MemoryDisk
+from agent.runtime.page_rows import take_page
+from agent.runtime.pipeline import Pipeline
+from agent.runtime.replay_run import first_time_us, replay
+from deploy.demo.scenarios import load_scenario
+
+NOW_US = 1_700_000_000_000_000
+TRACES = Path(__file__).resolve().parents[3] / "data" / "traces"
+
+
+def finding(text: str = "it is so", severity: Severity = Severity.CRITICAL, **fields: str) -> Finding:
+    """Make a finding with one text everywhere."""
+    names = {"application_id": "orders", "task_id": "0_1", "store": "counts", **fields}
+    return Finding(
+        id="0123456789abcdef", detector="torn-store", level=Level.DAMAGE, severity=severity,
+        confidence=Confidence.CONFIRMED, status=Status.OPEN, identity=None, opened_at_us=NOW_US - 90_000_000,
+        resolved_at_us=None, upstream=("KAFKA-8187",), affected=Affected.YES, missing_facts=("delete_retention_ms",),
+        summary=text, evidence=(Evidence(NOW_US - 90_000_000, text, text),), next_action=text, **names,
+    )  # fmt: skip
+
+
+def page_data(**fields: object) -> PageData:
+    """Make the data of a page on which nothing is wrong."""
+    store = StoreRow("counts", True, 1234567, 42, 5_000_000, 3)
+    task = TaskRow("0_1", None, True, NOW_US - 3_600_000_000, None, NOW_US - 30_000_000, None, 2, (store,))
+    settings = (
+        SettingRow("processing_guarantee", "exactly_once_v2", "file", "How."),
+        SettingRow("commit_interval_ms", None, "unset"),
+    )
+    application = ApplicationRow(
+        "orders", "3.9.2", "1b2c", ("pid 7 with Kafka Streams 3.9.2",), (task,), 1, settings
+    )
+    given: dict[str, object] = {
+        "at_us": NOW_US, "agent_version": "1.2.3", "pod": "shop/orders-0", "state_dir": "/state", "volume": "local",
+        "ready": True, "started_us": NOW_US - 86_400_000_000 * 3, "watches": 5, "applications": (application,),
+        "applications_total": 1, "findings": (), "counts": tuple((x, 0) for x in Severity), "blind": (),
+        "settings": (SettingRow("listen", ":9464", "default"), SettingRow("spool", "", "default")),
+        "runbooks": "https://example.org/docs",
+    }  # fmt: skip
+    return PageData(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def hostile_page(text: str) -> PageData:
+    """Put one text wherever the disk or the operator has a say."""
+    store = StoreRow(text, None, None, 0, 0, 0)
+    task = TaskRow(text, Severity.WARNING, None, 0, None, None, text, 1, (store,))
+    settings = (SettingRow(text, text, text, text),)
+    application = ApplicationRow(text, text, text, (text,), (task,), 3, settings)
+    return page_data(
+        agent_version=text, pod=text, state_dir=text, volume=text, applications=(application,),
+        findings=(finding(text, application_id=text, task_id=text, store=text),),
+        counts=((Severity.INFO, 0), (Severity.WARNING, 0), (Severity.CRITICAL, 3)),
+        blind=(BlindRow(NOW_US, None, text, text),), settings=settings, runbooks="https://example.org/docs",
+    )  # fmt: skip
+
+
+def replayed_page(scenario_name: str) -> PageData:
+    """Replay a recorded incident and take the page right after it."""
+    scenario = load_scenario(TRACES / scenario_name)
+    trace = next(iter(scenario.traces.values()))
+    config = load_config(
+        sets=[f"{key}={value}" for key, value in scenario.settings.items()],
+        flags={"state_dir": "/state", "pod": "orders-0", "namespace": "shop"},
+    )
+    disk = MemoryDisk()
+    pipeline = Pipeline(disk, config.applications, first_time_us(trace), lambda record: None)
+    replay(trace, pipeline, disk, 1_000_000)
+    now_us = max(x.opened_at_us for x in pipeline.ledger.findings()) + 10_000_000
+    return take_page(pipeline, config, now_us, watches=9, ready=True)

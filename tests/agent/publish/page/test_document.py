@@ -1,0 +1,129 @@
+"""The page says what is there, in words, and nothing from a disk can become markup."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.contract.events import Severity
+from agent.publish.page import render
+from agent.publish.page.data import FINDINGS_SHOWN, BlindRow
+from tests.agent.publish.page.page_data import (
+    NOW_US,
+    finding,
+    hostile_page,
+    page_data,
+    replayed_page,
+)
+
+VOID = {"meta", "link", "br"}
+
+
+class Reader(HTMLParser):
+    """Reads a document: which elements it has, whether they nest, and its text."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(document)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def test_a_recorded_incident_is_told_in_full() -> None:
+    """The finding, its evidence, the task with its stores, offsets, and the settings with their origin."""
+    reader = Reader(render(replayed_page("kafka-20685-4.1.2")))
+    for words in ("1 critical finding", "skipped-eos-wipe", "confirmed", "KAFKA-20685", "Next:", "Evidence: ",
+                  "0_0", "8 639", "processing_guarantee", "flag", "Kafka Streams 4.1.2"):  # fmt: skip
+        assert words in reader.text
+    assert "statewarden explain skipped-eos-wipe" in reader.text
+
+
+def test_a_runbook_is_a_link_where_its_address_is_known() -> None:
+    """The operator says where the pages are; without that the page names the command that prints them."""
+    told = Reader(render(page_data(findings=(finding(),))))
+    assert ("href", "https://example.org/docs/detectors/torn-store.html") in told.attributes
+
+
+def test_no_scripts_and_nothing_from_elsewhere() -> None:
+    """The page is one document: no script, image, frame or style of somebody else."""
+    reader = Reader(render(hostile_page("<script>alert(1)</script>")))
+    assert not {"script", "img", "iframe", "object", "embed", "form", "input"} & set(reader.tags)
+    assert not [x for x, _ in reader.attributes if x.startswith("on")]
+    assert [value for key, value in reader.attributes if key == "src"] == []
+
+
+@example(text="</style></title><script>alert(1)</script>")
+@example(text="\"'><img src=x onerror=alert(1)>")
+@example(text="\u202eevil\u2066\x00\x1b[31m\udcff")
+@given(text=st.text(st.characters(exclude_categories=()), min_size=1, max_size=30))
+def test_hostile_names_stay_text(text: str) -> None:
+    """Whatever a name holds, the document has the same elements as with a harmless one, and is UTF-8."""
+    document = render(hostile_page(text))
+    assert Reader(document).tags == Reader(render(hostile_page("x"))).tags
+    document.encode("utf-8")
+    assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(document)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "Nothing found"),
+        ({"ready": False}, "The first look is not done yet"),
+        ({"applications": (), "applications_total": 0}, "Nothing to watch: no application directory"),
+        ({"blind": (BlindRow(NOW_US, None, "watch-limit", "everything"),)}, "the agent is blind right now"),
+        ({"counts": ((Severity.INFO, 1),)}, "Nothing wrong; 1 remark"),
+        ({"counts": ((Severity.WARNING, 1),)}, "1 warning finding"),
+        ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning findings"),
+    ],
+)
+def test_the_headline(fields: dict[str, object], words: str) -> None:
+    """One line says how things stand, and never that all is well while the agent cannot see."""
+    assert words in Reader(render(page_data(**fields))).text
+
+
+def test_nothing_to_watch_names_the_usual_reason() -> None:
+    """The most common mistake of the first hour is on the page."""
+    assert (
+        "state.dir is not on the volume"
+        in Reader(render(page_data(applications=(), applications_total=0))).text
+    )
+
+
+def test_a_silent_worker_is_told() -> None:
+    """What is shown may be old: that stands above it; with nothing to show the page says so."""
+    assert (
+        "worker did not answer. What stands below may be old"
+        in Reader(render(page_data(), "the worker did not answer")).text
+    )
+    assert "Nothing to show yet" in Reader(render(None, "the worker has not started")).text
+
+
+def test_what_is_left_out_is_counted() -> None:
+    """A page with more findings than it lists says how many more there are."""
+    many = page_data(
+        findings=(finding(),) * FINDINGS_SHOWN, counts=((Severity.CRITICAL, FINDINGS_SHOWN + 7),)
+    )
+    assert "7 findings more" in Reader(render(many)).text

@@ -1,0 +1,106 @@
+"""The page in a real browser: it fits a phone, obeys the keyboard, loads nothing, runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.publish.http import Answers, HttpServer
+from agent.publish.page import render
+from agent.publish.page.data import PageData
+from tests.agent.publish.page.page_data import hostile_page, replayed_page
+from tests.support.chromium import Browser
+
+pytestmark = [pytest.mark.e2e]
+TAB, ENTER = ("Tab", 9), ("Enter", 13)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Give one browser to all tests of the module."""
+    with Browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shown() -> list[PageData]:
+    """Hold what the server shows."""
+    return [replayed_page("kafka-20685-4.1.2")]
+
+
+@pytest.fixture(scope="module")
+def url(shown: list[PageData]) -> Iterator[str]:
+    """Serve the page as the agent does, guards included."""
+    answers = Answers(lambda _: ("text/plain", b""), lambda: None, lambda: None, lambda: render(shown[0]))
+    with HttpServer(answers, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.port}/"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1100, False), (1100, True), (360, False), (360, True)])
+def test_it_fits_and_is_legible(browser: Browser, url: str, tmp_path: Path, width: int, dark: bool) -> None:
+    """At no width does anything stick out sideways, and text stands off its background in light and dark."""
+    browser.open(url, width, 800, dark=dark)
+    assert browser.ask("document.documentElement.scrollWidth") <= width
+    assert browser.ask("document.querySelector('h1').innerText") == "1 critical finding"
+    background = browser.ask("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(20, 23, 27)" if dark else "rgb(247, 246, 243)")
+    lowest = browser.ask(CONTRAST)
+    assert lowest >= 4.5, f"contrast {lowest:.2f} is below what WCAG asks of text"
+    assert browser.photograph(tmp_path / "page.png").startswith(b"\x89PNG")
+
+
+def test_it_loads_nothing_else(browser: Browser, url: str) -> None:
+    """One request, the page itself."""
+    browser.open(url)
+    assert browser.requests == [url]
+
+
+def test_evidence_opens_by_keyboard(browser: Browser, url: str, shown: list[PageData]) -> None:
+    """Tab reaches skip link, links and the evidence in the order of the page; Enter opens the chain."""
+    steps = len(shown[0].findings[0].evidence)
+    browser.open(url)
+    reached: list[str] = []
+    for _ in range(8):
+        browser.press(*TAB)
+        reached.append(browser.ask("document.activeElement.innerText"))
+    assert reached == ["Skip to the findings", "Findings", "Tasks", "Blind intervals", "Configuration", "Metrics",
+                       "Reload", f"Evidence: {steps} steps"]  # fmt: skip
+    assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert not browser.ask("document.activeElement.parentElement.open")
+    browser.press(*ENTER)
+    assert browser.ask("document.activeElement.parentElement.open")
+    assert browser.ask("document.querySelectorAll('details[open] li').length") == steps
+
+
+def test_hostile_names_do_nothing(browser: Browser, url: str, shown: list[PageData]) -> None:
+    """Names that would be markup are shown as they are; nothing runs, nothing is fetched."""
+    evil = '</style><script>document.title="owned"</script><img src=x onerror=document.title="owned">'
+    shown.insert(0, hostile_page(evil))
+    try:
+        browser.open(url, 360, 800)
+        assert browser.ask("document.querySelector('article h3 ~ p bdi').innerText") == evil
+        assert browser.ask("document.title") != "owned"
+        assert browser.requests == [url]
+        assert browser.ask("document.documentElement.scrollWidth") <= 360
+    finally:
+        shown.pop(0)
+
+
+CONTRAST = """
+(() => {
+  const rgb = c => c.match(/[\\d.]+/g).map(Number);
+  const light = c => { const [r, g, b] = rgb(c).map(v => { v /= 255;
+    return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+    if (rgb(c)[3] !== 0) return c; } };
+  let lowest = 99;
+  for (const e of document.body.querySelectorAll('*')) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const a = light(getComputedStyle(e).color), b = light(ground(e));
+    lowest = Math.min(lowest, (Math.max(a, b) + .05) / (Math.min(a, b) + .05));
+  }
+  return lowest;
+})()
+"""

@@ -1,0 +1,46 @@
+"""What the series cost, and that Prometheus' own linter has nothing to say about them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from agent.detectors.registry import DETECTORS
+from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.publish.metrics import Exposition
+from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
+
+TASKS, STORES = 20, 3
+
+
+def lines(by_store: bool) -> list[str]:
+    """Scrape one agent with 20 tasks of 3 stores."""
+    stores = tuple(StoreMetrics(f"store-{number}", True, 1, 1, 1) for number in range(STORES))
+    tasks = tuple(
+        TaskMetrics("orders", f"0_{number}", True, 1, 1, 1, 1, 1, 1, stores=stores if by_store else ())
+        for number in range(TASKS)
+    )
+    snapshot = MetricsSnapshot(
+        agent_version="1", applications=("orders",), tasks=tasks, resident_memory_bytes=1
+    )
+    text = Exposition(lambda: snapshot, [x.meta.id for x in DETECTORS]).render()[1].decode()
+    return text.splitlines()
+
+
+def test_the_series_budget_holds() -> None:
+    """20 tasks of 3 stores stay inside the budget that docs/metrics.md states, and stores cost what it says."""
+    counted = {by_store: sum(not x.startswith("#") for x in lines(by_store)) for by_store in (False, True)}
+    assert counted[False] <= SERIES_BUDGET
+    assert counted[True] - counted[False] == TASKS * STORES * SERIES_BUDGET_BY_STORE
+
+
+def test_promtool_finds_nothing() -> None:
+    """`promtool check metrics` reads the exposition and complains about no name, type or help."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool: apt-get install prometheus (see docs/metrics.md)")
+    text = "\n".join(lines(by_store=True)) + "\n"
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
