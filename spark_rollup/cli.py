@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,11 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
         help="override what the agents reported, for application ID or for all; may be repeated",
     )  # fmt: skip
+    audit.add_argument(
+        "--pushgateway",
+        metavar="URL",
+        help="push the metrics there too (they are always in OUTPUT/metrics.prom)",
+    )
     audit.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     audit.add_argument(
         "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
@@ -91,11 +97,29 @@ def _audit(parsed: argparse.Namespace) -> int:
     from spark_rollup import audit, session
 
     outcome = audit.run(session.build_session(_size_bytes(options.input)), options)
+    _tell_metrics(outcome, options, parsed.pushgateway)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
     for line in lines:
         print(line)
     worst = outcome.worst_open()
     return FOUND if worst is not None and worst.rank >= Severity(parsed.fail_on).rank else 0
+
+
+def _tell_metrics(outcome: Outcome, options: AuditOptions, pushgateway: str | None) -> None:
+    from spark_rollup import metrics
+    from spark_rollup.correlate.registry import RULES
+
+    facts = metrics.Facts(
+        findings=outcome.findings,
+        coverage=outcome.coverage,
+        rules=[rule.meta.id for rule in RULES],
+        as_of_us=outcome.as_of_us,
+        finished_us=time.time_ns() // 1000,
+        quarantined=outcome.quarantined,
+    )
+    metrics.write(facts, options.output)
+    if pushgateway:
+        metrics.push(facts, pushgateway)
 
 
 def readable(outcome: Outcome) -> list[str]:

@@ -46,12 +46,16 @@ class Outcome:
         page: Path of the HTML report.
         as_of: The audit's time, RFC 3339.
         quarantined: Number of unusable lines and files.
+        coverage: Rows of the table `coverage`.
+        as_of_us: The audit's time, microseconds since the epoch.
     """
 
     findings: Sequence[Mapping[str, object]]
     page: Path
     as_of: str
     quarantined: int
+    coverage: Sequence[Mapping[str, object]] = ()
+    as_of_us: int = 0
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity among open findings; None when nothing is open."""
@@ -96,7 +100,14 @@ def write(tables: Tables, output: Path) -> Outcome:
         "quarantined": dict(sorted(reasons.items())),
     }
     (output / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
-    return Outcome(findings, output / "report.html", rfc3339(tables.as_of_us), sum(reasons.values()))
+    return Outcome(
+        findings=findings,
+        page=output / "report.html",
+        as_of=rfc3339(tables.as_of_us),
+        quarantined=sum(reasons.values()),
+        coverage=shown.coverage,
+        as_of_us=tables.as_of_us,
+    )
 
 
 def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:

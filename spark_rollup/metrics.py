@@ -1,0 +1,226 @@
+"""The rollup's metrics as data, and their Prometheus text: for a textfile collector or a Pushgateway. Values only.
+
+An audit is a job that ends, so nobody can scrape it: it leaves `metrics.prom` beside its tables, whole or not at
+all, and may push the same text. Namespace and pod of what was audited are labels of their own names, because
+those of the scrape belong to the job.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent.contract.events import Severity, Status
+from spark_rollup import __version__
+from spark_rollup.errors import UsageError
+
+FILE = "metrics.prom"
+ROWS_LISTED = 500
+"""Series of findings by task at most, the worst first."""
+
+PUSH_TIMEOUT_S = 10.0
+_PUSH_PATH = "/metrics/job/statewarden-rollup"
+_PUSH_HEADERS = {"Content-Type": "text/plain; version=0.0.4"}
+
+
+class Stability(StrEnum):
+    """Whether alerts may rely on a family."""
+
+    STABLE = "stable"
+    EXPERIMENTAL = "experimental"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a run has to tell.
+
+    Args of the dataclass:
+        findings: Rows of the table `findings`, the worst first.
+        coverage: Rows of the table `coverage`.
+        rules: Ids of all rules: their series exist whatever is found.
+        as_of_us: The audit's time.
+        finished_us: When the audit ended.
+        quarantined: Lines and files that could not be used.
+    """
+
+    findings: Sequence[Mapping[str, object]]
+    coverage: Sequence[Mapping[str, object]]
+    rules: Sequence[str]
+    as_of_us: int
+    finished_us: int
+    quarantined: int
+
+
+Series = dict[tuple[str, ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One family, a gauge: its name, help, labels, stability, and how it is read off the facts."""
+
+    name: str
+    help: str
+    read: Callable[[Facts], Series]
+    unit: str = ""
+    labels: tuple[str, ...] = ()
+    stability: Stability = Stability.STABLE
+
+
+def _one(value: float) -> Series:
+    return {(): float(value)}
+
+
+def _open(facts: Facts) -> list[Mapping[str, object]]:
+    return [row for row in facts.findings if row["status"] == Status.OPEN.value]
+
+
+def _by_rule(facts: Facts) -> Series:
+    counts: Series = {(rule, severity.value): 0.0 for rule in facts.rules for severity in Severity}
+    for row in _open(facts):
+        key = (str(row["detector"]), str(row["severity"]))
+        counts[key] = counts.get(key, 0.0) + 1
+    return counts
+
+
+def _by_task(facts: Facts) -> Series:
+    counts = Counter(
+        (
+            *(str(row[name] or "") for name in ("namespace", "application_id", "task_id")),
+            str(row["detector"]),
+            str(row["severity"]),
+        )
+        for row in _open(facts)
+    )
+    worst = sorted(counts, key=lambda key: (-Severity(key[-1]).rank, key))
+    return {key: float(counts[key]) for key in worst[:ROWS_LISTED]}
+
+
+def _watched(facts: Facts) -> Series:
+    spans = [(_number(row["span_seconds"]), _number(row["unknown_seconds"])) for row in facts.coverage]
+    span_s = sum(span for span, _ in spans)
+    return _one(1 - sum(min(span, unknown) for span, unknown in spans) / span_s) if span_s else {}
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+CATALOGUE: tuple[Metric, ...] = (
+    Metric(
+        "statewarden_rollup_last_success_timestamp_seconds",
+        "When the last audit that succeeded ended.",
+        lambda facts: _one(facts.finished_us / 1_000_000),
+        "seconds",
+    ),
+    Metric(
+        "statewarden_rollup_watermark_timestamp_seconds",
+        "Up to when the last audit looked: the time of its newest event, or what it was told.",
+        lambda facts: _one(facts.as_of_us / 1_000_000),
+        "seconds",
+    ),
+    Metric(
+        "statewarden_rollup_findings_open",
+        "Open findings of the rule.",
+        _by_rule,
+        labels=("rule", "severity"),
+    ),
+    Metric(
+        "statewarden_rollup_task_findings",
+        "Open findings of the task, the worst 500 series; no task = the application or pod.",
+        _by_task,
+        labels=("audited_namespace", "application_id", "task_id", "rule", "severity"),
+    ),
+    Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.coverage))),
+    Metric(
+        "statewarden_rollup_watched_ratio",
+        "Share of the pods' time that was watched; absent without any.",
+        _watched,
+        "ratio",
+    ),
+    Metric(
+        "statewarden_rollup_lost_events",
+        "Events that agents numbered and that are not in the input.",
+        lambda facts: _one(sum(_number(row["lost_events"]) for row in facts.coverage)),
+        stability=Stability.EXPERIMENTAL,
+    ),
+    Metric(
+        "statewarden_rollup_quarantined_lines",
+        "Lines and files of the input that could not be used.",
+        lambda facts: _one(facts.quarantined),
+    ),
+    Metric(
+        "statewarden_rollup_build_info",
+        "Version of the rollup.",
+        lambda facts: {(__version__,): 1.0},
+        labels=("version",),
+    ),
+)
+"""Every family, in the order of the text and of the docs page."""
+
+
+def render(facts: Facts) -> str:
+    """Write the Prometheus text of a run."""
+    lines: list[str] = []
+    for metric in CATALOGUE:
+        lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} gauge"]
+        for values, value in metric.read(facts).items():
+            words = ",".join(f'{x}="{_escaped(y)}"' for x, y in zip(metric.labels, values, strict=True))
+            lines.append(f"{metric.name}{{{words}}} {value!r}" if words else f"{metric.name} {value!r}")
+    return "\n".join(lines) + "\n"
+
+
+def write(facts: Facts, output: Path) -> Path:
+    """Leave `metrics.prom` in a directory, by a rename: a collector never reads half of it.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    target = output / FILE
+    partial = output / f"_{FILE}.tmp"
+    try:
+        partial.write_text(render(facts), encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror or error}") from error
+    return target
+
+
+def push(facts: Facts, url: str) -> None:
+    """Replace what a Pushgateway holds of this job.
+
+    Args:
+        facts: What to tell.
+        url: Base address of the Pushgateway, such as `http://localhost:9091`.
+
+    Raises:
+        UsageError: it did not take it; the audit itself is done and written.
+    """
+    parts = urlsplit(url)
+    connect = {"http": HTTPConnection, "https": HTTPSConnection}.get(parts.scheme)
+    if connect is None or not parts.netloc:
+        raise UsageError(
+            f"Pushgateway {url!r} must be an http or https address, such as http://localhost:9091"
+        )
+    connection = connect(parts.netloc, timeout=PUSH_TIMEOUT_S)
+    try:
+        connection.request(
+            "PUT", f"{parts.path.rstrip('/')}{_PUSH_PATH}", render(facts).encode(), _PUSH_HEADERS
+        )
+        status = connection.getresponse().status
+    except (OSError, HTTPException) as error:
+        raise UsageError(f"Pushgateway {url} did not take the metrics: {error}") from error
+    finally:
+        connection.close()
+    if status >= HTTPStatus.MULTIPLE_CHOICES:
+        raise UsageError(f"Pushgateway {url} did not take the metrics: it answered {status}")
+
+
+def _escaped(text: str) -> str:
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
