@@ -16,16 +16,25 @@ if str(ROOT) not in sys.path:
 
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
+from tools.alerts.files import alert_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
+from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
+
+
+def as_is(text: str) -> Callable[[str], str]:
+    """Make the rendering of a file that keeps nothing of what stands there."""
+    return lambda _: text
+
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
     "agent/contract/schema.json": lambda _: schema.render(),
     "docs/contract.md": lambda _: render_contract_page(),
-    "docs/metrics.md": lambda _: render_metrics_doc(),
+    "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
     **unit_pages(),
+    **{path: as_is(text) for path, text in alert_files().items()},
 }
 """Path in the repository -> what renders it from the file as it stands (some keep a part written by hand)."""
 

@@ -1,0 +1,155 @@
+"""Alert rules: every detector and rule has one, Prometheus accepts them, each fires and stays quiet."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.contract.events import Severity
+from agent.detectors.registry import DETECTORS
+from agent.publish.catalogue import CATALOGUE
+from spark_rollup import metrics as rollup_metrics
+from spark_rollup.correlate.registry import RULES
+from tools.alerts import files
+from tools.alerts.__main__ import main
+from tools.alerts.facts import DETECTORS as DETECTOR_FACTS
+from tools.alerts.facts import RULES as RULE_FACTS
+from tools.alerts.model import Alert
+from tools.alerts.of_units import camel
+
+GROUPS = dict(files.groups())
+ALERTS = [alert for alerts in GROUPS.values() for alert in alerts]
+PAGING_LIMIT = 20
+"""So many alerts may wake somebody, out of all; more is a decision."""
+
+SHOWN = {metric.name for metric in CATALOGUE} | {metric.name for metric in rollup_metrics.CATALOGUE}
+
+
+def tool(name: str) -> str:
+    """Find a program of Debian's packages, or skip and say which package it is."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no {name}: apt-get install prometheus prometheus-alertmanager")
+    return found
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program and give back everything that it said."""
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+
+
+def test_every_detector_and_rule_has_its_file(repository: Path) -> None:
+    """One file per detector and rule plus health, recording and the dead man's; no file is left behind."""
+    owners = [x.meta.id for x in DETECTORS] + [f"fleet-{x.meta.id}" for x in RULES]
+    others = ["agent-health", "rollup-health", "dead-man", "recording"]
+    found = {path.name.split(".")[0] for path in (repository / files.DIRECTORY).glob("*.rules.yaml")}
+    assert found == {*owners, *others}
+    tests = {path.name.split(".")[0] for path in (repository / files.DIRECTORY / "tests").glob("*.yaml")}
+    assert tests == found
+
+
+@pytest.mark.parametrize("unit", [*DETECTORS, *RULES], ids=lambda x: f"{type(x).__name__}-{x.meta.id}")
+def test_an_alert_says_what_its_unit_says(unit: Any) -> None:
+    """Severity, name, series, runbook and next action come from the metadata of the detector or rule."""
+    meta = unit.meta
+    local = unit in DETECTORS
+    alerts = GROUPS[meta.id if local else f"fleet-{meta.id}"]
+    loudest = alerts[0]
+    assert loudest.severity == meta.severity.value
+    assert loudest.name == f"Statewarden{'' if local else 'Fleet'}{camel(meta.id)}"
+    for alert in alerts:
+        assert f'{"detector" if local else "rule"}="{meta.id}"' in alert.expr
+        assert f'severity="{alert.severity}"' in alert.expr
+        assert alert.runbook == f"{'detectors' if local else 'rules'}/{meta.id}"
+        assert meta.title in alert.summary
+        assert not local or meta.next_action in alert.description
+
+
+def test_facts_are_of_units_that_exist() -> None:
+    """The table of consequences names every detector, and no unit that is gone."""
+    assert set(DETECTOR_FACTS) == {x.meta.id for x in DETECTORS}
+    assert set(RULE_FACTS) <= {x.meta.id for x in RULES}
+
+
+def test_names_are_unique() -> None:
+    """An alert can be silenced by its name alone."""
+    assert [name for name, count in Counter(x.name for x in ALERTS).items() if count > 1] == []
+    assert all(re.fullmatch(r"Statewarden[A-Za-z0-9]+", x.name) for x in ALERTS)
+
+
+def test_few_page() -> None:
+    """Only damage, and what becomes damage at once, wakes somebody; the watchers themselves never do."""
+    paging = [x.name for x in ALERTS if x.severity == "critical"]
+    assert len(paging) <= PAGING_LIMIT
+    loudest = [x.meta.severity for x in DETECTORS] + [x.meta.severity for x in RULES]
+    assert len(paging) == loudest.count(Severity.CRITICAL)
+    assert not [
+        x
+        for group in ("agent-health", "rollup-health", "dead-man")
+        for x in GROUPS[group]
+        if x.name in paging
+    ]
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda x: x.name)
+def test_an_alert_is_fit_for_a_notification(repository: Path, alert: Alert) -> None:
+    """The summary is static and short, the description names the place and the next step, links lead somewhere."""
+    assert "<" not in alert.summary
+    assert "{{" not in alert.summary
+    assert len(alert.summary) <= 90
+    assert "Next: " in alert.description or alert.severity == "none"
+    assert (repository / f"docs/{alert.runbook}.md").is_file()
+    assert (repository / f"deploy/dashboards/{alert.board}.json").is_file()
+    assert set(re.findall(r"statewarden_\w+", alert.expr)) <= SHOWN
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda x: x.name)
+def test_an_alert_has_cases_on_both_sides(alert: Alert) -> None:
+    """At least three tests: it fires, not yet, it stays quiet; the dead man's has nothing to be quiet about."""
+    assert len(alert.cases) >= 3
+    assert any(case.labels is not None for case in alert.cases)
+    assert alert.severity == "none" or sum(case.labels is None for case in alert.cases) >= 2
+
+
+def test_prometheus_accepts_the_rules(repository: Path) -> None:
+    """`promtool check rules` reads every file."""
+    rules = sorted(str(path) for path in (repository / files.DIRECTORY).glob("*.rules.yaml"))
+    checked = run(tool("promtool"), "check", "rules", *rules, cwd=repository)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_alerts_fire_and_stay_quiet(repository: Path) -> None:
+    """`promtool test rules`: every case of every alert, wording and labels included."""
+    directory = repository / files.DIRECTORY / "tests"
+    tests = sorted(path.name for path in directory.glob("*.test.yaml"))
+    tested = run(tool("promtool"), "test", "rules", *tests, cwd=directory)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_alertmanager_accepts_its_example(repository: Path) -> None:
+    """`amtool check-config` reads the routing example."""
+    checked = run(tool("amtool"), "check-config", "deploy/alerts/alertmanager.yaml", cwd=repository)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_links_can_be_chosen(tmp_path: Path) -> None:
+    """Whoever hosts runbooks and boards elsewhere renders the rules with those addresses."""
+    chosen = [
+        "--runbooks",
+        "https://example.org/docs",
+        "--dashboards",
+        "https://example.org/d",
+        "--output",
+        str(tmp_path),
+    ]
+    assert main(chosen) == 0
+    text = (tmp_path / files.DIRECTORY / "torn-store.rules.yaml").read_text(encoding="utf-8")
+    assert "https://example.org/docs/detectors/torn-store.html" in text
+    assert "https://example.org/d/statewarden-pod?var-namespace=" in text
+    assert len(list((tmp_path / files.DIRECTORY / "tests").glob("*.yaml"))) == len(GROUPS) + 1

@@ -1,0 +1,161 @@
+"""What an alert is, and how it reads as a Prometheus rule and as promtool tests. Values and text only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+RUNBOOKS = "https://example.com/statewarden"
+DASHBOARDS = "https://example.com/grafana/d"
+"""Bases of the links; `python -m tools.alerts` renders with other bases."""
+
+MINUTE = 60
+
+WHERE = {
+    "<application>": "{{ $labels.application_id }}",
+    "<audited>": "{{ $labels.audited_namespace }}",
+    "<pod>": "{{ $labels.namespace }}/{{ $labels.pod }}",
+    "<task>": "{{ if $labels.task_id }}task {{ $labels.task_id }}{{ else }}the application as a whole{{ end }}",
+    "<count>": "{{ $value }}",
+    "<detector>": "{{ $labels.detector }}",
+}
+"""Placeholders of a description -> Prometheus template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One promtool test of an alert.
+
+    Args of the dataclass:
+        name: What is tested, a sentence.
+        series: Series -> values in promtool's notation, one per minute.
+        at_m: When the alert is looked at, minutes.
+        labels: Labels of the alert that must fire (with what the rule adds); None = it must not.
+        says: Placeholder -> text that the description must show.
+    """
+
+    name: str
+    series: Mapping[str, str]
+    at_m: int
+    labels: Mapping[str, str] | None = None
+    says: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert.
+
+    Args of the dataclass:
+        name: CamelCase, beginning with Statewarden.
+        expr: PromQL.
+        severity: `critical` pages, `warning` is a ticket, `info` is for reading; `none` is the dead man's.
+        for_m: How long it must hold, minutes.
+        keep_m: How long it stays after the series is gone, minutes.
+        summary: Static and short.
+        description: Task, pod, bug, consequence, next safe action; with placeholders.
+        runbook: Page below docs, without `.md`.
+        board: Uid of the dashboard to look at.
+        cases: Its tests.
+    """
+
+    name: str
+    expr: str
+    severity: str
+    for_m: int
+    summary: str
+    description: str
+    runbook: str
+    board: str
+    cases: tuple[Case, ...]
+    keep_m: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Bases of the links in annotations."""
+
+    runbooks: str = RUNBOOKS
+    dashboards: str = DASHBOARDS
+
+    def annotations(self, alert: Alert) -> dict[str, str]:
+        """Everything that a notification shows; the links are attached here and nowhere else."""
+        board = f"{self.dashboards}/{alert.board}"
+        variables = [
+            f"var-{name}={{{{ $labels.{label} }}}}"
+            for name, label, word in _VARIABLES
+            if word in alert.description
+        ]
+        return {
+            "summary": alert.summary,
+            "description": fill(alert.description, WHERE),
+            "runbook_url": f"{self.runbooks}/{alert.runbook}.html",
+            "dashboard_url": f"{board}?{'&'.join(variables)}" if variables else board,
+        }
+
+
+_VARIABLES = (
+    ("namespace", "namespace", "<pod>"),
+    ("namespace", "audited_namespace", "<audited>"),
+    ("application", "application_id", "<application>"),
+    ("pod", "pod", "<pod>"),
+    ("task", "task_id", "<task>"),
+)
+"""Variable of the boards, label that fills it, placeholder that shows that the alert has the label."""
+
+
+def fill(text: str, words: Mapping[str, str]) -> str:
+    """Put words in the place of placeholders."""
+    return re.sub(r"<[a-z]+>", lambda found: words[found[0]], text)
+
+
+def rule_file(group: str, alerts: Iterable[Alert], links: Links, note: str) -> str:
+    """Render a rule file of one group."""
+    lines = [f"# {note}", "groups:", f"- name: {group}", "  rules:"]
+    for alert in alerts:
+        lines += [f"  - alert: {alert.name}", f"    expr: {quoted(alert.expr)}"]
+        if alert.for_m:
+            lines.append(f"    for: {alert.for_m}m")
+        if alert.keep_m:
+            lines.append(f"    keep_firing_for: {alert.keep_m}m")
+        lines += ["    labels:", f"      severity: {quoted(alert.severity)}", "    annotations:"]
+        lines += [f"      {key}: {quoted(value)}" for key, value in links.annotations(alert).items()]
+    return "\n".join(lines) + "\n"
+
+
+def test_file(rules: str, alerts: Iterable[Alert], links: Links, note: str) -> str:
+    """Render the promtool tests of a rule file, which lies one directory up."""
+    lines = [f"# {note}", "rule_files:", f"- ../{rules}", "evaluation_interval: 1m", "tests:"]
+    for alert in alerts:
+        for case in alert.cases:
+            lines += _case_lines(alert, case, links)
+    return "\n".join(lines) + "\n"
+
+
+def _case_lines(alert: Alert, case: Case, links: Links) -> list[str]:
+    lines = [f"- name: {quoted(f'{alert.name} ({alert.severity}) {case.name}')}", "  interval: 1m"]
+    lines.append("  input_series:" if case.series else "  input_series: []")
+    for series, values in case.series.items():
+        lines += [f"  - series: {quoted(series)}", f"    values: {quoted(values)}"]
+    lines += ["  alert_rule_test:", f"  - eval_time: {case.at_m}m", f"    alertname: {alert.name}"]
+    if case.labels is None:
+        return lines
+    lines += ["    exp_alerts:", "    - exp_labels:"]
+    labels = {**case.labels, "severity": alert.severity}
+    lines += [f"        {name}: {quoted(value)}" for name, value in labels.items()]
+    lines.append("      exp_annotations:")
+    shown = links.annotations(alert)
+    shown["description"] = fill(alert.description, case.says)
+    shown["dashboard_url"] = re.sub(
+        r"{{ \$labels\.([a-z_]+) }}", lambda found: labels.get(found[1], ""), shown["dashboard_url"]
+    )
+    lines += [f"        {key}: {quoted(value)}" for key, value in shown.items()]
+    return lines
+
+
+def quoted(text: str) -> str:
+    """Write a YAML string: single quotes where double ones are in it, else as JSON, whose strings are YAML's."""
+    if '"' in text and "\\" not in text and "\n" not in text:
+        return "'" + text.replace("'", "''") + "'"
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,256 @@
+"""Alerts about the watchers themselves: agents and rollup. None of them pages: no data is at risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tools.alerts.model import Alert, Case
+
+_POD = {"namespace": "shop", "pod": "orders-0"}
+_SAYS = {"<pod>": "shop/orders-0", "<count>": "1"}
+_QUIET_TARGET = {'up{job="prometheus"}': "1x400"}
+
+
+def _on_pod(metric: str, **labels: str) -> str:
+    words = ",".join(f'{name}="{value}"' for name, value in {**_POD, **labels}.items())
+    return f"{metric}{{{words}}}"
+
+
+def _agent_alert(
+    name: str,
+    expr: str,
+    for_m: int,
+    summary: str,
+    text: str,
+    bad: Mapping[str, str],
+    good: Mapping[str, str],
+    why_quiet: str,
+    *,
+    at_m: int,
+    early_m: int,
+    runbook: str = "detectors/auditor-blind",
+    severity: str = "warning",
+) -> Alert:
+    """One alert on one agent: `bad` fires it at `at_m` and not at `early_m`, `good` never does."""
+    return Alert(
+        name=name,
+        expr=expr,
+        severity=severity,
+        for_m=for_m,
+        summary=summary,
+        description=f"The agent on pod <pod>: {text}",
+        runbook=runbook,
+        board="statewarden-agent",
+        cases=(
+            Case("fires", bad, at_m, _POD, _SAYS),
+            Case("does not fire yet", bad, early_m),
+            Case(f"stays quiet: {why_quiet}", good, at_m),
+            Case("stays quiet: the series is missing", _QUIET_TARGET, at_m),
+        ),
+    )
+
+
+_UP = "statewarden_agent_heartbeat_timestamp_seconds"
+_OLDEST = "statewarden_agent_spool_oldest_unshipped_timestamp_seconds"
+
+AGENT: tuple[Alert, ...] = (
+    Alert(
+        name="StatewardenAgentDown",
+        expr='up{job=~".*statewarden-agent.*"} == 0',
+        severity="warning",
+        for_m=10,
+        summary="A statewarden agent does not answer",
+        description=(
+            "The agent on pod <pod> has not answered scrapes for 10 minutes: the pod's state is not audited, silence is no "
+            "proof. Next: look at the container (kubectl describe pod, its log). The application need not be restarted."
+        ),
+        runbook="detectors/auditor-blind",
+        board="statewarden-agent",
+        cases=(
+            Case("fires", {_on_pod("up", job="statewarden-agent"): "0x60"}, 11, {**_POD, "job": "statewarden-agent"}, _SAYS),
+            Case("does not fire yet after 9 minutes", {_on_pod("up", job="statewarden-agent"): "0x60"}, 9),
+            Case("stays quiet: a rolling restart", {_on_pod("up", job="statewarden-agent"): "1x5 0x4 1x60"}, 20),
+            Case("stays quiet: another job is down", {_on_pod("up", job="orders"): "0x60"}, 30),
+        ),
+    ),
+    Alert(
+        name="StatewardenAgentsAbsent",
+        expr="absent(statewarden_agent_up)",
+        severity="warning",
+        for_m=15,
+        summary="No statewarden agent is scraped at all",
+        description=(
+            "No agent has been scraped for 15 minutes: nothing is audited and every other alert on state is silent. Next: "
+            "look at the scrape configuration (PodMonitor, labels, network policy), then at the pods."
+        ),
+        runbook="detectors/auditor-blind",
+        board="statewarden-agent",
+        cases=(
+            Case("fires when the series is missing", _QUIET_TARGET, 16, {}),
+            Case("does not fire yet after 14 minutes", _QUIET_TARGET, 14),
+            Case("stays quiet: one agent of two is there", {_on_pod("statewarden_agent_up"): "1x60"}, 30),
+            Case("stays quiet: a rolling restart", {_on_pod("statewarden_agent_up"): "1x5 _x9 1x60"}, 30),
+        ),
+    ),
+    _agent_alert(
+        "StatewardenAgentStuck", f"time() - {_UP} > 120", 5, "A statewarden agent's worker does not come round",
+        "its worker has not come round for more than two minutes; what it shows is old. Next: keep its log, restart the "
+        "agent's container only.",
+        {_on_pod(_UP): "0x100"}, {_on_pod(_UP): "0+60x100"}, "the heart beats", at_m=9, early_m=6,
+    ),
+    _agent_alert(
+        "StatewardenAgentNotReady", "statewarden_agent_ready == 0", 10, "A statewarden agent does not get ready",
+        "it has not finished its first look within 10 minutes. Next: read its log; a directory that may not be read and "
+        "a missing volume are the usual causes.",
+        {_on_pod("statewarden_agent_ready"): "0x60"}, {_on_pod("statewarden_agent_ready"): "0x8 1x60"},
+        "a slow start", at_m=11, early_m=9,
+    ),
+    _agent_alert(
+        "StatewardenAgentOftenBlind", "max without (cause) (avg_over_time(statewarden_agent_blind[1h])) > 0.25", 5,
+        "A statewarden agent is blind for a good part of the time",
+        "it could miss changes in more than a quarter of the last hour. What happened meanwhile is unknown. Next: look up the "
+        "cause on the board and its remedy on the page of auditor-blind.",
+        {_on_pod("statewarden_agent_blind", cause="watch-limit"): "0x60 1x100"},
+        {_on_pod("statewarden_agent_blind", cause="queue-overflow"): "0x60 1x5 0x100"},
+        "one burst that a rescan repaired", at_m=100, early_m=70,
+    ),
+    _agent_alert(
+        "StatewardenAgentMissesChanges",
+        "sum without (cause) (increase(statewarden_agent_missed_changes_total[1h])) > 0", 10,
+        "A statewarden agent finds changes that nothing announced",
+        "a walk found changes that notifications should have announced. Next: check that the volume is a local one (network "
+        "file systems announce nothing) and see the page of auditor-blind.",
+        {_on_pod("statewarden_agent_missed_changes_total", cause="unannounced"): "0x30 3x100"},
+        {_on_pod("statewarden_agent_missed_changes_total", cause="unannounced"): "0x200"},
+        "every change was announced", at_m=45, early_m=35,
+    ),
+    _agent_alert(
+        "StatewardenAgentSpoolFilling", f"({_OLDEST} > 0) and (time() - {_OLDEST} > 900)", 5,
+        "A statewarden agent cannot ship its events",
+        "its oldest waiting event is older than 15 minutes: the rollup does not see this pod, and the spool will drop events when "
+        "it is full. Next: look at the sink and at the agent's log; do not remove the spool.",
+        {_on_pod(_OLDEST): "60x200"}, {_on_pod(_OLDEST): "0x200"}, "nothing waits", at_m=30, early_m=18,
+        runbook="rules/unaudited",
+    ),
+    _agent_alert(
+        "StatewardenAgentDropsEvents", "sum without (kind) (increase(statewarden_agent_spool_drops_total[30m])) > 0", 1,
+        "A statewarden agent dropped events",
+        "its spool was full and events were given up; the rollup has a hole there. Next: mend the sink, give the spool room.",
+        {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "0x30 50x100"},
+        {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "50x200"},
+        "drops of long ago", at_m=35, early_m=29, runbook="rules/unaudited",
+    ),
+    _agent_alert(
+        "StatewardenAgentSpoolRefused", "increase(statewarden_agent_spool_write_failures_total[30m]) > 0", 5,
+        "A statewarden agent's spool disk refuses writes",
+        "its spool refused records: they are lost to the rollup. Next: look at the spool's volume (full, read-only).",
+        {_on_pod("statewarden_agent_spool_write_failures_total"): "0x30 9x100"},
+        {_on_pod("statewarden_agent_spool_write_failures_total"): "0x200"}, "all was written", at_m=40, early_m=33,
+        runbook="rules/unaudited",
+    ),
+    _agent_alert(
+        "StatewardenAgentDetectorFails",
+        "sum without (detector) (increase(statewarden_agent_detector_failures_total[30m])) > 0", 5,
+        "A detector of a statewarden agent fails",
+        "a detector raised and is blind; the others go on. Next: keep the agent's log (detector failed) and report it.",
+        {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x30 9x100"},
+        {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x200"},
+        "all detectors run", at_m=40, early_m=33,
+    ),
+    _agent_alert(
+        "StatewardenFindingsUnlisted", "statewarden_task_findings_unlisted > 0", 30,
+        "More findings on one pod than are listed by task",
+        "findings are left out of the series that alerts look at; the worst are listed. Next: read all of them on the agent's own "
+        "page or with `statewarden scan`.",
+        {_on_pod("statewarden_task_findings_unlisted"): "12x200"}, {_on_pod("statewarden_task_findings_unlisted"): "0x200"},
+        "all are listed", at_m=31, early_m=29, severity="info",
+    ),
+)  # fmt: skip
+
+_LAST, _MARK = (
+    "statewarden_rollup_last_success_timestamp_seconds",
+    "statewarden_rollup_watermark_timestamp_seconds",
+)
+
+ROLLUP: tuple[Alert, ...] = (
+    Alert(
+        name="StatewardenRollupStale",
+        expr=f"time() - max({_LAST}) > 10800",
+        severity="warning",
+        for_m=5,
+        summary="The fleet audit has not succeeded for three hours",
+        description=(
+            "The rollup has not finished an audit for three hours: what needs several pods to be seen is not seen. Next: look at its "
+            "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly."
+        ),
+        runbook="rules/unaudited",
+        board="statewarden-fleet",
+        cases=(
+            Case("fires", {_LAST: "600x400"}, 200, {}),
+            Case("does not fire yet after 3 hours", {_LAST: "600x400"}, 190),
+            Case("stays quiet: a run each hour, one late", {_LAST: "0x60 3600x100 9600x200"}, 250),
+            Case("stays quiet: there is no rollup (see absence)", _QUIET_TARGET, 300),
+        ),
+    ),
+    Alert(
+        name="StatewardenRollupBehind",
+        expr=f"max({_LAST}) - max({_MARK}) > 3600",
+        severity="warning",
+        for_m=30,
+        summary="The fleet audit runs, but on old events",
+        description=(
+            "The newest event of the last audit was more than an hour old when it ran: agents do not ship, or not to where the rollup "
+            "reads. Next: look at StatewardenAgentSpoolFilling and at the rollup's input."
+        ),
+        runbook="rules/unaudited",
+        board="statewarden-fleet",
+        cases=(
+            Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
+            Case("does not fire yet after 29 minutes", {_LAST: "20000x100", _MARK: "10000x100"}, 29),
+            Case("stays quiet: the usual delay", {_LAST: "20000x100", _MARK: "19000x100"}, 60),
+            Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
+        ),
+    ),
+    Alert(
+        name="StatewardenRollupAbsent",
+        expr=f"absent({_LAST}) and on () count(statewarden_agent_up) > 0",
+        severity="warning",
+        for_m=180,
+        summary="There are agents but no fleet audit",
+        description=(
+            "Agents are scraped and no rollup has reported: what needs several pods to be seen is not seen. Next: deploy the rollup, or "
+            "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway); silence this alert if you do not want one."
+        ),
+        runbook="rules/unaudited",
+        board="statewarden-fleet",
+        cases=(
+            Case("fires when the series is missing", {_on_pod("statewarden_agent_up"): "1x400"}, 181, {}),
+            Case("does not fire yet", {_on_pod("statewarden_agent_up"): "1x400"}, 179),
+            Case(
+                "stays quiet: there is one", {_on_pod("statewarden_agent_up"): "1x400", _LAST: "1x400"}, 300
+            ),
+            Case("stays quiet: there is no agent either", _QUIET_TARGET, 300),
+        ),
+    ),
+)
+
+DEAD_MAN: tuple[Alert, ...] = (
+    Alert(
+        name="StatewardenDeadMan",
+        expr="vector(1)",
+        severity="none",
+        for_m=0,
+        summary="Always firing: proof that alerts get through",
+        description=(
+            "This alert always fires. Route it to something outside that raises an alarm when it stops coming: then Prometheus, "
+            "Alertmanager or the way between them is broken, and no alert on state gets through."
+        ),
+        runbook="detectors/auditor-blind",
+        board="statewarden-agent",
+        cases=(
+            Case("fires at once", _QUIET_TARGET, 0, {}),
+            Case("fires without a single series", {}, 5, {}),
+            Case("still fires after hours", _QUIET_TARGET, 300, {}),
+        ),
+    ),
+)

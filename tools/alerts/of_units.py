@@ -1,0 +1,170 @@
+"""Alerts of detectors (from the agents' series) and of rules (from the rollup's)."""
+
+from __future__ import annotations
+
+from agent.contract.events import Level, Severity
+from agent.detectors.base import DetectorMeta, Scope
+from spark_rollup.correlate.base import RuleMeta
+from tools.alerts import facts
+from tools.alerts.model import Alert, Case
+
+KEEP_M = 10
+"""A page stays over a restart of the agent, instead of paging twice."""
+
+SAYS = {"<application>": "orders", "<pod>": "shop/orders-0", "<task>": "task 0_3", "<audited>": "shop"}
+
+
+def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
+    """Make the alerts of a detector: one per severity that somebody has to act on."""
+    what = facts.DETECTORS[meta.id]
+    upstream = ", ".join(dict.fromkeys(x.key for x in meta.upstream if "no upstream" not in x.key))
+    return tuple(
+        _alert(
+            name=f"Statewarden{camel(meta.id)}{_suffix(meta.severity, severity)}",
+            unit=("detector", meta.id),
+            level=meta.level,
+            severity=severity,
+            title=meta.title,
+            text=f"{_bug(meta.title, upstream)}. {what.consequence} Next: {meta.next_action}",
+            for_m=what.for_m,
+            metric="statewarden_task_findings",
+            scope=meta.scope,
+        )
+        for severity in _loud(meta.severity)
+    )
+
+
+def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
+    """Make the alerts of a rule of the rollup."""
+    what = facts.RULES.get(meta.id, facts.AlertFacts(facts.BY_LEVEL[meta.level]))
+    text = (
+        f"{_bug(meta.title, ', '.join(meta.upstream))}. {what.consequence} Next: open the newest report of the rollup; the "
+        "finding there names pods, evidence and the next safe action. Do not delete any copy before."
+    )
+    return tuple(
+        _alert(
+            name=f"StatewardenFleet{camel(meta.id)}{_suffix(meta.severity, severity)}",
+            unit=("rule", meta.id),
+            level=meta.level,
+            severity=severity,
+            title=meta.title,
+            text=text,
+            for_m=what.for_m,
+            metric="statewarden_rollup_task_findings",
+            scope=None,
+        )
+        for severity in _loud(meta.severity)
+    )
+
+
+def camel(unit: str) -> str:
+    """Spell an id as part of an alert's name."""
+    return "".join(part.capitalize() for part in unit.split("-"))
+
+
+def _loud(severity: Severity) -> tuple[Severity, ...]:
+    """Severities worth an alert: critical and warning as far as the unit goes, info where it goes no further."""
+    if severity is Severity.CRITICAL:
+        return (Severity.CRITICAL, Severity.WARNING)
+    return (severity,)
+
+
+def _suffix(loudest: Severity, severity: Severity) -> str:
+    return "" if severity is loudest else "Suspected"
+
+
+def _bug(title: str, upstream: str) -> str:
+    return f"{title} ({upstream})" if upstream else title
+
+
+def _alert(
+    *,
+    name: str,
+    unit: tuple[str, str],
+    level: Level,
+    severity: Severity,
+    title: str,
+    text: str,
+    for_m: int | None,
+    metric: str,
+    scope: Scope | None,
+) -> Alert:
+    kind, unit_id = unit
+    local = scope is not None
+    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"}}'
+    grouped = local and level in (Level.EXPOSURE, Level.SELF)
+    expr = f"sum without (task_id) ({selector}) > 0" if grouped else f"{selector} > 0"
+    if severity is Severity.CRITICAL:
+        wait_m, keep_m = 0, KEEP_M
+    else:
+        usual_m = facts.INFO_WAIT_M if severity is Severity.INFO else facts.WAIT_M[level]
+        wait_m, keep_m = for_m or usual_m, 0
+    labels = {"namespace": "shop", "pod": "orders-0"} if local else {"audited_namespace": "shop"}
+    if scope is not Scope.AGENT:
+        labels["application_id"] = "orders"
+    labels[kind] = unit_id
+    if not grouped:
+        labels["task_id"] = "0_3"
+    return Alert(
+        name=name,
+        expr=expr,
+        severity=severity.value,
+        for_m=wait_m,
+        keep_m=keep_m,
+        summary=title if local else f"{title} (fleet audit)",
+        description=f"{_place(scope, grouped)} {text}",
+        runbook=f"{'detectors' if local else 'rules'}/{unit_id}",
+        board="statewarden-task" if not grouped else "statewarden-pod",
+        cases=_cases(metric, labels, severity, wait_m, keep_m, grouped),
+    )
+
+
+def _place(scope: Scope | None, grouped: bool) -> str:
+    if scope is None:
+        return "<task> of <application> in namespace <audited>."
+    if scope is Scope.AGENT:
+        return "The agent on pod <pod>."
+    if grouped:
+        return "<application> on pod <pod> (<count> open)."
+    return "<task> of <application> on pod <pod>."
+
+
+def _cases(
+    metric: str, labels: dict[str, str], severity: Severity, for_m: int, keep_m: int, grouped: bool
+) -> tuple[Case, ...]:
+    says = {**SAYS, "<count>": "2"}
+    series = _series(metric, {**labels, "severity": severity.value, "task_id": "0_3"})
+    sibling = _series(metric, {**labels, "severity": severity.value, "task_id": "0_4"})
+    kind = "detector" if "detector" in labels else "rule"
+    twin = (
+        {"severity": "info"} if severity is not Severity.INFO else {kind: "another-unit", "severity": "info"}
+    )
+    benign = _series(metric, {**labels, **twin, "task_id": "0_3"})
+    both = {series: "1x200", sibling: "1x200"} if grouped else {series: "1x200"}
+    cases = [Case("fires", both, for_m + 1, labels, says)]
+    if for_m:
+        cases.append(Case(f"does not fire yet after {for_m - 1} minutes", both, for_m - 1))
+        restart = {series: f"1x{for_m - 2} stale"}
+        cases.append(Case("stays quiet: it came with a rolling restart and went with it", restart, for_m + 2))
+    else:
+        quieter = _series(metric, {**labels, "severity": "warning", "task_id": "0_3"})
+        cases.append(Case("does not fire yet: suspected is a ticket, not a page", {quieter: "1x200"}, 120))
+        gap = {series: "1x5 stale _x3 1x50"}
+        cases.append(Case("goes on over a restart of the agent", gap, 8, labels, says))
+        gone = {series: "1x5 stale"}
+        cases.append(Case("ends when the task was restored", gone, 7 + keep_m))
+    cases.append(
+        Case(
+            "stays quiet: "
+            + ("the benign look-alike is told as info" if len(twin) == 1 else "another unit told it"),
+            {benign: "1x200"},
+            180,
+        )
+    )
+    cases.append(Case("stays quiet: the series is missing", {'up{job="statewarden-agent"}': "0x200"}, 180))
+    return tuple(cases)
+
+
+def _series(metric: str, labels: dict[str, str]) -> str:
+    words = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    return f"{metric}{{{words}}}"
