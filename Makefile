@@ -16,8 +16,10 @@ ARGS ?=
 KEEP ?=
 STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
+BOARDS := $(VENV)/dashboards
 
-.PHONY: help setup setup-delivery demo test test-delivery check lint format types docs docs-check evaluate bench mutate prove locks clean
+.PHONY: help setup setup-delivery demo test test-delivery check packages lint format types docs docs-check dashboards \
+  dashboards-check evaluate bench mutate prove locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,7 +47,10 @@ test: setup ## all tests but the heavy ones (at most 5 minutes)
 test-delivery: setup-delivery ## delivery against real S3 services, a real Kafka broker, foreign readers
 	@$(PY) -m pytest -m delivery $(ARGS)
 
-check: lint docs-check test-delivery test evaluate ## everything that CI runs
+check: packages lint docs-check dashboards-check test-delivery test evaluate ## everything that CI runs
+
+packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
+	@tools/packages.sh
 
 lint: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
@@ -62,6 +67,18 @@ docs: setup ## write the generated files anew
 
 docs-check: setup ## fail if a generated file is out of step with the code
 	@$(PY) tools/generate_docs.py --check
+
+dashboards: $(BOARDS)/.set-up ## write the Grafana boards anew
+	@$(BOARDS)/bin/python tools/dashboards/build.py
+
+dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step with its description
+	@$(BOARDS)/bin/python tools/dashboards/build.py --check
+
+# Of its own, because no test needs it and its version is tied to a release of Grafana.
+$(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
+	@$(PY) -m venv --clear "$(BOARDS)"
+	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt
+	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
 	@$(PY) tools/run_part.py evaluate --page docs/evaluation.md $(ARGS)

@@ -19,6 +19,7 @@ lock build --group build
 lock agent pyproject.toml
 lock rollup --extra rollup pyproject.toml
 lock java --group java
+lock dashboards --group dashboards
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock delivery --extra objectstore --extra kafka --group delivery --constraint deploy/locks/dev.txt pyproject.toml
 

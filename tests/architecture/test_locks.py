@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("agent", "build", "delivery", "dev", "java", "rollup")
+LOCKS = ("agent", "build", "dashboards", "delivery", "dev", "java", "rollup")
 
 
 def normal(name: str) -> str:
@@ -33,6 +33,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "agent": base,
         "rollup": base + rollup,
         "build": groups["build"],
+        "dashboards": groups["dashboards"],
         "delivery": base + extras["objectstore"] + extras["kafka"] + groups["delivery"],
         "java": groups["java"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],

@@ -1,0 +1,163 @@
+"""A recorded incident and a benign run on real directories: the one right page goes out, and nothing else.
+
+Real files and locks, real agents, a real Prometheus with the committed rules, a real Alertmanager with the committed
+routes. Both runs stand side by side, so that the silence of the one is proved while the other rings.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.agents import Agent
+from deploy.demo.materialise import materialise_fleet
+from deploy.demo.scenarios import load_scenario
+from spark_rollup import metrics as rollup_metrics
+from tests.conftest import wait_until
+from tests.support import board_page
+from tests.support.boards import Asked, boards, filled, queries
+from tests.support.chromium import Browser
+from tests.support.monitoring import Monitoring, Webhook
+
+TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
+INCIDENT, BENIGN = "kafka-20685-4.1.2", "benign-restart-alos-4.3.1"
+PODS = {"orders-0": INCIDENT, "payments-0": BENIGN}
+NOTIFIED_WITHIN_S = 30.0
+
+pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(180)]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What runs, right after the recordings were replayed and the page went out."""
+
+    monitoring: Monitoring
+    webhook: Webhook
+    agents: dict[str, Agent]
+
+
+def rollup_text() -> str:
+    """Give what an audit of this fleet would have left, so that the fleet board has something to show."""
+    now_us = int(time.time() * 1_000_000)
+    found = {"detector": "missing-standby", "severity": "info", "status": "open", "namespace": "shop",
+             "application_id": "orders", "task_id": "0_1"}  # fmt: skip
+    coverage = {"span_seconds": 100.0, "unknown_seconds": 1.0, "lost_events": 0}
+    return rollup_metrics.render(
+        rollup_metrics.Facts([found], [coverage], ("missing-standby",), now_us - 5_000_000, now_us, 0)
+    )
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proof]:
+    base = tmp_path_factory.mktemp("alerting")
+    with ExitStack() as stack:
+        webhook = Webhook({"/metrics": rollup_text()})
+        stack.callback(webhook.close)
+        agents: dict[str, Agent] = {}
+        for pod, name in PODS.items():
+            state = base / "state" / pod
+            state.mkdir(parents=True)
+            agents[pod] = Agent(
+                pod, state, base / "agents" / pod, base / "shipped", load_scenario(TRACES / name).settings
+            )
+            stack.callback(agents[pod].kill)
+        targets = {
+            "statewarden-agent": [
+                {"__address__": agent.url.removeprefix("http://"), "namespace": "shop", "pod": pod}
+                for pod, agent in agents.items()
+            ],
+            "statewarden-rollup": [{"__address__": webhook.address}],
+        }
+        monitoring = Monitoring(base / "monitoring", targets, webhook)
+        stack.callback(monitoring.close)
+        for agent in agents.values():
+            agent.wait_ready()
+
+        def repeat(pod: str) -> None:
+            trace = next(iter(load_scenario(TRACES / PODS[pod]).traces.values()))
+            materialise_fleet({pod: (trace, base / "state" / pod)})
+
+        with ThreadPoolExecutor(len(PODS)) as threads:
+            list(threads.map(repeat, PODS))
+        wait_until(lambda: webhook.got["pages"] and webhook.got["dead-man"], NOTIFIED_WITHIN_S)
+        yield Proof(monitoring, webhook, agents)
+
+
+def test_the_right_page_goes_out(proof: Proof) -> None:
+    """The webhook of the pages gets one alert: the bug, the task, the pod, what it means and what to do."""
+    (alert,) = {str(x["labels"]): x for x in proof.webhook.got["pages"]}.values()
+    scenario = load_scenario(TRACES / INCIDENT)
+    (expected, *_) = scenario.expected
+    labels = alert["labels"]
+    assert (labels["alertname"], labels["severity"]) == ("StatewardenSkippedEosWipe", "critical")
+    assert (labels["namespace"], labels["pod"], labels["task_id"]) == ("shop", "orders-0", expected.task_id)
+    said = alert["annotations"]
+    for words in (
+        expected.task_id,
+        scenario.application_id,
+        "shop/orders-0",
+        "KAFKA-20685",
+        "Next: Stop this instance",
+    ):
+        assert words in said["description"]
+    assert said["runbook_url"].endswith("/detectors/skipped-eos-wipe.html")
+    assert f"var-task={expected.task_id}" in said["dashboard_url"]
+
+
+def test_no_other_alert_fires(proof: Proof) -> None:
+    """Beside that page only the dead man's alert fires; the benign run and the agents themselves are silent."""
+    firing = {(x["labels"]["alertname"], x["labels"].get("pod")) for x in proof.monitoring.firing()}
+    assert firing == {("StatewardenSkippedEosWipe", "orders-0"), ("StatewardenDeadMan", None)}
+    assert proof.webhook.got["tickets"] == []
+    assert proof.webhook.got["reading"] == []
+    assert {x["labels"]["alertname"] for x in proof.webhook.got["dead-man"]} == {"StatewardenDeadMan"}
+
+
+def test_prometheus_evaluates_every_rule(proof: Proof) -> None:
+    """No rule fails on live series (duplicate labels, many-to-many matches)."""
+    assert proof.monitoring.unhealthy_rules() == []
+
+
+@pytest.mark.parametrize("asked", queries(), ids=lambda x: f"{x.board}: {x.panel}")
+def test_every_panel_has_data(proof: Proof, asked: Asked) -> None:
+    """Each query of each board gives data on live series, with everything selected."""
+    assert proof.monitoring.query(filled(asked.expr)), asked
+
+
+def test_the_pods_own_page_tells_the_same(proof: Proof) -> None:
+    """The agent's page shows the finding with its evidence; that of the benign pod says that nothing is wrong."""
+    pages = {}
+    for pod, agent in proof.agents.items():
+        with urllib.request.urlopen(f"{agent.url}/", timeout=10) as answer:
+            pages[pod] = answer.read().decode()
+    assert "1 critical finding" in pages["orders-0"]
+    assert "skipped-eos-wipe" in pages["orders-0"]
+    assert "<h1>Nothing" in pages["payments-0"]
+
+
+@pytest.mark.parametrize("uid", list(boards()))
+def test_a_board_can_be_looked_at(proof: Proof, uid: str, tmp_path: Path) -> None:
+    """Each board's panels, drawn from live data: every panel shows something, and no NaN."""
+    monitoring = proof.monitoring
+    page = tmp_path / f"{uid}.html"
+    page.write_text(
+        board_page.render(boards()[uid], monitoring.query, lambda x: monitoring.query_range(x, 60)),
+        encoding="utf-8",
+    )
+    with Browser() as browser:
+        browser.open(page.as_uri(), 1360, 1000)
+        assert browser.ask("document.querySelectorAll('.panel').length") == sum(
+            panel["type"] != "row" for panel in boards()[uid]["panels"]
+        )
+        assert browser.ask("document.querySelectorAll('.panel h2:only-child').length") == 0
+        assert "NaN" not in browser.ask("document.body.innerText")
+        pictures = Path(os.environ.get("STATEWARDEN_PICTURES", str(tmp_path)))
+        assert browser.photograph(pictures / f"{uid}.png").startswith(b"\x89PNG")

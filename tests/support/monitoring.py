@@ -1,0 +1,190 @@
+"""A real Prometheus and a real Alertmanager on the loopback, with the committed rules and routes, and a webhook."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.demo.agents import free_port
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RULES = REPOSITORY / "deploy" / "alerts"
+READY_WAIT_S = 30.0
+RECEIVERS = ("pages", "tickets", "reading", "dead-man")
+
+Alert = dict[str, Any]
+
+
+class Webhook:
+    """Takes what Alertmanager sends, by receiver; also serves fixed texts as a scrape target."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """Listen on a free port; `texts` are answered to GET, by path."""
+        self.got: dict[str, list[Alert]] = {name: [] for name in RECEIVERS}
+        got = self.got
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                got[self.path.strip("/")].extend(body["alerts"])
+                self._answer(b"")
+
+            def do_GET(self) -> None:
+                self._answer(texts[self.path].encode())
+
+            def _answer(self, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None:
+                """Say nothing."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class Monitoring:
+    """Prometheus and Alertmanager, each one process, scraping and evaluating every second."""
+
+    def __init__(
+        self, base: Path, targets: Mapping[str, Sequence[Mapping[str, str]]], webhook: Webhook
+    ) -> None:
+        """Start both.
+
+        Args:
+            base: Where configuration and data go.
+            targets: Job -> targets, each with `__address__` and the labels that a PodMonitor would add.
+            webhook: Where notifications go.
+        """
+        programs = {name: shutil.which(name) for name in ("prometheus-alertmanager", "prometheus")}
+        if None in programs.values():
+            pytest.skip("no Prometheus: apt-get install prometheus prometheus-alertmanager")
+        base.mkdir(parents=True, exist_ok=True)
+        self._logs = base
+        addresses = {name: f"127.0.0.1:{free_port()}" for name in programs}
+        server, manager = addresses["prometheus"], addresses["prometheus-alertmanager"]
+        self.url = f"http://{server}"
+        (base / "alertmanager.yaml").write_text(_routes(webhook.address))
+        (base / "prometheus.yaml").write_text(_scrapes(targets, manager))
+        flags = {
+            # the first alert fires before Alertmanager is discovered: have it sent again sooner than in a minute
+            "prometheus": (
+                f"--config.file={base}/prometheus.yaml", f"--storage.tsdb.path={base}/data",
+                "--rules.alert.resend-delay=2s",
+            ),
+            "prometheus-alertmanager": (
+                f"--config.file={base}/alertmanager.yaml", f"--storage.path={base}/am", "--cluster.listen-address="),
+        }  # fmt: skip
+        self._processes: list[subprocess.Popen[bytes]] = []
+        try:
+            for name, program in programs.items():
+                command = [str(program), *flags[name], f"--web.listen-address={addresses[name]}"]
+                with (base / f"{name}.log").open("wb") as log:
+                    self._processes.append(
+                        subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+                    )
+                self._wait_ready(name, addresses[name])
+        except BaseException:
+            self.close()
+            raise
+
+    def query(self, expr: str) -> list[Any]:
+        """Ask for the present value of an expression."""
+        result: list[Any] = self._api("query", query=expr)["result"]
+        return result
+
+    def query_range(self, expr: str, seconds: int) -> list[Any]:
+        """Ask for the last seconds of an expression, one point a second."""
+        now = time.time()
+        result: list[Any] = self._api("query_range", query=expr, start=now - seconds, end=now, step=1)[
+            "result"
+        ]
+        return result
+
+    def firing(self) -> list[Alert]:
+        """List alerts that fire."""
+        return [alert for alert in self._api("alerts")["alerts"] if alert["state"] == "firing"]
+
+    def unhealthy_rules(self) -> list[str]:
+        """List rules that Prometheus could not evaluate."""
+        groups = self._api("rules")["groups"]
+        return [
+            f"{x['name']}: {x['lastError']}"
+            for group in groups
+            for x in group["rules"]
+            if x["health"] == "err"
+        ]
+
+    def close(self) -> None:
+        """Stop both."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _api(self, call: str, **parameters: object) -> Any:
+        url = f"{self.url}/api/v1/{call}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return json.load(answer)["data"]
+
+    def _wait_ready(self, name: str, address: str) -> None:
+        give_up_at = time.monotonic() + READY_WAIT_S
+        while time.monotonic() < give_up_at:
+            try:
+                with urllib.request.urlopen(f"http://{address}/-/ready", timeout=2):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.05)
+        pytest.fail(f"{name} is not ready: {(self._logs / f'{name}.log').read_text()[-2000:]}")
+
+
+def _routes(webhook: str) -> str:
+    """Give the committed routes, with receivers that end at the webhook."""
+    text = (RULES / "alertmanager.yaml").read_text(encoding="utf-8")
+    for name in RECEIVERS:
+        hook = f"- name: {name}\n  webhook_configs:\n  - url: http://{webhook}/{name}\n    send_resolved: false\n"
+        assert f"- name: {name}\n" in text
+        text = text.replace(f"- name: {name}\n", hook)
+    return text
+
+
+def _scrapes(targets: Mapping[str, Sequence[Mapping[str, str]]], manager: str) -> str:
+    jobs = [
+        {
+            "job_name": job,
+            "static_configs": [
+                {"targets": [x["__address__"]], "labels": {k: v for k, v in x.items() if k != "__address__"}}
+                for x in rows
+            ],
+        }
+        for job, rows in targets.items()
+    ]
+    return json.dumps(  # JSON is YAML
+        {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES / "*.rules.yaml")],
+            "alerting": {"alertmanagers": [{"static_configs": [{"targets": [manager]}]}]},
+            "scrape_configs": jobs,
+        }
+    )

@@ -1,0 +1,136 @@
+"""The boards about state: fleet, application, task."""
+
+from __future__ import annotations
+
+from tools.dashboards.model import (
+    APPLICATION,
+    NAMESPACE,
+    OF_APPLICATION,
+    OF_NAMESPACE,
+    OF_TASK,
+    TASK,
+    Board,
+    Kind,
+    Meaning,
+    Panel,
+    Query,
+    Row,
+    worst_first,
+)
+
+_WORST = "namespace_application:statewarden_task_severity:max"
+_OPEN = "namespace_application_detector_severity:statewarden_findings_open:sum"
+_PLACE = "namespace, application_id, pod, task_id, detector"
+_NO_ROLLUP = "no fleet audit has reported"
+
+FLEET = Board(
+    "statewarden-fleet",
+    "statewarden / Fleet",
+    "Which applications have state that can no longer be trusted, and how much of the fleet is watched.",
+    (NAMESPACE,),
+    (
+        Row("Verdict", (
+            Panel(Kind.STAT, "Applications with damage", "A critical finding is open: results are or become wrong.",
+                  (Query(f"count({_WORST}{{{OF_NAMESPACE}}} == 3) or vector(0)"),), 4, 4, meaning=Meaning.BAD_FROM_1),
+            Panel(Kind.STAT, "Applications with a warning", "Something to look at in working hours.",
+                  (Query(f"count({_WORST}{{{OF_NAMESPACE}}} == 2) or vector(0)"),), 4, 4, meaning=Meaning.WARN_FROM_1),
+            Panel(Kind.STAT, "Agents", "Agents that answer scrapes.",
+                  (Query(f"count(statewarden_agent_up{{{OF_NAMESPACE}}})"),), 4, 4, empty="no agent is scraped"),
+            Panel(Kind.STAT, "Blind agents", "Agents that may miss changes right now: silence there is no proof.",
+                  (Query(f"count(max by (namespace, pod) (statewarden_agent_blind{{{OF_NAMESPACE}}}) > 0) or vector(0)"),),
+                  4, 4, meaning=Meaning.WARN_FROM_1),
+            Panel(Kind.STAT, "Watched share", "Share of the pods' time that was watched, from the last fleet audit.",
+                  (Query("max(statewarden_rollup_watched_ratio)"),), 4, 4, "percentunit", Meaning.SHARE, _NO_ROLLUP),
+            Panel(Kind.STAT, "Last fleet audit", "Since the last audit that succeeded.",
+                  (Query("time() - max(statewarden_rollup_last_success_timestamp_seconds)"),), 4, 4, "s", Meaning.AGE,
+                  _NO_ROLLUP),
+        )),
+        Row("Where", (
+            Panel(Kind.TABLE, "Worst applications", "0 none, 1 info, 2 warning, 3 critical. The link leads to the application.",
+                  (Query(f"sort_desc({_WORST}{{{OF_NAMESPACE}}})"),), 8, 9, meaning=Meaning.SEVERITY,
+                  empty="no application"),
+            Panel(Kind.TABLE, "Open findings by detector", "As the agents see them, each pod by itself.",
+                  (Query(f"sort_desc({_OPEN}{{{OF_NAMESPACE}}})"),), 16, 9, empty="nothing found"),
+            Panel(Kind.TIMELINE, "Worst finding by application", "When it began.",
+                  (Query(f"{_WORST}{{{OF_NAMESPACE}}}", "{{namespace}}/{{application_id}}"),), 24, 8,
+                  meaning=Meaning.SEVERITY, empty="no application"),
+            Panel(Kind.TABLE, "What only the fleet audit can say", "Findings that need several pods; details in its report.",
+                  (Query("sum by (audited_namespace, application_id, task_id, rule, severity) "
+                         f'(statewarden_rollup_task_findings{{audited_{OF_NAMESPACE}}})'),), 24, 8, empty="nothing found"),
+        )),
+    ),
+    since="now-24h",
+)  # fmt: skip
+
+APPLICATION_BOARD = Board(
+    "statewarden-application",
+    "statewarden / Application",
+    "One application over all its pods: findings, holders, checkpoints, sizes.",
+    (NAMESPACE, APPLICATION),
+    (
+        Row("Verdict", (
+            Panel(Kind.STAT, "Worst finding", "Over all tasks and pods.",
+                  (Query(f"max(statewarden_task_severity{{{OF_APPLICATION}}})"),), 5, 4, meaning=Meaning.SEVERITY,
+                  empty="no task"),
+            Panel(Kind.STAT, "Task directories", "On all pods: standbys and leftovers count.",
+                  (Query(f"sum(statewarden_tasks{{{OF_APPLICATION}}})"),), 5, 4, empty="no task"),
+            Panel(Kind.STAT, "Held tasks", "Task directories that a process holds.",
+                  (Query(f"sum(statewarden_task_held{{{OF_APPLICATION}}}) or vector(0)"),), 5, 4),
+            Panel(Kind.STAT, "State on disk", "Live SST files of all pods.",
+                  (Query(f"sum(statewarden_task_bytes{{{OF_APPLICATION}}})"),), 5, 4, "bytes", empty="no task"),
+            Panel(Kind.STAT, "Findings told, 1 h", "Findings that opened within the last hour, info included.",
+                  (Query(f"round(sum(increase(statewarden_findings_total{{{OF_APPLICATION}}}[1h])))"),), 4, 4),
+        )),
+        Row("Findings", (
+            Panel(Kind.TABLE, "Findings by task", "Open findings, and events of the last hour. The link leads to the task.",
+                  (Query(worst_first(OF_APPLICATION, _PLACE)),), 24, 9, meaning=Meaning.SEVERITY, empty="nothing found"),
+        )),
+        Row("Work", (
+            Panel(Kind.SERIES, "Held tasks by pod", "A pod that loses its tasks, a rebalance that does not settle.",
+                  (Query(f"sum by (pod) (statewarden_task_held{{{OF_APPLICATION}}})", "{{pod}}"),), empty="nobody holds a task"),
+            Panel(Kind.SERIES, "Oldest checkpoints", "Age of the ten oldest checkpoints; a held task's should not grow for ever.",
+                  (Query(f"topk(10, time() - statewarden_task_checkpoint_written_timestamp_seconds{{{OF_APPLICATION}}})",
+                         "{{task_id}} on {{pod}}"),), unit="s", empty="no checkpoint file (4.3 keeps offsets in the store)"),
+            Panel(Kind.SERIES, "State by pod", "Live SST files.",
+                  (Query(f"sum by (pod) (statewarden_task_bytes{{{OF_APPLICATION}}})", "{{pod}}"),), unit="bytes"),
+            Panel(Kind.SERIES, "Flushed puts by pod", "Writes that reached the disk; falls when a store is made anew.",
+                  (Query(f"sum by (pod) (statewarden_task_flushed_puts{{{OF_APPLICATION}}})", "{{pod}}"),)),
+        )),
+    ),
+)  # fmt: skip
+
+TASK_BOARD = Board(
+    "statewarden-task",
+    "statewarden / Task timeline",
+    "One task over all pods: who held it when, what its checkpoint said, when its directory began a new life.",
+    (NAMESPACE, APPLICATION, TASK),
+    (
+        Row("Timeline", (
+            Panel(Kind.TIMELINE, "Worst finding", "By pod.",
+                  (Query(f"statewarden_task_severity{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),), 24, 7,
+                  meaning=Meaning.SEVERITY, empty="no such task"),
+            Panel(Kind.TIMELINE, "Holder", "Two holders at once are fine for standbys and warm-ups, and for nobody else.",
+                  (Query(f"statewarden_task_held{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),), 24, 7,
+                  meaning=Meaning.HELD, empty="nobody can be seen"),
+            Panel(Kind.TIMELINE, "Life of the directory", "The number goes up when the directory is deleted and made anew.",
+                  (Query(f"statewarden_task_incarnation{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),), 24, 7,
+                  meaning=Meaning.LIFE, empty="no such task"),
+        )),
+        Row("State", (
+            Panel(Kind.SERIES, "Offset in the checkpoint", "It never goes back on one store; a step down is a finding.",
+                  (Query(f"statewarden_task_checkpoint_offset{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),),
+                  empty="no checkpoint file (4.3 keeps offsets in the store)"),
+            Panel(Kind.SERIES, "Flushed puts", "Puts without a moving offset: the state runs ahead of its checkpoint.",
+                  (Query(f"statewarden_task_flushed_puts{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),)),
+            Panel(Kind.SERIES, "Size", "Live SST files.",
+                  (Query(f"statewarden_task_bytes{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),), unit="bytes"),
+            Panel(Kind.SERIES, "Since last seen", "Grows for an hour after a directory is gone, then ends.",
+                  (Query(f"time() - statewarden_task_last_seen_timestamp_seconds{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),),
+                  unit="s"),
+        )),
+        Row("Findings", (
+            Panel(Kind.TABLE, "Findings of the task", "Open findings, and events of the last hour; evidence: the pod's own page.",
+                  (Query(worst_first(OF_TASK, _PLACE)),), 24, 7, meaning=Meaning.SEVERITY, empty="nothing found"),
+        )),
+    ),
+)  # fmt: skip

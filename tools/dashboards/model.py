@@ -1,0 +1,121 @@
+"""What a board consists of. Values only; nothing here knows Grafana's library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """How a panel shows its data."""
+
+    STAT = "stat"
+    SERIES = "timeseries"
+    TABLE = "table"
+    TIMELINE = "state-timeline"
+
+
+class Meaning(StrEnum):
+    """What the numbers of a panel mean: decides colours and words."""
+
+    PLAIN = "plain"
+    BAD_FROM_1 = "bad-from-1"
+    WARN_FROM_1 = "warn-from-1"
+    SEVERITY = "severity"
+    HELD = "held"
+    YES_NO = "yes-no"
+    RESTART = "restart"
+    SHARE = "share"
+    AGE = "age"
+    LIFE = "life"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One PromQL query and the legend of its series."""
+
+    expr: str
+    legend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel.
+
+    Args of the dataclass:
+        kind: How it shows its data.
+        title: What it shows.
+        text: What it means and what to do, shown on hover.
+        queries: At least one.
+        width: Of 24 columns.
+        height: In rows of the grid.
+        unit: Grafana's unit id.
+        meaning: What the numbers mean.
+        empty: What stands there while there is no data: silence must not look like a fault, nor a fault like silence.
+    """
+
+    kind: Kind
+    title: str
+    text: str
+    queries: tuple[Query, ...]
+    width: int = 12
+    height: int = 8
+    unit: str = "short"
+    meaning: Meaning = Meaning.PLAIN
+    empty: str = "no data"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A heading with the panels below it."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable that is filled from a label; chained by the selectors in its query."""
+
+    name: str
+    label: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One dashboard; `uid` is its address and never changes."""
+
+    uid: str
+    title: str
+    text: str
+    variables: tuple[Variable, ...]
+    rows: tuple[Row, ...]
+    since: str = "now-6h"
+
+
+NAMESPACE = Variable("namespace", "Namespace", "label_values(statewarden_agent_up, namespace)")
+APPLICATION = Variable(
+    "application", "Application", 'label_values(statewarden_tasks{namespace=~"$namespace"}, application_id)'
+)
+POD = Variable("pod", "Pod", 'label_values(statewarden_agent_up{namespace=~"$namespace"}, pod)')
+TASK = Variable(
+    "task",
+    "Task",
+    'label_values(statewarden_task_severity{namespace=~"$namespace",application_id=~"$application"}, task_id)',
+)
+
+OF_NAMESPACE = 'namespace=~"$namespace"'
+OF_APPLICATION = f'{OF_NAMESPACE},application_id=~"$application"'
+OF_POD = f'{OF_NAMESPACE},pod=~"$pod"'
+OF_TASK = f'{OF_APPLICATION},task_id=~"$task"'
+"""Selectors of the boards."""
+
+
+def worst_first(selector: str, labels: str) -> str:
+    """Ask for findings by place and detector, the value being the severity (1 to 3), the worst first."""
+    parts = (
+        f'{rank} * (sum by ({labels}) (statewarden_task_findings{{{selector},severity="{severity}"}}) > bool 0)'
+        for rank, severity in ((3, "critical"), (2, "warning"), (1, "info"))
+    )
+    return f"sort_desc({' or '.join(parts)})"
