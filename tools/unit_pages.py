@@ -14,6 +14,15 @@ from agent.detectors.registry import DETECTORS
 from spark_rollup.correlate.base import Rule
 from spark_rollup.correlate.registry import RULES
 
+_FIRST = """## Where to look first
+
+1. The finding itself, with evidence, times (UTC), stores and its id, now: `kubectl port-forward POD 9464`, then
+   `http://localhost:9464/` in a browser. Namespace, pod and task are in the alert.
+2. The same for a pod that is gone, from what it shipped: `statewarden explain FINDING_ID --events DIR`; the id is in
+   the agent's log of the last day (`grep {id}`, field `finding_id`).
+3. Since when, and on which pods: `statewarden_task_findings{{detector="{id}"}}`, over the last day.
+"""
+
 MARKER = "<!-- generated up to here (make docs); below, written by hand -->"
 _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
@@ -47,7 +56,8 @@ def detector_head(detector: Detector) -> str:
         ("maturity", meta.maturity.value),
     ]
     text = _docstring(f"agent.detectors.{_module(meta.id)}")
-    return _page(meta.id, meta.title, facts, text) + f"\n## What to do\n\n{meta.next_action}\n"
+    page = _page(meta.id, meta.title, facts, text)
+    return f"{page}\n## What to do\n\n{meta.next_action}\n\n{_FIRST.format(id=meta.id)}"
 
 
 def rule_head(rule: Rule) -> str:

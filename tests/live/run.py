@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import tempfile
 import time
@@ -82,7 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="write the page of all outcomes in --results")
     parser.add_argument("--keep", type=Path, help="keep the directories of all runs below this one")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
     with tempfile.TemporaryDirectory(prefix="statewarden-live-") as scratch:
         results = options.results or Path(scratch) / "results.jsonl"
         broker = Broker(Path(scratch) / "broker")

@@ -140,7 +140,6 @@ class Stage:
         ]
         for agent in self.agents[pod]:
             self._stack.callback(agent.kill)
-        for agent in self.agents[pod]:
             agent.wait_ready()
 
     def unwatch(self, pod: str) -> None:
