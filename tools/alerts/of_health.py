@@ -125,6 +125,15 @@ AGENT: tuple[Alert, ...] = (
         "every change was announced", at_m=45, early_m=35,
     ),
     _agent_alert(
+        "StatewardenAgentUnwatched", "statewarden_agent_unwatched_directories > 0", 15,
+        "A statewarden agent polls directories that it cannot watch",
+        "some directories got no kernel watch and are only polled: changes there are seen late, short ones not at all. Next: raise "
+        "fs.inotify.max_user_watches on the node (the board shows need and limit), then restart the agent's container only.",
+        {_on_pod("statewarden_agent_unwatched_directories"): "7x100"},
+        {_on_pod("statewarden_agent_unwatched_directories"): "7x10 0x100"},
+        "a burst of new tasks that got their watches", at_m=16, early_m=14,
+    ),
+    _agent_alert(
         "StatewardenAgentSpoolFilling", f"({_OLDEST} > 0) and (time() - {_OLDEST} > 900)", 5,
         "A statewarden agent cannot ship its events",
         "its oldest waiting event is older than 15 minutes: the rollup does not see this pod, and the spool will drop events when "
