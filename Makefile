@@ -18,7 +18,7 @@ STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 
-.PHONY: help setup setup-delivery demo test test-delivery check packages lint format types docs docs-check dashboards \
+.PHONY: help setup setup-delivery demo test test-services check packages lint format types docs docs-check dashboards \
   dashboards-check evaluate bench mutate prove locks clean
 
 help: ## list the targets
@@ -42,12 +42,12 @@ demo: setup ## three recorded incidents under live agents, then the fleet verdic
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -m "not heavy and not delivery" $(ARGS)
+	@$(PY) -m pytest -m "not heavy and not delivery and not packages" $(ARGS)
 
-test-delivery: setup-delivery ## delivery against real S3 services, a real Kafka broker, foreign readers
-	@$(PY) -m pytest -m delivery $(ARGS)
+test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Alertmanager, Chromium, foreign readers
+	@$(PY) -m pytest -m "(delivery or packages) and not heavy" $(ARGS)
 
-check: packages lint docs-check dashboards-check test-delivery test evaluate ## everything that CI runs
+check: lint docs-check dashboards-check test-services test evaluate ## everything that CI runs
 
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
 	@tools/packages.sh

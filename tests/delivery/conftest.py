@@ -1,4 +1,4 @@
-"""The servers of the delivery tests, each started once; see `make test-delivery`."""
+"""The servers of the delivery tests, each started once; see `make test-services`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S3_MAKES = ["moto", *(["versitygw"] if servers.versitygw_binary() else [])]
 @pytest.fixture(scope="session", params=S3_MAKES)
 def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.S3]:
     """Give an S3 service, of each make that is there."""
-    pytest.importorskip("obstore", reason="run: make test-delivery")
+    pytest.importorskip("obstore", reason="run: make test-services")
     with getattr(servers, request.param)(tmp_path_factory.mktemp(request.param)) as service:
         yield service
 
@@ -27,9 +27,9 @@ def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Broker]:
     """Give a Kafka broker."""
-    pytest.importorskip("confluent_kafka", reason="run: make test-delivery")
+    pytest.importorskip("confluent_kafka", reason="run: make test-services")
     if not servers.JARS.is_dir():
-        pytest.skip("Kafka's jars are fetched by tools/setup_delivery.sh: make test-delivery")
+        pytest.skip("Kafka's jars are fetched by tools/setup_delivery.sh: make test-services")
     with servers.kafka(tmp_path_factory.mktemp("kafka")) as running:
         yield running
 
@@ -61,5 +61,5 @@ def fetched(service: servers.S3, prefix: str, folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> servers.Certificates:
     """Give a certificate for 127.0.0.1."""
-    pytest.importorskip("cryptography", reason="run: make test-delivery")
+    pytest.importorskip("cryptography", reason="run: make test-services")
     return servers.make_certificates(tmp_path_factory.mktemp("tls"))

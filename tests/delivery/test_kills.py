@@ -15,7 +15,7 @@ PLACES = [x for x in kills.PLACES if x != "versitygw" or servers.versitygw_binar
 @pytest.mark.parametrize("name", PLACES)
 def test_nothing_is_lost_over_twenty_kills(name: str, tmp_path: Path) -> None:
     """Everything that the spool took is in the rollup's table after ingest, each event once."""
-    pytest.importorskip("duckdb", reason="run: make test-delivery")
+    pytest.importorskip("duckdb", reason="run: make test-services")
     with kills.place_of(name, tmp_path / "server") as place:
         account = kills.prove(place, tmp_path / "agent", kills=20, seed=8187)
     assert account.holds, account

@@ -44,7 +44,7 @@ def lines(segments: Path) -> list[bytes]:
 
 def test_duckdb_reads_the_segments(segments: Path, lines: list[bytes]) -> None:
     """Without a schema of ours: number of events, kinds, times and nested findings are what was written."""
-    duckdb = pytest.importorskip("duckdb", reason="run: make test-delivery")
+    duckdb = pytest.importorskip("duckdb", reason="run: make test-services")
     table = (
         f"read_json('{segments}/**/*.jsonl.gz', format = 'newline_delimited', maximum_object_size = 16777216)"
     )
@@ -66,7 +66,7 @@ def test_duckdb_reads_the_segments(segments: Path, lines: list[bytes]) -> None:
 
 def test_the_cloudevents_sdk_finds_every_event_valid(lines: list[bytes]) -> None:
     """Each line is a valid CloudEvent 1.0 with the attributes and the data that the codec reads."""
-    pytest.importorskip("cloudevents", reason="run: make test-delivery")
+    pytest.importorskip("cloudevents", reason="run: make test-services")
     from cloudevents.core.formats.json import JSONFormat
     from cloudevents.core.v1.event import CloudEvent
 
@@ -90,7 +90,7 @@ def test_the_cloudevents_sdk_finds_every_event_valid(lines: list[bytes]) -> None
 @pytest.mark.parametrize("binary", [False, True], ids=["structured", "binary"])
 def test_the_sdk_reads_our_kafka_messages(lines: list[bytes], binary: bool) -> None:
     """Headers and values of each message are what the CloudEvents Kafka binding expects, in both modes."""
-    pytest.importorskip("cloudevents", reason="run: make test-delivery")
+    pytest.importorskip("cloudevents", reason="run: make test-services")
     from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka
     from cloudevents.core.formats.json import JSONFormat
 

@@ -117,6 +117,7 @@ def test_an_alert_has_cases_on_both_sides(alert: Alert) -> None:
     assert alert.severity == "none" or sum(case.labels is None for case in alert.cases) >= 2
 
 
+@pytest.mark.packages
 def test_prometheus_accepts_the_rules(repository: Path) -> None:
     """`promtool check rules` reads every file."""
     rules = sorted(str(path) for path in (repository / files.DIRECTORY).glob("*.rules.yaml"))
@@ -124,6 +125,7 @@ def test_prometheus_accepts_the_rules(repository: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.packages
 def test_alerts_fire_and_stay_quiet(repository: Path) -> None:
     """`promtool test rules`: every case of every alert, wording and labels included."""
     directory = repository / files.DIRECTORY / "tests"
@@ -132,6 +134,7 @@ def test_alerts_fire_and_stay_quiet(repository: Path) -> None:
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
+@pytest.mark.packages
 def test_alertmanager_accepts_its_example(repository: Path) -> None:
     """`amtool check-config` reads the routing example."""
     checked = run(tool("amtool"), "check-config", "deploy/alerts/alertmanager.yaml", cwd=repository)

@@ -111,6 +111,7 @@ def test_queries_ask_for_series_that_exist() -> None:
         assert found <= NAMES, asked
 
 
+@pytest.mark.packages
 def test_prometheus_parses_every_query(tmp_path: Path) -> None:
     """Each query, its variables filled in, is a rule that `promtool check rules` accepts."""
     promtool = shutil.which("promtool")

@@ -32,7 +32,7 @@ INCIDENT, BENIGN = "kafka-20685-4.1.2", "benign-restart-alos-4.3.1"
 PODS = {"orders-0": INCIDENT, "payments-0": BENIGN}
 NOTIFIED_WITHIN_S = 30.0
 
-pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.packages, pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(180)]
 
 
 @dataclass(frozen=True)

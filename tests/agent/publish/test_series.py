@@ -36,6 +36,7 @@ def test_the_series_budget_holds() -> None:
     assert counted[True] - counted[False] == TASKS * STORES * SERIES_BUDGET_BY_STORE
 
 
+@pytest.mark.packages
 def test_promtool_finds_nothing() -> None:
     """`promtool check metrics` reads the exposition and complains about no name, type or help."""
     promtool = shutil.which("promtool")

@@ -13,7 +13,7 @@ from agent.publish.page.data import PageData
 from tests.agent.publish.page.page_data import hostile_page, replayed_page
 from tests.support.chromium import Browser
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.packages, pytest.mark.e2e]
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 
 
