@@ -75,6 +75,8 @@ def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
         marks=timeline.marks(events).localCheckpoint(),
         sizes=timeline.sizes(events).localCheckpoint(),
         lives=timeline.lives(events, held).localCheckpoint(),
+        members=timeline.members(events).localCheckpoint(),
+        sightings=timeline.sightings(events).localCheckpoint(),
         gaps=gaps.find_gaps(events, as_of_us).localCheckpoint(),
         settings=settings.effective_settings(events, options.overrides).localCheckpoint(),
         as_of_us=as_of_us,

@@ -12,6 +12,9 @@ from spark_rollup.errors import UsageError
 HEARTBEAT_S = 30
 """Seconds between two heartbeats of one agent."""
 
+SUMMARY_S = 60
+"""Seconds between two summaries of one task: after that much time lost transitions no longer mislead."""
+
 SILENT_AFTER_S = 3 * HEARTBEAT_S
 """Without any event for longer than this (seconds) an agent counts as silent."""
 

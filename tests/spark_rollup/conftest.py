@@ -62,6 +62,8 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "held": facts.held,
         "sizes": facts.sizes,
         "lives": facts.lives,
+        "members": facts.members,
+        "sightings": facts.sightings,
         "gaps": facts.gaps,
         "settings": facts.settings,
         "local": facts.local,

@@ -68,8 +68,9 @@ class Pod:
 
     def measures(self, task: str, at: float, held: bool | None = True, **store: object) -> Pod:
         """Send a summary with one store."""
+        process = {"process_id": store.pop("process_id")} if "process_id" in store else {}
         row = {"store": "s", "held": held, **store}
-        return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row])
+        return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row], **process)
 
     def finds(self, detector: str, task: str, at: float, **body: object) -> Pod:
         """Report a finding of the agent."""
