@@ -32,6 +32,7 @@ class Tables:
     timelines: DataFrame
     coverage: DataFrame
     pods: DataFrame
+    churn: DataFrame
     quarantine: DataFrame
     local: DataFrame
     as_of_us: int
@@ -105,6 +106,7 @@ def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
         "timelines": (tables.timelines, ("namespace", "application_id", "task_id", "pod", "lane", "from_us")),
         "coverage": (tables.coverage, ("namespace", "pod")),
         "pods": (tables.pods, ("namespace", "pod")),
+        "churn": (tables.churn, ("namespace", "application_id", "task_id", "hour_us")),
         "quarantine": (tables.quarantine, ("file", "reason", "line")),
     }
 
