@@ -15,6 +15,7 @@ from spark_rollup.correlate.base import Facts, last_local_findings
 from spark_rollup.correlate.registry import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.load import Loaded, load
+from spark_rollup.restarts import restarts
 
 ABREAST = 4
 """How many frames are computed side by side."""
@@ -29,11 +30,24 @@ def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
     Raises:
         UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
     """
-    loaded = load(spark, options.input)
-    events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
-    as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
-    past = events.where(F.col("observed_at_us") <= as_of_us)
+    past, loaded, as_of_us = prepare(spark, options)
     return report.write(tables(past, loaded, options, as_of_us), options.output)
+
+
+def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Loaded, int]:
+    """Load, drop repeats, and choose the time.
+
+    Returns:
+        Events up to the audit's time, everything that was loaded, and that time (microseconds since the epoch).
+
+    Raises:
+        UsageError: the input has no usable event.
+    """
+    loaded = load(spark, options.input)
+    once = loaded.events if loaded.unique else dedupe.one_row_per_id(loaded.events)
+    events = once.drop("line").localCheckpoint()
+    as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
+    return events.where(F.col("observed_at_us") <= as_of_us), loaded, as_of_us
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
@@ -61,6 +75,7 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         coverage=coverage.coverage(events, facts.gaps, as_of_us),
         pods=coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
         churn=task_churn.per_hour(facts),
+        restarts=restarts(facts),
         quarantine=loaded.quarantine,
         local=facts.local,
         as_of_us=as_of_us,

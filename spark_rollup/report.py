@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
-from spark_rollup import __version__, page
+from spark_rollup import __version__, page, prometheus
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 
@@ -33,6 +33,7 @@ class Tables:
     coverage: DataFrame
     pods: DataFrame
     churn: DataFrame
+    restarts: DataFrame
     quarantine: DataFrame
     local: DataFrame
     as_of_us: int
@@ -47,12 +48,14 @@ class Outcome:
         page: Path of the HTML report.
         as_of: The audit's time, RFC 3339.
         quarantined: Number of unusable lines and files.
+        metrics: The same in Prometheus' text format.
     """
 
     findings: Sequence[Mapping[str, object]]
     page: Path
     as_of: str
     quarantined: int
+    metrics: str
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity among open findings; None when nothing is open."""
@@ -90,6 +93,8 @@ def write(tables: Tables, output: Path) -> Outcome:
     }
     shown = _page_data(tables, findings, reasons)
     (output / "report.html").write_text(page.render(shown), encoding="utf-8")
+    metrics = prometheus.render(findings, shown.coverage, sum(reasons.values()), tables.as_of_us)
+    (output / "metrics.prom").write_text(metrics, encoding="utf-8")
     marker = {
         "watermark": rfc3339(tables.as_of_us),
         "version": __version__,
@@ -97,7 +102,7 @@ def write(tables: Tables, output: Path) -> Outcome:
         "quarantined": dict(sorted(reasons.items())),
     }
     (output / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
-    return Outcome(findings, output / "report.html", rfc3339(tables.as_of_us), sum(reasons.values()))
+    return Outcome(findings, output / "report.html", rfc3339(tables.as_of_us), sum(reasons.values()), metrics)
 
 
 def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
@@ -107,6 +112,7 @@ def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
         "coverage": (tables.coverage, ("namespace", "pod")),
         "pods": (tables.pods, ("namespace", "pod")),
         "churn": (tables.churn, ("namespace", "application_id", "task_id", "hour_us")),
+        "restarts": (tables.restarts, ("namespace", "pod", "application_id", "task_id")),
         "quarantine": (tables.quarantine, ("file", "reason", "line")),
     }
 

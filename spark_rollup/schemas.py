@@ -152,6 +152,19 @@ CHURN = _columns(
 )
 """Table `churn`: one row per task and hour in which something moved; `hour_us` is the hour's start."""
 
+RESTARTS = _columns(
+    namespace=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    pod=_TEXT,
+    answer=_TEXT,
+    healthy_elsewhere=T.ArrayType(_TEXT),
+    ill_elsewhere=T.ArrayType(_TEXT),
+    restore_bytes=_LONG,
+    unclean_stop=_TEXT,
+)
+"""Table `restarts`: one row per held copy of a task: may its pod be restarted?"""
+
 QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
 """Table `quarantine`: one row per line (or file) that was not used, and why."""
 

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rollup import audit, coverage, dedupe, gaps, load, session, timeline
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate.registry import RULES
+from spark_rollup.restarts import restarts
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, at_us
 
 Row = Mapping[str, object]
@@ -62,6 +63,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "held": facts.held,
         "sizes": facts.sizes,
         "lives": facts.lives,
+        "restarts": restarts(facts),
         "members": facts.members,
         "sightings": facts.sightings,
         "gaps": facts.gaps,
@@ -71,8 +73,9 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "coverage": coverage.coverage(events, facts.gaps, as_of_us),
         "pods": coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
     }
-    rows = {name: collected(frame) for name, frame in frames.items()}
-    rows["findings"] = [row for rule in RULES for row in collected(rule.find(facts))]
+    computed = audit.together(*frames.values(), *(rule.find(facts) for rule in RULES))
+    rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}
+    rows["findings"] = [row for frame in computed[len(frames) :] for row in collected(frame)]
     return Audited(rows)
 
 

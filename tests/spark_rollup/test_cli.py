@@ -30,7 +30,6 @@ def fleet_with_damage() -> Fleet:
         store="s",
         identity="new",
         confidence="suspected",
-        severity="warning",
     )
     a.measures("0_0", 120, identity="new", puts=50, offset=2050)
     fleet.pods[0].configures(1, "2.0.1", num_standby_replicas=1, session_timeout_ms=6000)
@@ -131,6 +130,24 @@ class TestRealRuns:
         assert (tmp_path / "out2" / "findings.jsonl").read_bytes() == (out / "findings.jsonl").read_bytes()
         assert "1 lines or files could not be used" in capsys.readouterr().out
 
+    def test_the_answers(self, spark, tmp_path, capsys):
+        """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
+        source = fleet_with_damage().write(tmp_path / "in")
+        asked = ["--input", str(source)]
+        assert main(["safe-to-restart", *asked, "--pod", "pod-b"]) == 1
+        told = capsys.readouterr().out
+        assert told.startswith("pod-b: keep: the only healthy copy")
+        assert "not healthy: pod-a (damaged)" in told
+        assert main(["why", *asked, "0_0"]) == 0
+        told = capsys.readouterr().out
+        assert "pod-a  holds the task until the last look" in told
+        assert "agent on pod-a: critical suspected resurrected-checkpoint" in told
+        assert "fleet: critical confirmed resurrected-checkpoint" in told
+        assert main(["coverage", *asked]) == 0
+        assert "pod-a" in capsys.readouterr().out
+        assert main(["why", *asked, "7_7"]) == 2
+        assert "task 7_7: name one of its applications" in capsys.readouterr().err
+
     def test_settings_and_time_are_arguments(self, spark, tmp_path, capsys):
         """`--as-of` hides what came later, `--set` overrides what agents reported, and then nothing fails."""
         source = fleet_with_damage().write(tmp_path / "in")
@@ -142,8 +159,11 @@ class TestRealRuns:
             "--as-of",
             "2026-11-18T11:07:00Z",
         ]
-        assert main(["audit", *arguments, "--set", "orders:num_standby_replicas=0", "--fail-on", "info"]) == 0
-        assert "no findings" in capsys.readouterr().out
+        overridden = ["--set", "orders:num_standby_replicas=0", "--fail-on", "warning"]
+        assert main(["audit", *arguments, *overridden]) == 0
+        told = capsys.readouterr().out
+        assert "num.standby.replicas is 0" in told  # the one note; nothing else had happened by then
+        assert told.count("info ") == 1
 
     def test_nothing_usable_is_code_2(self, spark, tmp_path, capsys):
         """An input of another contract major is refused with the reason of the first line."""
