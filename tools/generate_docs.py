@@ -18,6 +18,7 @@ from agent.contract import schema  # noqa: E402 - the checkout, not whatever is 
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
+from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
@@ -25,6 +26,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/contract.md": lambda _: render_contract_page(),
     "docs/metrics.md": lambda _: render_metrics_doc(),
     "docs/releases.md": lambda _: render_releases_page(),
+    "docs/tables.md": lambda _: render_tables_page(),
     **unit_pages(),
 }
 """Path in the repository -> what renders it from the file as it stands (some keep a part written by hand)."""

@@ -15,7 +15,7 @@ from spark_rollup import audit, coverage, dedupe, gaps, load, session, timeline
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate.registry import RULES
 from spark_rollup.restarts import restarts
-from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, at_us
+from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
 
 Row = Mapping[str, object]
 
@@ -24,7 +24,7 @@ Row = Mapping[str, object]
 def spark() -> Generator[SparkSession, None, None]:
     """Start Spark once: two local cores, two shuffle partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    started = session.build_session(0, master="local[2]", partitions=2)
+    started = session.build_session(0, master="local[2]", partitions=1)
     yield started
     started.stop()
 
@@ -55,6 +55,9 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     source = tmp_path_factory.mktemp("segments")
     for fleet in STORIES.values():
         fleet.write(source)
+    for tell in MORE:
+        for fleet in tell():
+            fleet.write_as_one(source)
     loaded = load.load(spark, source)
     events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
     as_of_us = at_us(HORIZON_S)

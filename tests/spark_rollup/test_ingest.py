@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_rollup import compact, ingest, load
 from spark_rollup.bronze import COMPACTING, read_events
@@ -25,15 +28,15 @@ def fleet(name: str = "shop", day: int = 0) -> Fleet:
     return told
 
 
-def ids(spark, bronze):
+def ids(spark: SparkSession, bronze: Path) -> list[str]:
     return sorted(row["id"] for row in read_events(spark, bronze).select("id").collect())
 
 
-def cut(monkeypatch, module, name, *, after):
+def cut(monkeypatch: pytest.MonkeyPatch, module: object, name: str, *, after: bool) -> None:
     """Let a step of a module be the last one; `after` its work or instead of it."""
     real = getattr(module, name)
 
-    def fail(*arguments, **named):
+    def fail(*arguments: object, **named: object) -> None:
         if after:
             real(*arguments, **named)
         raise CutOffError
@@ -66,7 +69,7 @@ def test_compaction_joins_finished_days_and_survives_a_cut(spark, tmp_path, monk
     assert load.load(spark, bronze).unique
     with monkeypatch.context() as patch:
         # the joined files are in, and the old ones are about to go
-        cut(patch, compact.Path, "unlink", after=False)
+        cut(patch, Path, "unlink", after=False)
         with pytest.raises(CutOffError):
             compact.run(spark, bronze)
     assert (bronze / COMPACTING).exists()

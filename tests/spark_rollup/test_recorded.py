@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent.cli import main as agent
 from spark_rollup.cli import main as rollup
+from tests.support.recorded_fleet import EXPECTED, Verdict, replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
 
@@ -31,53 +31,7 @@ QUICK = (
 )
 """Replayed in every run of the tests; the others only by `pytest -m heavy`."""
 
-SHORT = {"session_timeout_ms": 6000, "probing_rebalance_interval_ms": 1000}
-"""The recordings last about a minute; their session timeout is 6 s."""
-
-FOUR = tuple(f"0_{number}" for number in range(4))
-
-EXPECTED: Mapping[str, set[tuple[str, str, str | None, str]]] = {
-    "kafka-8187-stage1-2.2.1": {
-        *(("missing-standby", task, "pod-a", "critical") for task in FOUR),
-        *(("unprotected-task", task, None, "warning") for task in FOUR),
-    },
-    "kafka-8187-stage2-2.0.1": {
-        (rule, task, "pod-a", "critical")
-        for rule in ("resurrected-checkpoint", "diverged-replica", "missing-standby")
-        for task in FOUR
-    },
-    "kafka-8187-stage2-eos-2.1.1": {("resurrected-checkpoint", "0_2", "pod-a", "critical")},
-    "torn-clean-2.3.1": {("resurrected-checkpoint", "0_1", "pod-a", "critical")},
-    "torn-clean-3.9.2": {("resurrected-checkpoint", "0_0", "pod-a", "critical")},
-    "torn-clean-half-2.4.1": {("resurrected-checkpoint", "1_2", "pod-a", "critical")},
-    "kafka-7672-eos": {("unrestored-task", "0_1", "pod-a", "critical")},
-    "kafka-7672-gap": {("unrestored-task", "0_1", "pod-a", "critical")},
-    "kafka-9891-2.5.0": {("stale-eos-state", task, "pod-a", "critical") for task in ("0_0", "0_1", "1_0")},
-    "kafka-20685-4.1.2": {("stale-eos-state", "0_0", "pod-a", "critical")},
-    # four kills and stops of three pods within a minute and a half: that is churn, and nothing worse
-    "soak-eos-2.5.1": {("task-churn", task, None, "warning") for task in ("0_0", "0_1", "0_3")},
-}
-"""What the fleet must say at warning or above, all of it confirmed: rule, task, pod, severity. Not listed: nothing."""
-
 Row = Mapping[str, Any]
-
-
-def replayed(scenarios: Iterable[Path], events: Path) -> dict[str, str]:
-    """Replay every pod of every scenario as an agent would have seen it; returns application -> scenario."""
-    applications: dict[str, str] = {}
-    for folder in scenarios:
-        scenario = json.loads((folder / "scenario.json").read_text())
-        applications[scenario["application_id"]] = folder.name
-        settings = [f"{key}={value}" for key, value in {**scenario["settings"], **SHORT}.items()]
-        words = [word for text in settings for word in ("--set", text)]
-        for pod in scenario["pods"]:
-            name = f"{folder.name}.{pod['name']}"
-            with redirect_stdout(io.StringIO()):
-                code = agent(
-                    ["replay", str(folder / pod["trace"]), "--pod", name, "--events", str(events), *words]
-                )
-            assert code in (0, 1)
-    return applications
 
 
 def audit(folders: list[Path], work: Path) -> Mapping[str, list[Row]]:
@@ -94,7 +48,7 @@ def audit(folders: list[Path], work: Path) -> Mapping[str, list[Row]]:
     return found
 
 
-def loud(rows: Iterable[Row]) -> set[tuple[str, str, str | None, str]]:
+def loud(rows: Iterable[Row]) -> set[Verdict]:
     """Take rule, task, pod and severity of what is a warning or worse; all of it must be confirmed."""
     rows = [row for row in rows if row["severity"] != "info"]
     assert {row["confidence"] for row in rows} <= {"confirmed"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_rollup.answers import _all_pods, _one_pod
+from tests.spark_rollup.conftest import Audited, Row
 from tests.spark_rollup.support.fleet import Fleet, Pod, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
@@ -48,7 +49,7 @@ def the_other_pod_is_silent(fleet: Fleet) -> None:
     quiet.records = [record for record in quiet.records if "stores" not in record.body]
 
 
-def answer(audited, name, pod="pod-a"):
+def answer(audited: Audited, name: str, pod: str = "pod-a") -> Row:
     """Take the answer for the only task of a pod."""
     (row,) = [row for row in audited.rows("restarts", name) if row["pod"] == pod]
     return row
@@ -68,7 +69,7 @@ def test_the_answer_says_who_else_has_the_task(audited, name, expected, unclean)
     """One answer per held copy, with what a kill would do to it."""
     row = answer(audited, name)
     assert row["answer"] == expected
-    assert unclean in row["unclean_stop"]
+    assert unclean in str(row["unclean_stop"])
 
 
 def test_the_cost_is_that_of_the_copy(audited):
@@ -80,7 +81,7 @@ def test_the_cost_is_that_of_the_copy(audited):
 def test_the_terminal_names_the_worst_task_first():
     """A pod's answer is the worst of its tasks'; a pod without tasks is safe."""
     base = {"application_id": "orders", "ill_elsewhere": [], "unclean_stop": "wiped", "pod": "pod-a"}
-    rows = [
+    rows: list[Row] = [
         {**base, "task_id": "0_0", "answer": "safe", "healthy_elsewhere": ["pod-b"], "restore_bytes": None},
         {**base, "task_id": "0_1", "answer": "restore", "healthy_elsewhere": [], "restore_bytes": 3 << 20},
     ]

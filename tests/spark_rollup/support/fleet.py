@@ -13,7 +13,7 @@ Times are seconds after `START`. The case's name is the namespace, so that many 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -167,6 +167,11 @@ class Fleet:
             (folder / f"{pod.boot}-1-{last}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
         return directory
 
+    def write_as_one(self, directory: Path) -> None:
+        """Write everything into one file: fewer files are fewer tasks for Spark."""
+        text = "".join(f"{line}\n" for line in self.lines())
+        (directory / f"{self.name}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
 
 def at_us(seconds: float) -> int:
     """Turn a second of the story into microseconds since the epoch."""
@@ -175,6 +180,10 @@ def at_us(seconds: float) -> int:
 
 STORIES: dict[str, Fleet] = {}
 """Every story that an imported test module tells; one audit looks at all of them together."""
+
+
+MORE: list[Callable[[], Iterable[Fleet]]] = []
+"""Further fleets for the same audit, told only when it takes place."""
 
 
 def story(tell: Callable[[Fleet], object]) -> str:
