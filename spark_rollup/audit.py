@@ -78,6 +78,7 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         restarts=restarts(facts),
         quarantine=loaded.quarantine,
         local=facts.local,
+        releases=settings.releases(facts.settings),
         as_of_us=as_of_us,
     )
 

@@ -26,7 +26,7 @@ MAX_LOCAL_FINDINGS = 500
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything an audit computes, not yet evaluated. `local` is only shown on the page."""
+    """Everything an audit computes, not yet evaluated. `local` and `releases` are only shown on the page."""
 
     findings: DataFrame
     timelines: DataFrame
@@ -36,6 +36,7 @@ class Tables:
     restarts: DataFrame
     quarantine: DataFrame
     local: DataFrame
+    releases: DataFrame
     as_of_us: int
 
 
@@ -134,6 +135,7 @@ def _page_data(
         timelines=_rows(_drawn(tables.timelines, keys)),
         local=_rows(_local(tables.local)),
         quarantine=reasons,
+        releases=_rows(tables.releases.orderBy("namespace", "application_id")),
     )
 
 

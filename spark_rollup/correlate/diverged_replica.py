@@ -139,7 +139,11 @@ def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
         & F.col("local_pod").isin(F.col("less_pod"), F.col("more_pod"))
         & same_store("local_")
     )
-    return attach(story, local, same, {"confirms": F.array_sort(F.collect_set("local_finding_id"))})
+    found = {
+        "confirms": F.array_sort(F.collect_set("local_finding_id")),
+        "accused": F.array_sort(F.collect_set("local_pod")),
+    }
+    return attach(story, local, same, found)
 
 
 def _findings(story: DataFrame) -> DataFrame:
@@ -184,12 +188,18 @@ def _told(side: str) -> Column:
 
 
 def _next_action() -> Column:
-    return numbered(
+    known = numbered(
+        "The copy of %s on %s is the wrong one, as its own agent says: do what that finding asks for, and do not fail "
+        "over to it.",
+        "task_id", F.try_element_at("accused", F.lit(1)),
+    )  # fmt: skip
+    unknown = numbered(
         "Do not fail over between %s and %s until it is known which one is right: keep copies of both directories of "
         "%s, count the changelog's live keys up to offset %d, remove only the wrong copy while its instance is "
         "stopped, and let it restore.",
         "less_pod", "more_pod", "task_id", "offset",
     )  # fmt: skip
+    return F.when(F.size("accused") == 1, known).otherwise(unknown)
 
 
 RULE = Rule(META, find)
