@@ -21,7 +21,9 @@ def no_spark(monkeypatch):
 
 def fleet_with_damage() -> Fleet:
     fleet = Fleet("shop", "orders")
-    fleet.pod("pod-b").holds("0_0", 2).measures("0_0", 100, identity="full", puts=2050, offset=2050)
+    fleet.pod("pod-b").holds("0_0", 2).measures(
+        "0_0", 100, identity="full", puts=2050, offset=2050, entries_low=2000
+    )
     a = fleet.pod("pod-a").holds("0_0", 5).creates_store("0_0", 80, "new")
     a.finds(
         "resurrected-checkpoint",

@@ -60,7 +60,7 @@ def _replica_far_more(world: World, finding: Event, own: tuple[int, int] | None)
     if not others:
         return False
     nearest = min(others, key=lambda x: (abs(x.offset - offset), -(x.puts or 0), x.at, x.pod))  # type: ignore[operator]
-    return far_less(puts, nearest.puts)
+    return far_less(puts, nearest.puts) and nearest.low is not None and nearest.low > 2 * puts
 
 
 def resurrected(world: World) -> Iterator[Said]:
@@ -103,13 +103,13 @@ def unrestored(world: World) -> Iterator[Said]:
         if earlier and own:
             owner = max(earlier, key=lambda h: (h.end, h.start, h.pod))
             held = [
-                (x.puts, x.at, x.offset) for x in world.looks
-                if (x.task, x.pod) == (owner.task, owner.pod) and x.puts is not None
+                (x.low, x.at, x.offset) for x in world.looks
+                if (x.task, x.pod) == (owner.task, owner.pod) and x.puts is not None and x.low is not None
                 and owner.start <= x.at <= opened and (not finding.get("store") or x.store == finding["store"])
             ]  # fmt: skip
             if held:
-                puts, _, offset = max(held, key=lambda row: (row[0], row[1]))
-                proved = far_less(own[1], puts) and offset is not None and own[0] * 1.05 >= offset
+                low, _, offset = max(held, key=lambda row: (row[0], row[1]))
+                proved = far_less(own[1], low) and offset is not None and own[0] * 1.05 >= offset
         yield said(
             "unrestored-task", finding["task_id"], finding["pod"], "critical" if proved else finding["severity"],
             "confirmed" if proved else finding["confidence"], finding["status"], [finding["finding_id"]],
