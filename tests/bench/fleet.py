@@ -47,6 +47,9 @@ BENIGN = (
     "control-9891-2.5.1",
     "soak-alos-3.9.2",
 )
+SHAPES = "soak-alos-3.9.2"
+"""The recording whose heartbeat and summary the idle pods repeat: it is long enough to have both."""
+
 TIMES = ("observed_at_us", "occurred_at_us", "opened_at_us", "resolved_at_us", "checkpoint_written_at_us")
 
 
@@ -187,7 +190,7 @@ def _idle(spark: SparkSession, templates: DataFrame, size: Size) -> DataFrame:
         kind.alias("kind"),
         at_us.alias("at_us"),
         (F.col("step") + 1).alias("new_sequence"),
-        F.concat(F.lit("0_"), (place - 1).cast("string")).alias("new_task"),
+        F.concat(F.lit("0_"), (F.col("number") % 20 * tasks + place - 1).cast("string")).alias("new_task"),
         (minute == 0).alias("beginning"),
     )
     shapes = _shapes(templates)
@@ -206,7 +209,7 @@ def _idle(spark: SparkSession, templates: DataFrame, size: Size) -> DataFrame:
 
 def _shapes(templates: DataFrame) -> DataFrame:
     """Take one recorded heartbeat and one recorded summary of a held task as the shape of all idle ones."""
-    quiet = templates.where(F.col("scenario") == BENIGN[1])
+    quiet = templates.where(F.col("scenario") == SHAPES)
     beat = quiet.where(
         (F.col("kind") == "heartbeat") & (F.size("blind") == 0) & (F.size("applications") == 1)
     )
@@ -217,7 +220,9 @@ def _shapes(templates: DataFrame) -> DataFrame:
         beat.orderBy("sequence").limit(1),
         summary.orderBy("sequence").limit(1).withColumn("stores", bare),
     )
-    return reduce(DataFrame.unionByName, parts).withColumn("process_id", F.lit(None).cast("string"))
+    shapes = reduce(DataFrame.unionByName, parts).withColumn("process_id", F.lit(None).cast("string"))
+    assert shapes.count() == len(parts), f"{SHAPES} has no heartbeat or no summary of a held task"
+    return shapes.localCheckpoint()
 
 
 def _disturbed(events: DataFrame, size: Size) -> DataFrame:
