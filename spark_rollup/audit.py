@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,10 +10,15 @@ from pyspark.sql import functions as F
 
 from spark_rollup import coverage, dedupe, gaps, report, settings, timeline
 from spark_rollup.config import AuditOptions
+from spark_rollup.correlate import task_churn
 from spark_rollup.correlate.base import Facts, last_local_findings
 from spark_rollup.correlate.registry import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.load import Loaded, load
+from spark_rollup.restarts import restarts
+
+ABREAST = 4
+"""How many frames are computed side by side."""
 
 
 def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
@@ -24,11 +30,24 @@ def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
     Raises:
         UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
     """
-    loaded = load(spark, options.input)
-    events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
-    as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
-    past = events.where(F.col("observed_at_us") <= as_of_us)
+    past, loaded, as_of_us = prepare(spark, options)
     return report.write(tables(past, loaded, options, as_of_us), options.output)
+
+
+def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Loaded, int]:
+    """Load, drop repeats, and choose the time.
+
+    Returns:
+        Events up to the audit's time, everything that was loaded, and that time (microseconds since the epoch).
+
+    Raises:
+        UsageError: the input has no usable event.
+    """
+    loaded = load(spark, options.input)
+    once = loaded.events if loaded.unique else dedupe.one_row_per_id(loaded.events)
+    events = once.drop("line").localCheckpoint()
+    as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
+    return events.where(F.col("observed_at_us") <= as_of_us), loaded, as_of_us
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
@@ -46,18 +65,20 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
 
 
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
-    """Compute every table of the audit, lazily."""
+    """Compute every table of the audit; the small ones lazily."""
     facts = gather(events, options, as_of_us)
-    findings = reduce(DataFrame.unionByName, (rule.find(facts).localCheckpoint() for rule in RULES))
+    drawn = timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes)
+    shown, *found = together(drawn, *(rule.find(facts) for rule in RULES))
     return report.Tables(
-        findings=findings,
-        timelines=timeline.timelines(
-            events, facts.held, facts.lives, facts.gaps, facts.sizes
-        ).localCheckpoint(),
+        findings=reduce(DataFrame.unionByName, found),
+        timelines=shown,
         coverage=coverage.coverage(events, facts.gaps, as_of_us),
         pods=coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
+        churn=task_churn.per_hour(facts),
+        restarts=restarts(facts),
         quarantine=loaded.quarantine,
         local=facts.local,
+        releases=settings.releases(facts.settings),
         as_of_us=as_of_us,
     )
 
@@ -68,14 +89,27 @@ def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
     Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
     and analysing the whole lineage for every join took longer than running it.
     """
-    held = timeline.holders(events).localCheckpoint()
-    return Facts(
-        local=last_local_findings(events).localCheckpoint(),
-        held=held,
-        marks=timeline.marks(events).localCheckpoint(),
-        sizes=timeline.sizes(events).localCheckpoint(),
-        lives=timeline.lives(events, held).localCheckpoint(),
-        gaps=gaps.find_gaps(events, as_of_us).localCheckpoint(),
-        settings=settings.effective_settings(events, options.overrides).localCheckpoint(),
-        as_of_us=as_of_us,
+    (held,) = together(timeline.holders(events))
+    local, marks, sizes, lives, members, sightings, unseen, effective = together(
+        last_local_findings(events),
+        timeline.marks(events),
+        timeline.sizes(events),
+        timeline.lives(events, held),
+        timeline.members(events),
+        timeline.sightings(events),
+        gaps.find_gaps(events, as_of_us),
+        settings.effective_settings(events, options.overrides),
     )
+    return Facts(
+        local=local, held=held, marks=marks, sizes=sizes, lives=lives, members=members, sightings=sightings,
+        gaps=unseen, settings=effective, as_of_us=as_of_us,
+    )  # fmt: skip
+
+
+def together(*frames: DataFrame) -> list[DataFrame]:
+    """Compute frames side by side and cut them loose from their plans.
+
+    The driver plans one while the cores run another: on small inputs planning takes longer than running.
+    """
+    with ThreadPoolExecutor(max_workers=ABREAST) as pool:
+        return list(pool.map(lambda frame: frame.localCheckpoint(), frames))

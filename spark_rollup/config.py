@@ -12,8 +12,14 @@ from spark_rollup.errors import UsageError
 HEARTBEAT_S = 30
 """Seconds between two heartbeats of one agent."""
 
+SUMMARY_S = 60
+"""Seconds between two summaries of one task: after that much time lost transitions no longer mislead."""
+
 SILENT_AFTER_S = 3 * HEARTBEAT_S
 """Without any event for longer than this (seconds) an agent counts as silent."""
+
+MARKER = "_bronze.json"
+"""This file makes a directory a bronze directory."""
 
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 
@@ -117,6 +123,20 @@ def check_directories(source: Path, target: Path) -> None:
     Raises:
         UsageError: says which directory and why.
     """
+    check_input(source)
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"output {target} is not a directory")
+    here, there = source.resolve(), target.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise UsageError(f"output {target} and input {source} must not lie inside each other")
+
+
+def check_input(source: Path) -> None:
+    """Refuse an input without anything to read.
+
+    Raises:
+        UsageError: says what is wrong.
+    """
     if not source.exists():
         raise UsageError(f"input {source} does not exist")
     if not source.is_dir():
@@ -127,11 +147,6 @@ def check_directories(source: Path, target: Path) -> None:
         raise UsageError(f"input {source} cannot be read: {error.strerror or error}") from error
     if not readable:
         raise UsageError(f"input {source} holds no *.jsonl or *.jsonl.gz file and is not a bronze directory")
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"output {target} is not a directory")
-    here, there = source.resolve(), target.resolve()
-    if here == there or here in there.parents or there in here.parents:
-        raise UsageError(f"output {target} and input {source} must not lie inside each other")
 
 
 def has_events(source: Path) -> bool:
@@ -148,7 +163,7 @@ def has_events(source: Path) -> bool:
 
 def is_bronze(source: Path) -> bool:
     """Tell whether `ingest` made this directory."""
-    return (source / "_bronze.json").is_file()
+    return (source / MARKER).is_file()
 
 
 def overrides_by_application(overrides: Iterable[Override]) -> Mapping[tuple[str | None, str], str]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
 from spark_rollup.columns import MICROS
-from spark_rollup.config import SILENT_AFTER_S
+from spark_rollup.config import SILENT_AFTER_S, SUMMARY_S
 from spark_rollup.schemas import GAP
 
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
@@ -155,11 +155,16 @@ def last_words(events: DataFrame) -> DataFrame:
 
 
 def touches(from_us: Column, to_us: Column) -> Column:
-    """Tell whether a gap (columns `gap_from_us`, `gap_to_us`) overlaps a closed interval."""
-    return (F.col("gap_from_us") <= to_us) & (F.col("gap_to_us") >= from_us)
+    """Tell whether a gap (columns `gap_from_us`, `gap_until_us`) overlaps a closed interval."""
+    return (F.col("gap_from_us") <= to_us) & (F.col("gap_until_us") >= from_us)
 
 
 def _gap(rows: DataFrame) -> DataFrame:
+    lost = F.col("cause").isin(
+        LOST, DROPPED, EARLIER
+    )  # nobody rescans after these: the next summaries repair
+    repaired = F.col("to_us") + F.when(lost, F.lit((SUMMARY_S + 1) * MICROS)).otherwise(F.lit(0))
+    rows = rows.withColumn("until_us", repaired)
     missing = set(rows.columns)
     return rows.select(
         *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.fields import FIELDS, fields_of
+from spark_rollup.bronze import COMPACTING, read_events, read_quarantine
 from spark_rollup.config import is_bronze
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
 
@@ -27,43 +29,48 @@ class Loaded:
     Args of the dataclass:
         events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
+        unique: No event is there twice: so it is in bronze, unless a compaction was cut off.
     """
 
     events: DataFrame
     quarantine: DataFrame
+    unique: bool = False
 
 
 def load(spark: SparkSession, source: Path) -> Loaded:
     """Read agents' segments, or a bronze directory that `ingest` made."""
     if is_bronze(source):
         return Loaded(
-            spark.read.parquet(str(source / "events")).select(*EVENT_ROW.names, "line"),
-            spark.read.parquet(str(source / "quarantine")),
+            read_events(spark, source).select(*EVENT_ROW.names, "line"),
+            read_quarantine(spark, source),
+            unique=not (source / COMPACTING).exists(),
         )
-    lines = read_lines(spark, source)
-    files = (
-        spark.read.format("binaryFile")
-        .options(**_FILES)
-        .load(str(source))
-        .select(_plain_path(F.col("path")).alias("file"))
+    return load_files(spark, [str(source)])
+
+
+def segments(source: Path) -> list[Path]:
+    """List the segments below a directory; hidden names are skipped as Spark does."""
+    return sorted(
+        path
+        for path in source.rglob("*.jsonl*")
+        if path.name.endswith((".jsonl", ".jsonl.gz"))
+        and not any(part.startswith(("_", ".")) for part in path.relative_to(source).parts)
     )
+
+
+def load_files(spark: SparkSession, paths: Sequence[str]) -> Loaded:
+    """Read segments, by their paths or by their directory."""
+    read = spark.read.options(**_FILES)
+    text = read.format("text").load(list(paths))
+    lines = text.where(F.length(F.trim("value")) > 0).select(
+        _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
+    )
+    files = read.format("binaryFile").load(list(paths)).select(_plain_path(F.col("path")).alias("file"))
     judged = judge(lines)
     return Loaded(usable(judged), unusable(judged).unionByName(cut_off(files, judged)))
 
 
 _FILES = {"recursiveFileLookup": "true", "pathGlobFilter": "*.{jsonl,jsonl.gz}"}
-
-
-def read_lines(spark: SparkSession, source: Path) -> DataFrame:
-    """Read every non-empty line below the directory.
-
-    Output columns: file, line.
-    Grain: one row per line.
-    """
-    text = spark.read.format("text").options(**_FILES).load(str(source))
-    return text.where(F.length(F.trim("value")) > 0).select(
-        _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
-    )
 
 
 def _plain_path(url: Column) -> Column:

@@ -175,20 +175,18 @@ def render(facts: Facts) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(facts: Facts, output: Path) -> Path:
-    """Leave `metrics.prom` in a directory, by a rename: a collector never reads half of it.
+def write(facts: Facts, target: Path) -> None:
+    """Write the text to a file, by a rename: a collector never reads half of it.
 
     Raises:
         UsageError: it cannot be written.
     """
-    target = output / FILE
-    partial = output / f"_{FILE}.tmp"
+    partial = target.with_name(f"_{target.name}.tmp")
     try:
         partial.write_text(render(facts), encoding="utf-8")
         partial.replace(target)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror or error}") from error
-    return target
 
 
 def push(facts: Facts, url: str) -> None:

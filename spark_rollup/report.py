@@ -26,14 +26,17 @@ MAX_LOCAL_FINDINGS = 500
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything an audit computes, not yet evaluated. `local` is only shown on the page."""
+    """Everything an audit computes, not yet evaluated. `local` and `releases` are only shown on the page."""
 
     findings: DataFrame
     timelines: DataFrame
     coverage: DataFrame
     pods: DataFrame
+    churn: DataFrame
+    restarts: DataFrame
     quarantine: DataFrame
     local: DataFrame
+    releases: DataFrame
     as_of_us: int
 
 
@@ -116,6 +119,8 @@ def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
         "timelines": (tables.timelines, ("namespace", "application_id", "task_id", "pod", "lane", "from_us")),
         "coverage": (tables.coverage, ("namespace", "pod")),
         "pods": (tables.pods, ("namespace", "pod")),
+        "churn": (tables.churn, ("namespace", "application_id", "task_id", "hour_us")),
+        "restarts": (tables.restarts, ("namespace", "pod", "application_id", "task_id")),
         "quarantine": (tables.quarantine, ("file", "reason", "line")),
     }
 
@@ -137,6 +142,7 @@ def _page_data(
         timelines=_rows(_drawn(tables.timelines, keys)),
         local=_rows(_local(tables.local)),
         quarantine=reasons,
+        releases=_rows(tables.releases.orderBy("namespace", "application_id")),
     )
 
 

@@ -71,8 +71,13 @@ FINDING = _columns(
     next_action=_TEXT,
     pods=T.ArrayType(_TEXT),
     confirms=T.ArrayType(_TEXT),
+    refutes=T.ArrayType(_TEXT),
+    explains=T.ArrayType(_TEXT),
 )
-"""Table `findings` and one line of `findings.jsonl`: one row per cross-pod finding."""
+"""Table `findings` and one line of `findings.jsonl`: one row per cross-pod finding.
+
+`confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings.
+"""
 
 TIMELINE = _columns(
     namespace=_TEXT,
@@ -98,10 +103,15 @@ GAP = _columns(
     task_id=_TEXT,
     from_us=_LONG,
     to_us=_LONG,
+    until_us=_LONG,
     cause=_TEXT,
     missing=_LONG,
 )
-"""One row per interval in which nothing may be concluded about a pod."""
+"""One row per interval in which nothing may be concluded about a pod.
+
+Up to `until_us` (`to_us` or later) what was missed may still be missing from the picture: the next round of summaries
+repairs it.
+"""
 
 COVERAGE = _columns(
     namespace=_TEXT,
@@ -129,6 +139,31 @@ PODS = _columns(
     tasks_held=_LONG,
 )
 """Table `pods`: one row per pod, as last seen."""
+
+CHURN = _columns(
+    namespace=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    hour_us=_LONG,
+    moves=_LONG,
+    wipes=_LONG,
+    restores=_LONG,
+    restored_bytes=_LONG,
+)
+"""Table `churn`: one row per task and hour in which something moved; `hour_us` is the hour's start."""
+
+RESTARTS = _columns(
+    namespace=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    pod=_TEXT,
+    answer=_TEXT,
+    healthy_elsewhere=T.ArrayType(_TEXT),
+    ill_elsewhere=T.ArrayType(_TEXT),
+    restore_bytes=_LONG,
+    unclean_stop=_TEXT,
+)
+"""Table `restarts`: one row per held copy of a task: may its pod be restarted?"""
 
 QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
 """Table `quarantine`: one row per line (or file) that was not used, and why."""

@@ -16,6 +16,9 @@ from spark_rollup import java
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
 
+TINY_INPUT_BYTES = 4 * 1024 * 1024
+"""Below this (compressed bytes) starting tasks costs more than they do: one partition."""
+
 _QUICK_SQL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -61,7 +64,9 @@ def build_session(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(partitions or (2 if small else 200)),
+        "spark.sql.shuffle.partitions": str(
+            partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2 if small else 200)
+        ),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
         "spark.sql.files.ignoreCorruptFiles": "true",  # the rest of a cut-off segment shows as a sequence gap

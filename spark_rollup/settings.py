@@ -48,6 +48,23 @@ def effective_settings(events: DataFrame, overrides: Sequence[Override]) -> Data
     )
 
 
+def releases(effective: DataFrame) -> DataFrame:
+    """Name each application's release for people: one, a range, or unknown.
+
+    Input columns: those of `effective_settings`.
+    Output columns: namespace, application_id, release.
+    """
+    low, high = (F.array_join(F.col(f"release_{end}").cast("array<string>"), ".") for end in ("low", "high"))
+    text = (
+        F.when(low == high, low)
+        .when(low.isNotNull() & high.isNotNull(), F.concat(low, F.lit(" to "), high))
+        .when(low.isNotNull(), F.concat(low, F.lit(" or later")))
+        .when(high.isNotNull(), F.concat(F.lit("up to "), high))
+        .otherwise(F.lit("unknown"))
+    )
+    return effective.select(*_APP, text.alias("release"))
+
+
 def _reported(events: DataFrame) -> DataFrame:
     told = events.where(F.col("kind") == Kind.CONFIGURATION.value)
     newest = W.partitionBy(*_APP, "key").orderBy(F.desc("observed_at_us"), "pod", F.desc("sequence"))

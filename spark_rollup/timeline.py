@@ -92,8 +92,9 @@ def sizes(events: DataFrame) -> DataFrame:
     Segments of a windowed store are added up. A checkpoint transition speaks of all stores of its task together, so
     it counts only where the task has a single one.
 
-    Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes,
-        entries_low (null = unknown).
+    Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes, entries_low, entries_high (null =
+        unknown), segmented, sealed (offset and files are known to tell the same moment: a closed store of
+        4.3 or later), checkpoint (the row was told by a checkpoint's writing).
     Grain: one row per look at a store.
     """
     looks = (
@@ -107,9 +108,13 @@ def sizes(events: DataFrame) -> DataFrame:
             F.max(F.coalesce("part.offset", _only_offset())).alias("offset"),
             F.sum("part.puts").alias("puts"),
             F.sum("part.bytes").alias("bytes"),
-            F.when(F.count("part.entries_low") == F.count("*"), F.sum("part.entries_low")).alias(
-                "entries_low"
+            *(
+                F.when(F.count(f"part.{name}") == F.count("*"), F.sum(f"part.{name}")).alias(name)
+                for name in ("entries_low", "entries_high")
             ),
+            (F.count("part.segment") > 0).alias("segmented"),
+            F.coalesce(F.max("part.status") == "closed", F.lit(False)).alias("sealed"),
+            F.lit(False).alias("checkpoint"),
         )
         .drop("id")
     )
@@ -128,7 +133,8 @@ def sizes(events: DataFrame) -> DataFrame:
     return looks.unionByName(
         written.select(
             *TASK, "store", "pod", "at_us", "identity", F.col("offset_after").alias("offset"), "puts", "bytes",
-            F.lit(None).cast("bigint").alias("entries_low"),
+            F.lit(None).cast("bigint").alias("entries_low"), F.lit(None).cast("bigint").alias("entries_high"),
+            F.lit(False).alias("segmented"), F.lit(False).alias("sealed"), F.lit(True).alias("checkpoint"),
         )
     )  # fmt: skip
 
@@ -168,6 +174,60 @@ def lives(events: DataFrame, held: DataFrame) -> DataFrame:
     )
     inferred = signs.groupBy(*app_pod).agg(F.min("from_us").alias("from_us"), F.max("to_us").alias("to_us"))
     return seen.unionByName(inferred.join(process.select(*app_pod).distinct(), list(app_pod), "left_anti"))
+
+
+def members(events: DataFrame) -> DataFrame:
+    """List which pods belong to which application; a pod that never named any could belong to each.
+
+    Output columns: namespace, application_id (null = the pod named none), pod.
+    Grain: one row per application and pod.
+    """
+    named = events.select("namespace", "application_id", "pod").unionByName(
+        events.where(F.col("kind") == Kind.HEARTBEAT.value).select(
+            "namespace", F.explode("applications").alias("application_id"), "pod"
+        )
+    )
+    known = F.array_sort(F.collect_set("application_id"))  # skips nulls
+    pods = named.groupBy("namespace", "pod").agg(known.alias("known"))
+    return pods.select("namespace", F.explode_outer("known").alias("application_id"), "pod")
+
+
+def sightings(events: DataFrame) -> DataFrame:
+    """Find when each boot of an agent had a process id or a store's IDENTITY before its eyes.
+
+    Within one boot a volume can be neither attached nor detached, so between two sightings the thing was there.
+
+    Output columns: namespace, application_id, what (`process` or `store`), key, task_id, store (null for processes),
+        pod, pod_uid, boot_id, from_us, to_us.
+    Grain: one row per thing and boot.
+    """
+    place = ("namespace", "application_id", "pod", "pod_uid", "boot_id", "observed_at_us")
+    nothing = F.lit(None).cast("string")
+    process = events.where(F.col("process_id").isNotNull()).select(
+        *place, F.lit("process").alias("what"), F.col("process_id").alias("key"),
+        nothing.alias("task_id"), nothing.alias("store"),
+    )  # fmt: skip
+    store = F.lit("store").alias("what")
+    told = events.where(
+        (F.col("kind") == Kind.TRANSITION.value)
+        & F.col("identity").isNotNull()
+        & F.col("task_id").isNotNull()
+    ).select(*place, store, F.col("identity").alias("key"), "task_id", "store")
+    looked = (
+        events.where(F.col("kind") == Kind.SUMMARY.value)
+        .select(*place, "task_id", F.explode("stores").alias("part"))
+        .where(F.col("part.identity").isNotNull())
+        .select(
+            *place, store, F.col("part.identity").alias("key"), "task_id", F.col("part.store").alias("store")
+        )
+    )
+    boot = [name for name in place if name != "observed_at_us"]
+    return (
+        process.unionByName(told)
+        .unionByName(looked)
+        .groupBy(*boot, "what", "key", "task_id", "store")
+        .agg(F.min("observed_at_us").alias("from_us"), F.max("observed_at_us").alias("to_us"))
+    )
 
 
 _MARK_LANES = {

@@ -20,6 +20,7 @@ from tools.alerts.files import alert_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
+from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
 
 
@@ -33,6 +34,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/contract.md": lambda _: render_contract_page(),
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
+    "docs/tables.md": lambda _: render_tables_page(),
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},
 }

@@ -46,6 +46,8 @@ class Facts:
         marks: `timeline.marks`.
         sizes: `timeline.sizes`.
         lives: `timeline.lives`.
+        members: `timeline.members`.
+        sightings: `timeline.sightings`.
         gaps: `gaps.find_gaps`.
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
@@ -56,6 +58,8 @@ class Facts:
     marks: DataFrame
     sizes: DataFrame
     lives: DataFrame
+    members: DataFrame
+    sightings: DataFrame
     gaps: DataFrame
     settings: DataFrame
     as_of_us: int
@@ -108,6 +112,8 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         "affected": F.lit(Affected.POSSIBLY.value),
         "missing_facts": no_texts(),
         "confirms": no_texts(),
+        "refutes": no_texts(),
+        "explains": no_texts(),
         "pods": F.array("pod"),
         "confidence": F.lit(Confidence.CONFIRMED.value),
     }

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rollup.columns import TASK, clock, entry, numbered
+from spark_rollup.correlate.base import Facts
 from spark_rollup.gaps import touches
 
 FAR_MORE_RATIO = 2
@@ -154,6 +155,27 @@ def with_gap_flag(suspects: DataFrame, gaps: DataFrame, from_us: str, to_us: str
         same,
         {flag: F.coalesce(F.max(F.col("gap_pod").isNotNull()), F.lit(False))},
     )
+
+
+def with_unwatched(suspects: DataFrame, facts: Facts, from_us: str, to_us: str) -> DataFrame:
+    """Add `unwatched_pods`: pods of the application that were not watched all through the closed [from_us, to_us].
+
+    A pod that never named any application may have been one of this application's.
+    """
+    of = ["gap_namespace", "gap_pod"]
+    members = facts.members.select(
+        F.col("namespace").alias(of[0]),
+        F.col("pod").alias(of[1]),
+        F.col("application_id").alias("gap_member"),
+    )
+    known = prefixed(facts.gaps, "gap_").join(members, of, "left")
+    same = (
+        (F.col("gap_namespace") == F.col("namespace"))
+        & F.coalesce(F.col("gap_member") == F.col("application_id"), F.lit(True))
+        & concerns_task()
+        & touches(F.col(from_us), F.col(to_us))
+    )
+    return attach(suspects, known, same, {"unwatched_pods": F.array_sort(F.collect_set("gap_pod"))})
 
 
 def concerns_task() -> Column:

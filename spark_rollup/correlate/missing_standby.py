@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import attach, prefixed, same_task
+from spark_rollup.correlate.fleet import attach, prefixed, same_task, suspects_of
 from spark_rollup.correlate.shortages import (
     APPLICATION,
     Parts,
@@ -62,8 +62,10 @@ def find(facts: Facts) -> DataFrame:
     shortages = find_shortages(parts, facts.as_of_us).localCheckpoint()  # small, and read twice
     judged = with_siblings(with_unowned(settled(shortages, parts), parts, facts), shortages, parts)
     watched = with_doubt(judged.where(_worth_saying()), facts)
-    return _findings(_with_confirmed(watched, facts), facts.as_of_us).unionByName(
-        _undecidable(applications, facts)
+    return (
+        _findings(_with_confirmed(watched, facts), facts.as_of_us)
+        .unionByName(_refuted(applications, facts))
+        .unionByName(_undecidable(applications, facts))
     )
 
 
@@ -176,6 +178,43 @@ def _next_action() -> Column:
     )  # fmt: skip
     wait = F.lit("Nothing urgent: look whether a warm-up or a long restoration explains it.")
     return F.when(F.col("loud") & F.col("over"), look).when(F.col("loud"), restart).otherwise(wait)
+
+
+def _refuted(applications: DataFrame, facts: Facts) -> DataFrame:
+    """Close agents' `unowned-task` suspicions where another pod took the task: that was an ordinary move."""
+    suspects = suspects_of(facts.local, "unowned-task").join(
+        applications.select(*APPLICATION, "patience_us"), list(APPLICATION), "inner"
+    )
+    taker = prefixed(facts.held.where(~F.col("cleaner")), "taker_")
+    # it took the task about when the suspect let go; who held it long before is no taker
+    meanwhile = F.col("taker_from_us").between(
+        F.col("opened_at_us") - F.col("patience_us"), F.col("opened_at_us") + F.col("patience_us")
+    )
+    same = same_task("taker_") & (F.col("taker_pod") != F.col("pod")) & meanwhile
+    first = F.min(F.struct(F.col("taker_from_us").alias("taken_us"), F.col("taker_pod").alias("taker")))
+    taken = attach(suspects, taker, same, {"taken": first}).where(F.col("taken.taken_us").isNotNull())
+    moved = numbered("%s took %s at %s", "taken.taker", "task_id", clock("taken.taken_us"))
+    return finding(
+        taken,
+        META,
+        {
+            "opened_at_us": F.col("opened_at_us"),
+            "severity": F.lit(Severity.INFO.value),
+            "confidence": F.lit(Confidence.CONFIRMED.value),
+            "status": F.lit(Status.RESOLVED.value),
+            "affected": F.lit(Affected.NO.value),
+            "summary": F.concat(
+                F.lit("not missing: "), moved, F.lit(", so "), F.col("pod"), F.lit(" merely lost it")
+            ),
+            "evidence": chain(
+                F.array(entry(F.col("taken.taken_us"), moved, F.concat_ws("/", "application_id", "task_id"))),
+                F.coalesce("evidence", F.array()),
+            ),
+            "next_action": F.lit("Nothing: an ordinary move."),
+            "pods": F.array("pod", "taken.taker"),
+            "refutes": F.array("finding_id"),
+        },
+    )
 
 
 def _undecidable(applications: DataFrame, facts: Facts) -> DataFrame:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from spark_rollup.correlate import (
+    cloned_volume,
+    diverged_replica,
     missing_standby,
     resurrected_checkpoint,
+    split_owner,
     stale_eos_state,
+    task_churn,
     unaudited,
+    unprotected_task,
     unrestored_task,
 )
 from spark_rollup.correlate.base import Rule
@@ -15,6 +20,11 @@ RULES: tuple[Rule, ...] = (
     resurrected_checkpoint.RULE,
     unrestored_task.RULE,
     stale_eos_state.RULE,
+    diverged_replica.RULE,
+    cloned_volume.RULE,
+    split_owner.RULE,
     missing_standby.RULE,
+    unprotected_task.RULE,
+    task_churn.RULE,
     unaudited.RULE,
 )

@@ -172,10 +172,11 @@ def _from_agent() -> Column:
 def _judged(story: DataFrame) -> DataFrame:
     """Add severity, confidence and the comparison with the replica."""
     sure, suspected = F.lit(Confidence.CONFIRMED.value), F.lit(Confidence.SUSPECTED.value)
+    # puts count overwritten keys too: more of them on a replica do not turn an agent's suspicion into a proof
     compared = F.coalesce("far_less", F.lit(False))
-    confirmed = F.when(_from_agent(), (F.col("confidence") == sure) | compared).otherwise(
-        _proved_by_entries()
-    )
+    confirmed = F.when(
+        _from_agent(), (F.col("confidence") == sure) | (compared & _proved_by_entries())
+    ).otherwise(_proved_by_entries())
     found = F.when(confirmed, sure).otherwise(F.coalesce("confidence", suspected))
     confidence = F.when(_from_agent(), found).otherwise(lowered(found, F.col("unwatched")))
     severity = F.when(confidence == sure, F.lit(Severity.CRITICAL.value)).otherwise(

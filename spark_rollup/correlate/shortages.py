@@ -14,8 +14,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change
 from spark_rollup.columns import MICROS, TASK
 from spark_rollup.correlate.base import Facts
-from spark_rollup.correlate.fleet import attach, concerns_task, prefixed, same_task
-from spark_rollup.gaps import touches
+from spark_rollup.correlate.fleet import attach, prefixed, same_task, with_unwatched
 
 APPLICATION = ("namespace", "application_id")
 
@@ -178,14 +177,4 @@ def same_application(prefix: str) -> Column:
 
 def with_doubt(shortages: DataFrame, facts: Facts) -> DataFrame:
     """Add `unwatched_pods`: pods of the application that were not watched through all of the waiting time."""
-    pods = facts.lives.groupBy(*APPLICATION).agg(F.collect_set("pod").alias("pod_names"))
-    known = shortages.join(pods, list(APPLICATION), "inner")
-    same = (
-        (F.col("gap_namespace") == F.col("namespace"))
-        & F.array_contains("pod_names", F.col("gap_pod"))
-        & concerns_task()
-        & touches(F.col("since_us"), F.col("settled_us"))
-    )
-    return attach(
-        known, prefixed(facts.gaps, "gap_"), same, {"unwatched_pods": F.array_sort(F.collect_set("gap_pod"))}
-    )
+    return with_unwatched(shortages, facts, "since_us", "settled_us")

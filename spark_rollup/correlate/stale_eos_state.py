@@ -14,8 +14,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from agent.contract.events import Level, Severity
-from spark_rollup.columns import TASK, chain, entry, numbered, of_store
+from agent.contract.events import Change, Confidence, Level, Severity, Status
+from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store, release
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
 from spark_rollup.correlate.fleet import attach, elsewhere, prefixed, same_task, suspects_of, with_gap_flag
 
@@ -29,6 +29,13 @@ META = RuleMeta(
 )
 
 
+UNSAVED_RECORDS = 10_000
+"""More records than this without a checkpoint prove an active of exactly-once (the agent's own role test)."""
+
+LAST_WITH_9891 = (2, 5, 0)
+"""Up to this release a standby that becomes active keeps what should be wiped (KAFKA-9891)."""
+
+
 def find(facts: Facts) -> DataFrame:
     """List for each skipped or interrupted wipe every pod that the untrusted state reached since.
 
@@ -38,7 +45,7 @@ def find(facts: Facts) -> DataFrame:
         F.col("severity") != Severity.INFO.value
     )
     story = _moved_volumes(suspects.withColumn("until_us", F.lit(facts.as_of_us)), facts)
-    story = elsewhere(story, facts.held, "opened_at_us", "until_us")
+    story = _with_active(elsewhere(story, facts.held, "opened_at_us", "until_us"), facts)
     return _findings(with_gap_flag(story, facts.gaps, "opened_at_us", "observed_at_us", "unwatched"))
 
 
@@ -71,7 +78,51 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
     return attach(suspects, prefixed(seen, "seen_"), same, found)
 
 
+def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
+    """Add `active_pod`: another pod that was the active while the suspect's role is unknown (null = none).
+
+    Under exactly-once an active writes no checkpoint while it works and a standby does: whoever put in more than 10,000
+    records without one was the active, so the suspect was a standby, whose stores need no wipe (KAFKA-9891 aside).
+    """
+    roles = facts.settings.select(
+        "namespace", "application_id", "num_standby_replicas", F.col("release_low").alias("since_release")
+    )
+    known = suspects.join(roles, ["namespace", "application_id"], "left")
+    own = prefixed(facts.held.where(~F.col("cleaner")), "own_")
+    mine = (
+        same_task("own_") & (F.col("own_pod") == F.col("pod")) & (F.col("own_to_us") <= F.col("opened_at_us"))
+    )
+    known = attach(known, own, mine, {"tenure": F.max(F.struct("own_to_us", "own_from_us"))})
+    written = facts.marks.where(F.col("change") == Change.CHECKPOINT_WRITTEN.value)
+    steps = facts.sizes.where(~F.col("checkpoint")).select(*TASK, "pod", "at_us", "puts").unionByName(
+        written.select(*TASK, "pod", "at_us", F.lit(None).cast("bigint").alias("puts"))
+    )  # fmt: skip
+    during = F.col("step_at_us").between(F.col("tenure.own_from_us"), F.col("tenure.own_to_us"))
+    same = same_task("step_") & (F.col("step_pod") != F.col("pod")) & during
+    grown = known.join(prefixed(steps, "step_"), same, "inner").groupBy("row_key", "step_pod").agg(
+        (F.max("step_puts") - F.min("step_puts")).alias("grown"),
+        F.count_if(F.col("step_puts").isNull()).alias("written"),
+    )  # fmt: skip
+    active = grown.where((F.col("grown") > UNSAVED_RECORDS) & (F.col("written") == 0)).select(
+        F.col("row_key").alias("active_key"), F.col("step_pod").alias("name")
+    )
+    same_row = F.col("active_key") == F.col("row_key")
+    return attach(known, active, same_row, {"active_pod": F.min("name")})
+
+
+def _is_refuted() -> Column:
+    """Tell whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
+    return F.coalesce(
+        (F.col("confidence") == Confidence.SUSPECTED.value)
+        & (F.col("num_standby_replicas") >= 1)
+        & (F.col("since_release") > release(*LAST_WITH_9891))
+        & F.col("active_pod").isNotNull(),
+        F.lit(False),
+    )
+
+
 def _findings(story: DataFrame) -> DataFrame:
+    story = story.withColumn("refuted", _is_refuted())
     tainted = F.array_distinct(F.concat("moved_pods", "other_pods"))
     return finding(
         story.withColumn("tainted", tainted),
@@ -79,14 +130,39 @@ def _findings(story: DataFrame) -> DataFrame:
         words_of_agent()
         | {
             "opened_at_us": F.col("opened_at_us"),
-            "confidence": lowered(F.col("confidence"), F.col("unwatched")),
-            "summary": _summary(),
-            "evidence": chain(F.col("moved"), _restored_later(), F.col("evidence")),
-            "next_action": _next_action(),
+            "severity": F.when(F.col("refuted"), F.lit(Severity.INFO.value)).otherwise(F.col("severity")),
+            "status": F.when(F.col("refuted"), F.lit(Status.RESOLVED.value)).otherwise(F.col("status")),
+            "confidence": F.when(F.col("refuted"), F.lit(Confidence.CONFIRMED.value)).otherwise(
+                lowered(F.col("confidence"), F.col("unwatched"))
+            ),
+            "summary": F.when(F.col("refuted"), _acquitted()).otherwise(_summary()),
+            "evidence": chain(
+                F.array(
+                    entry(
+                        F.when(F.col("refuted"), F.col("tenure.own_from_us")),
+                        _acquitted(),
+                        F.col("active_pod"),
+                    )
+                ),
+                F.col("moved"),
+                _restored_later(),
+                F.col("evidence"),
+            ),
+            "next_action": F.when(F.col("refuted"), F.lit("Nothing: the suspect was a standby.")).otherwise(
+                _next_action()
+            ),
             "pods": F.array_distinct(F.concat(F.array("pod"), "tainted")),
-            "confirms": F.array("finding_id"),
+            "confirms": F.when(F.col("refuted"), no_texts()).otherwise(F.array("finding_id")),
+            "refutes": F.when(F.col("refuted"), F.array("finding_id")).otherwise(no_texts()),
         },
     )
+
+
+def _acquitted() -> Column:
+    return numbered(
+        "%s was the active of %s before the crash: more than 10,000 records without a checkpoint; %s was its standby",
+        "active_pod", "task_id", "pod",
+    )  # fmt: skip
 
 
 def _restored_later() -> Column:

@@ -1,7 +1,8 @@
 """A task moved and ran before its new owner can have restored it: the previous owner's size tells.
 
 Signal: an agent's `unrestored-store` finding, which decides by mechanism on the new owner's disk.
-Fires when: that finding is there; the previous owner held far more at no higher an offset: confirmed.
+Fires when: that finding is there; the previous owner had far more live entries at no higher an
+    offset: confirmed.
 Clears when: the agent's finding is resolved.
 Stays quiet when: no agent reports it (sizes alone never raise it: a copy restored from a compacted changelog is small),
     or the agent also calls the same store a `resurrected-checkpoint`: one damage, one finding.
@@ -72,9 +73,15 @@ def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
     looks = prefixed(sizes.where(F.col("puts").isNotNull()), "look_")
     meanwhile = F.col("look_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
     same = same_task("look_") & (F.col("look_pod") == F.col("owner_pod")) & same_store("look_") & meanwhile
-    fullest = F.max(F.struct("look_puts", "look_at_us", "look_offset"))
-    return attach(suspects, looks, same, {"fullest": fullest}).select(
+    known = F.col("look_entries_low").isNotNull()
+    found = {
+        "fullest": F.max(F.struct("look_puts", "look_at_us", "look_offset")),
+        "richest": F.max(F.when(known, F.struct("look_entries_low", "look_at_us", "look_offset"))),
+    }
+    return attach(suspects, looks, same, found).select(
         *suspects.columns,
+        F.col("richest.look_entries_low").alias("held_entries"),
+        F.col("richest.look_offset").alias("held_entries_offset"),
         F.col("fullest.look_at_us").alias("held_us"),
         F.col("fullest.look_puts").alias("held_puts"),
         F.col("fullest.look_offset").alias("held_offset"),
@@ -83,13 +90,20 @@ def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
 
 def _findings(story: DataFrame) -> DataFrame:
     # the new owner must claim at least the offset that the previous one had; unknown offsets prove nothing
-    claims = F.col("own_offset") * (1 + OFFSET_SLACK) >= F.col("held_offset")
-    proved = F.coalesce(far_less(F.col("own_puts"), F.col("held_puts")) & claims, F.lit(False))
+    reach = F.col("own_offset") * (1 + OFFSET_SLACK)
+    more = F.coalesce(
+        far_less(F.col("own_puts"), F.col("held_puts")) & (reach >= F.col("held_offset")), F.lit(False)
+    )
+    # puts count overwritten keys, which a compacted changelog does not bring back: only live entries prove
+    proved = F.coalesce(
+        far_less(F.col("own_puts"), F.col("held_entries")) & (reach >= F.col("held_entries_offset")),
+        F.lit(False),
+    )
     comparison = numbered(
         "%s held %d puts at offset %d, %s claims offset %d with %d",
         "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",
     )  # fmt: skip
-    judged = story.withColumn("proved", proved).withColumn("comparison", F.when(proved, comparison))
+    judged = story.withColumn("proved", proved).withColumn("comparison", F.when(more, comparison))
     return finding(
         judged,
         META,

@@ -24,6 +24,7 @@ class PageData:
         timelines: `schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole.
         local: `schemas.LOCAL_FINDING` rows.
         quarantine: Number of unusable lines by reason.
+        releases: namespace, application_id and release (as text) of every application.
     """
 
     as_of_us: int
@@ -34,3 +35,4 @@ class PageData:
     timelines: Sequence[Row]
     local: Sequence[Row]
     quarantine: Mapping[str, int]
+    releases: Sequence[Row] = ()

@@ -17,6 +17,7 @@ def render(data: PageData) -> str:
         (
             sections.tiles(data),
             sections.to_do(data),
+            sections.releases(data),
             sections.findings(data),
             figures.timelines(data),
             listings.pods(data),

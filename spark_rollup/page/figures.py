@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from spark_rollup.page.data import PageData, Row
@@ -21,10 +22,10 @@ def timelines(data: PageData) -> str:
         "really put into it: a line far above its area is a copy with a hole.</p>" + LEGEND
     )
     unknown = [row for row in data.timelines if row["lane"] == "unknown"]
+    rows, findings = _by_task(data.timelines), _by_task(data.findings)
     for application, group in groupby(tasks, key=lambda key: key[:2]):
         keys = list(group)
-        rows = {key: [row for row in data.timelines if _key(row) == key] for key in keys}
-        flags = {key: _flags(data.findings, key) for key in keys}
+        flags = {key: _flags(findings[key], key) for key in keys}
         axis = axis_of(
             (row for key in keys for row in rows[key]), (flag for key in keys for flag in flags[key])
         )
@@ -49,6 +50,13 @@ def _figure(
 def _tasks(data: PageData) -> list[tuple[str, str, str]]:
     drawn = {_key(row) for row in data.timelines if row["task_id"] is not None}
     return sorted(drawn & {_key(row) for row in data.findings if row["task_id"]})
+
+
+def _by_task(rows: Sequence[Row]) -> Mapping[tuple[str, str, str], list[Row]]:
+    found: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[_key(row)].append(row)
+    return found
 
 
 def _key(row: Row) -> tuple[str, str, str]:

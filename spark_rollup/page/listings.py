@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
-from spark_rollup.page.data import SEVERITIES, PageData
+from spark_rollup.page.data import SEVERITIES, PageData, Row
 from spark_rollup.page.drawing import coverage_strip
 from spark_rollup.page.text import escape, integer, items_of, name, number, parse_us, percent, place
 
@@ -15,18 +15,18 @@ def pods(data: PageData) -> str:
     first = min(
         (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us
     )
+    gaps: dict[tuple[object, object], list[Row]] = defaultdict(list)
+    for gap in data.timelines:
+        if gap["lane"] == "unknown" and gap["task_id"] is None:
+            gaps[gap["namespace"], gap["pod"]].append(gap)
+    counts: dict[tuple[object, object], Counter[str]] = defaultdict(Counter)
+    for item in data.findings:
+        if item["status"] == "open":
+            counts[item["namespace"], item["pod"]][str(item["severity"])] += 1
     lines = []
     for row in data.pods:
-        seen = watch.get((row["namespace"], row["pod"]), {})
-        whole = [
-            gap for gap in data.timelines
-            if gap["lane"] == "unknown" and gap["task_id"] is None
-            and (gap["namespace"], gap["pod"]) == (row["namespace"], row["pod"])
-        ]  # fmt: skip
-        found = Counter(
-            str(item["severity"]) for item in data.findings
-            if item["status"] == "open" and item["namespace"] == row["namespace"] and item["pod"] == row["pod"]
-        )  # fmt: skip
+        key = (row["namespace"], row["pod"])
+        seen, whole, found = watch.get(key, {}), gaps[key], counts[key]
         chips = " ".join(
             f'<span class="chip {level}">{found[level]} {level}</span>'
             for level in SEVERITIES
@@ -53,7 +53,16 @@ def pods(data: PageData) -> str:
 
 def agents(data: PageData) -> str:
     """Render what single agents reported, and whether the fleet explains it."""
-    explained = {str(item) for row in data.findings for item in items_of(row["confirms"])}
+    explained = {
+        str(item): verdict
+        for verdict, word in (
+            ("taken into account", "explains"),
+            ("refuted", "refutes"),
+            ("confirmed", "confirms"),
+        )
+        for row in data.findings
+        for item in items_of(row[word])
+    }
     parts = ['<h2 id="agents">What the agents said</h2>']
     if not data.local:
         return parts[0] + '<p class="lead">No agent reported a warning, an error or damage.</p>'
@@ -61,7 +70,7 @@ def agents(data: PageData) -> str:
         f'<tr><td><span class="chip {escape(row["severity"])}">{escape(row["severity"])}</span></td>'
         f"<td><code>{escape(row['detector'])}</code></td><td>{place(row)}</td><td>{escape(row['summary'])}</td>"
         f"<td>{escape(row['status'])}</td>"
-        f"<td>{'above' if str(row['finding_id']) in explained else 'local only'}</td></tr>"
+        f"<td>{explained.get(str(row['finding_id']), 'local only')}</td></tr>"
         for row in sorted(
             data.local,
             key=lambda row: (str(row["finding_id"]) in explained, SEVERITIES.index(str(row["severity"]))),

@@ -24,6 +24,9 @@ from spark_rollup.page.text import (
 MAX_STEPS = 12
 """How many first steps the page asks for; more than that is no list of first things."""
 
+PAGE = 25
+"""How many findings of one rule and application are shown at once."""
+
 
 def headline(data: PageData) -> str:
     """Say the verdict in one sentence."""
@@ -118,10 +121,58 @@ def findings(data: PageData) -> str:
         parts.append(
             f'<p class="group"><code>{escape(rule)}</code>{app} &middot; {count(len(rows), "finding")}{state}</p>'
         )
-        for index, row in enumerate(rows):
-            unfold = index == 0 and status == "open" and row["severity"] == "critical"
-            parts.append(_finding(row, unfold=unfold))
+        shown = [
+            _finding(row, unfold=index == 0 and status == "open" and row["severity"] == "critical")
+            for index, row in enumerate(rows)
+        ]
+        parts += paged(shown, "findings")
     return "".join(parts)
+
+
+def releases(data: PageData) -> str:
+    """Render one line per release: how many applications run it, how many tasks are hit, what was found."""
+    if not data.releases:
+        return ""
+    release = {(row["namespace"], row["application_id"]): str(row["release"]) for row in data.releases}
+    applications = Counter(release.values())
+    found: dict[str, Counter[str]] = {name: Counter() for name in applications}
+    hit: dict[str, set[tuple[object, ...]]] = {name: set() for name in applications}
+    for row in data.findings:
+        where = release.get((row["namespace"], row["application_id"]))
+        if where is None or row["status"] != "open":
+            continue
+        found[where][str(row["severity"])] += 1
+        if row["severity"] == SEVERITIES[0]:
+            hit[where].add((row["namespace"], row["application_id"], row["task_id"]))
+    lines = "".join(
+        f'<tr><td class="k">{escape(version)}</td><td class="n">{applications[version]}</td>'
+        f'<td class="n">{len(hit[version]) or ""}</td>'
+        + "".join(f'<td class="n">{found[version][level] or ""}</td>' for level in SEVERITIES)
+        + "</tr>"
+        for version in sorted(applications, key=_by_release)
+    )
+    heads = "".join(f'<th class="n">{level}</th>' for level in SEVERITIES)
+    return (
+        '<h2 id="releases">By Kafka Streams release</h2><div class="scroll"><table><thead><tr><th>Release</th>'
+        f'<th class="n">Applications</th><th class="n">Tasks hit</th>{heads}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _by_release(text: str) -> tuple[bool, list[int]]:
+    parts = text.split(" ")[0].split(".")
+    known = all(part.isdigit() for part in parts)
+    return not known, [int(part) for part in parts] if known else []
+
+
+def paged(blocks: Sequence[str], noun: str) -> list[str]:
+    """Fold everything behind the first page, so that thousands of blocks open as fast as a few."""
+    parts = list(blocks[:PAGE])
+    for start in range(PAGE, len(blocks), PAGE):
+        some = blocks[start : start + PAGE]
+        head = f"{noun} {start + 1} to {start + len(some)} of {len(blocks)}"
+        parts.append(f'<details class="page"><summary>{head}</summary>{"".join(some)}</details>')
+    return parts
 
 
 def _group(row: Row) -> tuple[str, str, str]:
@@ -130,7 +181,6 @@ def _group(row: Row) -> tuple[str, str, str]:
 
 def _finding(row: Row, *, unfold: bool) -> str:
     severity = str(row["severity"])
-    confirms = len(items_of(row["confirms"]))
     facts = [
         f"{escape(row['confidence'])}",
         f"opened {escape(str(row['opened_at'])[:19].replace('T', ' '))} UTC",
@@ -138,7 +188,11 @@ def _finding(row: Row, *, unfold: bool) -> str:
         if items_of(row["upstream"])
         else "",
         f"release affected: {escape(row['affected'])}" if row["level"] != "self" else "",
-        f"explains {count(confirms, 'agent finding')}" if confirms else "",
+        *(
+            f"{word} {count(len(items_of(row[word])), 'agent finding')}"
+            for word in ("confirms", "refutes", "explains")
+            if items_of(row[word])
+        ),
         f"pods: {', '.join(map(name, items_of(row['pods'])))}" if len(items_of(row["pods"])) > 1 else "",
     ]
     missing = items_of(row["missing_facts"])

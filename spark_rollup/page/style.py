@@ -47,6 +47,8 @@ h3 { font-size: 15px; font-weight: 640; margin: 22px 0 6px; }
 .todo h2 { margin: 0 0 6px; font-size: 16px; }
 .todo ol { margin: 0; padding-left: 20px; } .todo li { margin: 5px 0; }
 .todo .who { color: var(--soft); }
+.finding, figure { content-visibility: auto; contain-intrinsic-size: auto 90px; }
+.page { margin: 8px 0; } .page > summary { cursor: pointer; color: var(--soft); font-size: 14px; padding: 6px 2px; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th { text-align: left; font-weight: 560; font-size: 12.5px; color: var(--soft); white-space: nowrap; }

@@ -15,7 +15,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import bench_replay, bench_rocksdb, bench_scan, bench_spool, bench_watch  # noqa: E402 - path first
+from tests.bench import (  # noqa: E402 - path first
+    bench_replay,
+    bench_rocksdb,
+    bench_rollup,
+    bench_scan,
+    bench_spool,
+    bench_watch,
+)
 from tests.bench.report import Options, Section, render_page, render_text  # noqa: E402
 
 BENCHMARKS: dict[str, Callable[[Options], Section]] = {
@@ -24,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "watch": bench_watch.run,
     "rocksdb": bench_rocksdb.run,
     "spool": bench_spool.run,
+    "rollup": bench_rollup.run,
 }
 PAGE = ROOT / "docs" / "benchmarks.md"
 MEMORY = Path("/dev/shm")

@@ -22,6 +22,8 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"evaluation, up to {late} ms late": ("tests/evaluate/run.py", "--delay-ms", str(late))
         for late in (5, 20, 50, 100, 300)
     },
+    "fleet audit: injected truth": ("tests/bench/recall.py",),
+    "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
     "live releases": ("tests/live/run.py",),

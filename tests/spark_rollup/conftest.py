@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rollup import audit, coverage, dedupe, gaps, load, session, timeline
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate.registry import RULES
-from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, at_us
+from spark_rollup.restarts import restarts
+from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
 
 Row = Mapping[str, object]
 
@@ -23,7 +24,7 @@ Row = Mapping[str, object]
 def spark() -> Generator[SparkSession, None, None]:
     """Start Spark once: two local cores, two shuffle partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    started = session.build_session(0, master="local[2]", partitions=2)
+    started = session.build_session(0, master="local[2]", partitions=1)
     yield started
     started.stop()
 
@@ -54,6 +55,9 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     source = tmp_path_factory.mktemp("segments")
     for fleet in STORIES.values():
         fleet.write(source)
+    for tell in MORE:
+        for fleet in tell():
+            fleet.write_as_one(source)
     loaded = load.load(spark, source)
     events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
     as_of_us = at_us(HORIZON_S)
@@ -62,6 +66,9 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "held": facts.held,
         "sizes": facts.sizes,
         "lives": facts.lives,
+        "restarts": restarts(facts),
+        "members": facts.members,
+        "sightings": facts.sightings,
         "gaps": facts.gaps,
         "settings": facts.settings,
         "local": facts.local,
@@ -69,8 +76,9 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "coverage": coverage.coverage(events, facts.gaps, as_of_us),
         "pods": coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
     }
-    rows = {name: collected(frame) for name, frame in frames.items()}
-    rows["findings"] = [row for rule in RULES for row in collected(rule.find(facts))]
+    computed = audit.together(*frames.values(), *(rule.find(facts) for rule in RULES))
+    rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}
+    rows["findings"] = [row for frame in computed[len(frames) :] for row in collected(frame)]
     return Audited(rows)
 
 

@@ -104,10 +104,10 @@ def test_hostile_names_are_escaped() -> None:
 def test_the_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     """The text is in place under its name, and nothing half-written beside it."""
     for _ in range(2):
-        assert metrics.write(facts(), tmp_path) == tmp_path / "metrics.prom"
+        metrics.write(facts(), tmp_path / metrics.FILE)
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.prom"]
     with pytest.raises(UsageError, match=r"metrics\.prom cannot be written"):
-        metrics.write(facts(), tmp_path / "missing")
+        metrics.write(facts(), tmp_path / "missing" / metrics.FILE)
 
 
 def test_a_pushgateway_is_given_the_same_text() -> None:
@@ -135,6 +135,7 @@ def test_a_pushgateway_is_given_the_same_text() -> None:
         metrics.push(facts(), "file:///etc/passwd")
 
 
+@pytest.mark.packages
 def test_promtool_finds_nothing() -> None:
     """Prometheus' own linter has no complaint about name, type or help."""
     promtool = shutil.which("promtool")

@@ -51,6 +51,19 @@ def the_task_moved_to_a_third_pod(fleet: Fleet) -> None:
 
 
 @story
+def another_pod_took_the_task(fleet: Fleet) -> None:
+    a, _ = stage_1(fleet)
+    a.finds("unowned-task", "0_0", 45, severity="warning", confidence="suspected", level="exposure")
+    fleet.pod("pod-c").holds("0_0", 41).holds("0_1", 42)
+
+
+@story
+def a_pod_without_any_hold_lost_events(fleet: Fleet) -> None:
+    stage_1(fleet)
+    fleet.pod("pod-c").loses(2)
+
+
+@story
 def standbys_unknown(fleet: Fleet) -> None:
     for pod, task in (("pod-a", "0_0"), ("pod-b", "0_1")):
         fleet.pod(pod).holds(task, 5)
@@ -128,6 +141,20 @@ def test_unwatched_time_is_unknown(audited):
     found = audited.findings(the_other_agent_was_blind, RULE)
     assert {(row["severity"], row["confidence"]) for row in found} == {("warning", "unknown")}
     assert all("pod-b" in str(row["evidence"]) for row in found)
+
+
+def test_lost_events_of_a_bystander_are_unknown(audited):
+    """A pod that was never seen holding may have taken the task in the event that was lost."""
+    found = audited.findings(a_pod_without_any_hold_lost_events, RULE)
+    assert {(row["severity"], row["confidence"]) for row in found} == {("warning", "unknown")}
+
+
+def test_a_suspicion_is_closed_when_another_pod_took_the_task(audited):
+    """The agent's `unowned-task` is refuted: resolved information that names who has the task."""
+    found = audited.finding(another_pod_took_the_task, RULE)
+    assert (found["severity"], found["status"], found["confirms"]) == ("info", "resolved", [])
+    assert found["refutes"] == ["unowned-task-pod-a-0_0"]
+    assert "pod-c took 0_0" in found["summary"]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,13 @@ def loses_its_copy_and_starts_over(pod: Pod, puts: int = 50, first_offset: int =
 
 @story
 def the_agent_saw_it(fleet: Fleet) -> None:
+    keeps_a_full_copy(fleet.pod("pod-b"), entries_low=1900)
+    a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
+    a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
+
+
+@story
+def the_replica_has_more_puts_only(fleet: Fleet) -> None:
     keeps_a_full_copy(fleet.pod("pod-b"))
     a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
     a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
@@ -107,6 +114,12 @@ def test_the_fleet_sees_it_without_the_agent(audited):
 def test_puts_alone_only_suspect(audited):
     """Without counted entries compaction could explain the difference, so the fleet only suspects."""
     found = audited.finding(nobody_counted_entries, RULE)
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+
+
+def test_puts_alone_prove_no_suspicion(audited):
+    """Hot keys that were overwritten many times are puts, too: the agent's suspicion stays one."""
+    found = audited.finding(the_replica_has_more_puts_only, RULE)
     assert (found["severity"], found["confidence"]) == ("warning", "suspected")
 
 

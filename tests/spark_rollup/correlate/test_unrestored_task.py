@@ -11,8 +11,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_gro
 RULE = "unrestored-task"
 
 
-def hand_over(fleet: Fleet, new_puts: int, new_offset: int | None, confidence: str = "suspected") -> None:
-    b = fleet.pod("pod-b").holds("0_1", 5).measures("0_1", 30, identity="b", puts=12_000, offset=12_004)
+def hand_over(
+    fleet: Fleet,
+    new_puts: int,
+    new_offset: int | None,
+    confidence: str = "suspected",
+    entries: int | None = 11_000,
+) -> None:
+    b = fleet.pod("pod-b").holds("0_1", 5)
+    b.measures("0_1", 30, identity="b", puts=12_000, offset=12_004, entries_low=entries)
     b.releases("0_1", 40)
     a = fleet.pod("pod-a").holds("0_1", 45)
     a.finds(
@@ -25,6 +32,11 @@ def hand_over(fleet: Fleet, new_puts: int, new_offset: int | None, confidence: s
 @story
 def the_new_owner_claims_more_with_less(fleet: Fleet) -> None:
     hand_over(fleet, new_puts=200, new_offset=12_204)
+
+
+@story
+def the_previous_owner_has_more_puts_only(fleet: Fleet) -> None:
+    hand_over(fleet, new_puts=200, new_offset=12_204, entries=None)
 
 
 @story
@@ -58,6 +70,13 @@ def test_the_previous_owner_confirms(audited):
     assert found["pods"] == ["pod-a", "pod-b"]
     assert "pod-b held 12000 puts at offset 12004, pod-a claims offset 12204 with 200" in found["summary"]
     assert found["confirms"] == ["unrestored-store-pod-a-0_1"]
+
+
+def test_puts_alone_prove_no_suspicion(audited):
+    """A compacted changelog brings overwritten keys back once: more puts before are told, and prove nothing."""
+    found = audited.finding(the_previous_owner_has_more_puts_only, RULE)
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+    assert "pod-b held 12000 puts" in found["summary"]
 
 
 def test_an_equal_copy_confirms_nothing(audited):

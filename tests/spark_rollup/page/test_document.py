@@ -20,7 +20,7 @@ def finding(**given: object) -> dict[str, object]:
         "store": "s", "pod": "pod-a", "opened_at": "2026-11-18T11:08:01.000000Z", "upstream": ["KAFKA-8187"],
         "affected": "yes", "missing_facts": [], "summary": "broken", "next_action": "restart pod-a",
         "evidence": [{"at": "2026-11-18T11:08:00.000000Z", "what": "deleted", "where": "orders/0_0"}],
-        "pods": ["pod-a", "pod-b"], "confirms": ["local-1"],
+        "pods": ["pod-a", "pod-b"], "confirms": ["local-1"], "refutes": [], "explains": [],
     }  # fmt: skip
     return row | given
 
@@ -175,7 +175,7 @@ def test_agents_words_are_marked_when_explained():
         "opened_at_us": START_US, "summary": "x",
     }  # fmt: skip
     text = render(page(local=[local, local | {"finding_id": "local-2"}]))
-    assert text.count("<td>above</td>") == 1
+    assert text.count("<td>confirmed</td>") == 1
     assert text.count("<td>local only</td>") == 1
 
 
@@ -184,3 +184,25 @@ def test_the_quarantine_is_mentioned():
     assert "Not used, see the table <code>quarantine</code>: 3 not-json." in render(
         page(quarantine={"not-json": 3})
     )
+
+
+def test_many_findings_are_paged():
+    """The first page is open to the eye, the rest is folded in pages that say what they hold."""
+    text = render(page(findings=[finding(id=f"f{number}", task_id=f"0_{number}") for number in range(60)]))
+    assert Balance(text).open == []
+    assert re.findall(r"<summary>(findings [^<]+)</summary>", text) == [
+        "findings 26 to 50 of 60",
+        "findings 51 to 60 of 60",
+    ]
+
+
+def test_releases_are_compared():
+    """One line per release: applications, tasks that are hit, open findings; unknown ones last."""
+    releases = [
+        {"namespace": "shop", "application_id": name, "release": release}
+        for name, release in (("orders", "3.9.2"), ("other", "3.10.0"), ("old", "unknown"))
+    ]
+    text = render(page(releases=releases))
+    table = text[text.index('id="releases"') : text.index('id="findings"')]
+    assert re.findall(r'<td class="k">([^<]+)</td>', table) == ["3.9.2", "3.10.0", "unknown"]
+    assert '<td class="k">3.9.2</td><td class="n">1</td><td class="n">1</td><td class="n">1</td>' in table

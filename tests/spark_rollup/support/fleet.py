@@ -13,7 +13,7 @@ Times are seconds after `START`. The case's name is the namespace, so that many 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,8 +68,9 @@ class Pod:
 
     def measures(self, task: str, at: float, held: bool | None = True, **store: object) -> Pod:
         """Send a summary with one store."""
+        process = {"process_id": store.pop("process_id")} if "process_id" in store else {}
         row = {"store": "s", "held": held, **store}
-        return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row])
+        return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row], **process)
 
     def finds(self, detector: str, task: str, at: float, **body: object) -> Pod:
         """Report a finding of the agent."""
@@ -166,6 +167,11 @@ class Fleet:
             (folder / f"{pod.boot}-1-{last}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
         return directory
 
+    def write_as_one(self, directory: Path) -> None:
+        """Write everything into one file: fewer files are fewer tasks for Spark."""
+        text = "".join(f"{line}\n" for line in self.lines())
+        (directory / f"{self.name}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
 
 def at_us(seconds: float) -> int:
     """Turn a second of the story into microseconds since the epoch."""
@@ -174,6 +180,10 @@ def at_us(seconds: float) -> int:
 
 STORIES: dict[str, Fleet] = {}
 """Every story that an imported test module tells; one audit looks at all of them together."""
+
+
+MORE: list[Callable[[], Iterable[Fleet]]] = []
+"""Further fleets for the same audit, told only when it takes place."""
 
 
 def story(tell: Callable[[Fleet], object]) -> str:

@@ -1,0 +1,111 @@
+"""Which copies of each task are held at the end of the input, and in what state they are."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Level, Severity, Status
+from spark_rollup.columns import TASK
+from spark_rollup.correlate.base import Facts
+from spark_rollup.gaps import SILENT
+
+APPLICATION = ("namespace", "application_id")
+
+LAG_RECORDS = 20_000
+"""A copy this many records behind is not recent: acceptable.recovery.lag (10,000), and as many again that an active may
+leave out of its checkpoint."""
+
+
+def horizons(facts: Facts) -> DataFrame:
+    """Find for each application the last time at which a process of it was seen alive, and who was alive then.
+
+    Output columns: `APPLICATION`, since_us, horizon_us, patience_us, alive (pods), restless (a process started within
+        the patience), pods_seen, num_standby_replicas, release_low, release_high.
+    Grain: one row per application with a visible process.
+    """
+    ends = facts.lives.groupBy(*APPLICATION).agg(
+        F.min("from_us").alias("since_us"),
+        F.max("from_us").alias("last_start_us"),
+        F.max("to_us").alias("horizon_us"),
+        F.array_sort(F.collect_set("pod")).alias("pods_seen"),
+        F.collect_list(F.struct("pod", "to_us")).alias("ends"),
+    )
+    settings = facts.settings.select(
+        *APPLICATION, "num_standby_replicas", "release_low", "release_high",
+        ((F.col("session_ms") + F.col("probing_ms")) * 1_000).alias("patience_us"),
+    )  # fmt: skip
+    recent = F.filter("ends", lambda end: end["to_us"] >= F.col("horizon_us") - F.col("patience_us"))
+    return (
+        ends.join(settings, list(APPLICATION), "inner")
+        .withColumn("alive", F.size(F.array_distinct(F.transform(recent, lambda end: end["pod"]))))
+        .withColumn("restless", F.col("last_start_us") > F.col("horizon_us") - F.col("patience_us"))
+        .drop("ends", "last_start_us")
+    )
+
+
+def copies(facts: Facts) -> DataFrame:
+    """List the copies that are held at each application's horizon, or were until a moment before it.
+
+    Output columns: `TASK`, pod, first_us (of any hold of the task), horizon_us, offset (null = unknown), bytes, lag,
+        damage (ids of agents' open findings of damage), watched, healthy, ill (why not; empty = healthy).
+    Grain: one row per task and pod.
+    """
+    times = horizons(facts).select(*APPLICATION, "horizon_us", "patience_us")
+    owners = facts.held.where(~F.col("cleaner")).join(times, list(APPLICATION), "inner")
+    first = owners.groupBy(*TASK).agg(F.min("from_us").alias("first_us"))
+    late = F.col("lasting") | (F.col("to_us") >= F.col("horizon_us") - F.col("patience_us"))
+    held = owners.where(late).groupBy(*TASK, "pod").agg(F.max("horizon_us").alias("horizon_us"))
+    silent = facts.gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == facts.as_of_us))
+    quiet = silent.select("namespace", "pod").distinct().withColumn("silent", F.lit(True))
+    rows = (
+        held.join(first, list(TASK), "inner")
+        .join(_furthest(facts), [*TASK, "pod"], "left")
+        .join(_damage(facts), [*TASK, "pod"], "left")
+        .join(quiet, ["namespace", "pod"], "left")
+    )
+    lagging = F.coalesce(F.col("lag") > LAG_RECORDS, F.lit(False))
+    ill = F.concat_ws(
+        " and ",
+        F.when(F.col("damage").isNotNull(), F.lit("(damaged)")),
+        F.when(lagging, F.format_string("(%d records behind)", "lag")),
+        F.when(F.col("silent"), F.lit("(not heard)")),
+    )
+    return rows.select(
+        *TASK, "pod", "first_us", "horizon_us", "offset", "bytes", "lag",
+        F.coalesce("damage", F.array().cast("array<string>")).alias("damage"),
+        F.col("silent").isNull().alias("watched"),
+        (ill == "").alias("healthy"),
+        ill.alias("ill"),
+    )  # fmt: skip
+
+
+def _furthest(facts: Facts) -> DataFrame:
+    """Find how far each copy is: the store that lags most behind the furthest copy of it decides."""
+    when = F.struct("at_us", F.coalesce("offset", F.lit(-1)))
+    last = facts.sizes.groupBy(*TASK, "store", "pod").agg(
+        F.max_by("offset", F.when(F.col("offset").isNotNull(), when)).alias("offset"),
+        F.max_by("bytes", F.when(F.col("bytes").isNotNull(), when)).alias("bytes"),
+    )
+    best = last.groupBy(*TASK, "store").agg(F.max("offset").alias("best"))
+    return (
+        last.join(best, [*TASK, "store"], "inner")
+        .groupBy(*TASK, "pod")
+        .agg(
+            F.max("offset").alias("offset"),
+            F.sum("bytes").alias("bytes"),
+            F.max(F.col("best") - F.greatest("offset", F.lit(0))).alias("lag"),
+        )
+    )
+
+
+def _damage(facts: Facts) -> DataFrame:
+    bad = (
+        (F.col("level") == Level.DAMAGE.value)
+        & (F.col("status") == Status.OPEN.value)
+        & (F.col("severity") == Severity.CRITICAL.value)
+        & F.col("task_id").isNotNull()
+    )
+    return facts.local.where(bad).groupBy(*TASK, "pod").agg(
+        F.array_sort(F.collect_set("finding_id")).alias("damage")
+    )  # fmt: skip

@@ -1,0 +1,233 @@
+"""Two pods hold one task, and the files of one stand still while the other works: a zombie that was expelled.
+
+Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
+Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one stood
+    still all that time, and the other wrote beyond what the first one has.
+Clears when: the frozen holder lets go.
+Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
+    that an active may leave out of its checkpoint), or both move.
+Blind spots: from 2.6 on, a zombie is not told from an idle active beside a warm-up before the new owner is 10,000
+    records ahead; an active of exactly-once has no offset while it runs, so puts are compared instead.
+Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
+from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.correlate.fleet import attach, prefixed, same_task, with_gap_flag
+
+META = RuleMeta(
+    id="split-owner",
+    title="Two pods hold one task, and one of them stands still",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    docs="rules/split-owner.md",
+    needs=("num_standby_replicas", "session_timeout_ms", "processing_guarantee"),
+)
+
+SETTLE_US = 2 * MICROS
+"""What moves this shortly after the overlap began belongs to the take-over (microseconds)."""
+
+UNSAVED_RECORDS = 10_000
+"""An active may be this many records past its checkpoint (OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT, since 2.6)."""
+
+FIRST_WITH_WARM_UPS = (2, 6)
+
+_MOVES = (
+    Change.STORE_FLUSHED.value,
+    Change.CHECKPOINT_WRITTEN.value,
+    Change.STORE_OPENED.value,
+    Change.STORE_CREATED.value,
+    Change.STORE_DELETED.value,
+)
+
+
+def find(facts: Facts) -> DataFrame:
+    """Find pairs of holders of which one stands still.
+
+    Output columns: `FINDING`.
+    """
+    story = _ahead(_still(_overlaps(facts), facts), facts)
+    flagged = with_gap_flag(story, facts.gaps, "from_us", "still_to_us", "frozen_unwatched")
+    aside = flagged.withColumns({"frozen": F.col("pod"), "pod": F.col("other_pod")})
+    both = with_gap_flag(aside, facts.gaps, "from_us", "still_to_us", "other_unwatched")
+    return _findings(both.withColumn("pod", F.col("frozen")))
+
+
+def _overlaps(facts: Facts) -> DataFrame:
+    """Pair holders of one task, the one that may be frozen first; standbys that are promised do not count.
+
+    Output columns: `TASK`, pod, other_pod, from_us, to_us, lasting, through, session_us, and settings; row_key.
+    """
+    owners = facts.held.where(~F.col("cleaner"))
+    other = owners.select(
+        *TASK, *(F.col(name).alias(f"other_{name}") for name in ("pod", "from_us", "to_us", "lasting"))
+    )
+    settings = facts.settings.select(
+        "namespace", "application_id", "num_standby_replicas", "processing_guarantee", "release_low", "release_high",
+        (F.col("session_ms") * 1_000).alias("session_us"),
+    )  # fmt: skip
+    pairs = (
+        owners.join(other, list(TASK), "inner")
+        .where(F.col("pod") != F.col("other_pod"))
+        .select(
+            *TASK, "pod", "other_pod",
+            F.greatest("from_us", "other_from_us").alias("from_us"),
+            F.least("to_us", "other_to_us").alias("to_us"),
+            (F.col("lasting") & F.col("other_lasting")).alias("lasting"),
+        )
+        .join(settings, ["namespace", "application_id"], "inner")
+        .where(F.col("to_us") - F.col("from_us") > F.col("session_us"))
+        .withColumn("row_key", F.concat_ws("/", *TASK, "pod", "other_pod", F.col("from_us").cast("string")))
+    )  # fmt: skip
+    beside = (
+        same_task("held_")
+        & (F.col("held_from_us") <= F.col("from_us"))
+        & (F.col("held_to_us") >= F.col("to_us"))
+    )
+    counted = attach(pairs, prefixed(owners, "held_"), beside, {"through": F.count_distinct("held_pod")})
+    return counted.where(F.col("through") > 1 + F.coalesce("num_standby_replicas", F.lit(0)))
+
+
+def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
+    """Keep pairs whose first pod moved nothing for longer than the session timeout; adds still_to_us, own_*."""
+    moves = prefixed(facts.marks.where(F.col("change").isin(*_MOVES)).select(*TASK, "pod", "at_us"), "move_")
+    after = (
+        same_task("move_")
+        & (F.col("move_pod") == F.col("pod"))
+        & (F.col("move_at_us") > F.col("from_us") + SETTLE_US)
+        & (F.col("move_at_us") < F.col("to_us"))
+    )
+    still = (
+        attach(pairs, moves, after, {"moved_us": F.min("move_at_us")})
+        .withColumn("still_to_us", F.coalesce("moved_us", "to_us"))
+        .where(F.col("still_to_us") - F.col("from_us") > F.col("session_us"))
+    )
+    seen = (
+        same_task("look_")
+        & (F.col("look_pod") == F.col("pod"))
+        & (F.col("look_at_us") <= F.col("still_to_us"))
+    )
+    furthest = {"own_offset": F.max("look_offset"), "own_puts": F.max("look_puts")}
+    return attach(still, prefixed(_looks(facts), "look_"), seen, furthest)
+
+
+def _looks(facts: Facts) -> DataFrame:
+    """Put all that tells how far a copy is on one table: looks, checkpoints and flushes."""
+    flushed = facts.marks.where(F.col("change") == Change.STORE_FLUSHED.value)
+    nothing = F.lit(None).cast("bigint").alias("offset")
+    return facts.sizes.select(*TASK, "pod", "at_us", "offset", "puts").unionByName(
+        flushed.select(*TASK, "pod", "at_us", nothing, "puts")
+    )
+
+
+def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
+    """Keep pairs whose second pod went beyond the first one meanwhile; adds other_offset, other_grown."""
+    meanwhile = (
+        same_task("look_")
+        & (F.col("look_pod") == F.col("other_pod"))
+        & F.col("look_at_us").between(F.col("from_us"), F.col("still_to_us"))
+    )
+    found = {
+        "other_offset": F.max("look_offset"),
+        "other_grown": F.max("look_puts") - F.min("look_puts"),
+        "other_steps": F.count_distinct("look_offset", F.coalesce("look_puts", F.lit(-1)))
+        + F.count_distinct("look_puts"),
+    }
+    warm_ups = F.coalesce(F.col("release_high") >= release(*FIRST_WITH_WARM_UPS), F.lit(True))
+    slack = F.when(warm_ups, F.lit(UNSAVED_RECORDS)).otherwise(F.lit(0))
+    by_offset = F.col("other_offset") > F.col("own_offset") + slack
+    by_puts = F.col("other_grown") > F.col("own_puts") + slack
+    beyond = F.coalesce(by_offset, by_puts, F.lit(False))
+    return attach(pairs, prefixed(_looks(facts), "look_"), meanwhile, found).where(
+        beyond & (F.col("other_steps") > 2)
+    )
+
+
+def _findings(story: DataFrame) -> DataFrame:
+    unwatched = F.col("frozen_unwatched") | F.col("other_unwatched")
+    unknown_standbys = F.col("num_standby_replicas").isNull()
+    confidence = (
+        F.when(unwatched, F.lit(Confidence.UNKNOWN.value))
+        .when(unknown_standbys, F.lit(Confidence.SUSPECTED.value))
+        .otherwise(F.lit(Confidence.CONFIRMED.value))
+    )
+    exactly_once = F.coalesce(F.col("processing_guarantee").startswith("exactly_once"), F.lit(False))
+    fenced = ~F.col("lasting") & exactly_once
+    return finding(
+        story,
+        META,
+        {
+            "opened_at_us": F.col("from_us"),
+            "severity": F.when(fenced | unwatched, F.lit(Severity.INFO.value)).otherwise(
+                F.lit(Severity.WARNING.value)
+            ),
+            "confidence": confidence,
+            "status": F.when(F.col("lasting"), F.lit(Status.OPEN.value)).otherwise(
+                F.lit(Status.RESOLVED.value)
+            ),
+            "affected": F.lit(Affected.POSSIBLY.value),
+            "missing_facts": F.when(unknown_standbys, F.array(F.lit("num_standby_replicas"))).otherwise(
+                no_texts()
+            ),
+            "summary": numbered(
+                "%s still holds %s without moving anything for %.0f s, while %s works on it",
+                "pod", "task_id", seconds(F.col("from_us"), F.col("still_to_us")), "other_pod",
+            ),
+            "evidence": _evidence(),
+            "next_action": _next_action(),
+            "pods": F.array("pod", "other_pod"),
+        },
+    )  # fmt: skip
+
+
+def _evidence() -> Column:
+    place = F.concat_ws("/", "application_id", "task_id")
+    both = numbered(
+        "%s and %s both hold the task from %s to %s",
+        "pod", "other_pod", clock("from_us"), clock("to_us"),
+    )  # fmt: skip
+    frozen = F.concat(
+        numbered("no file of %s's copy changed until %s", "pod", clock("still_to_us")),
+        F.coalesce(numbered("; it stands at offset %d", "own_offset"), F.lit("")),
+    )
+    moving = F.concat(
+        F.col("other_pod"),
+        F.lit("'s copy moved on"),
+        F.coalesce(numbered(" to offset %d", "other_offset"), F.lit("")),
+        F.coalesce(numbered(", %d puts more", "other_grown"), F.lit("")),
+    )
+    unwatched = F.when(
+        F.col("frozen_unwatched") | F.col("other_unwatched"),
+        F.lit("one of the two was not watched all the time"),
+    )
+    return chain(
+        F.array(
+            entry(F.col("from_us"), both, place),
+            entry(F.col("still_to_us"), frozen, F.col("pod")),
+            entry(F.col("still_to_us"), moving, F.col("other_pod")),
+            entry(F.col("from_us"), unwatched, F.lit("rollup")),
+        )
+    )
+
+
+def _next_action() -> Column:
+    alive = numbered(
+        "Look at the process on %s: it is paused, stuck in collection of garbage or cut off. Restart it before it "
+        "wakes up; under at-least-once what it still has in memory may be written twice.",
+        "pod",
+    )  # fmt: skip
+    over = numbered(
+        "Find out what stopped %s for so long (throttling, garbage collection, node); under at-least-once compare the "
+        "output around %s.",
+        "pod", clock("still_to_us"),
+    )  # fmt: skip
+    return F.when(F.col("lasting"), alive).otherwise(over)
+
+
+RULE = Rule(META, find)

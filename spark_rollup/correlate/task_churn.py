@@ -1,0 +1,160 @@
+"""A task that moves, is wiped or restored again and again, and what that costs.
+
+Signal: take-overs by another pod, deletions of stores by their owner, stores made anew.
+Fires when: within one hour a task moved, or was restored, at least six times, or was wiped at least three times; a
+    warning from twice as many on.
+Clears when: an input without that hour is audited.
+Stays quiet when: pods roll once, or a task moves and comes back.
+Blind spots: what happens unwatched is not counted, so numbers are lower bounds.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.events import Affected, Change, Level, Severity, Status
+from spark_rollup.columns import MICROS, TASK, chain, clock, entry, numbered
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.schemas import CHURN
+
+META = RuleMeta(
+    id="task-churn",
+    title="A task is moved, wiped or restored again and again",
+    level=Level.EVENT,
+    severity=Severity.WARNING,
+    docs="rules/task-churn.md",
+)
+
+HOUR_US = 3600 * MICROS
+
+LIMITS = {"move": 6, "wipe": 3, "restore": 6}
+"""How often an hour may bring it before it is worth a note."""
+
+BURST_US = 10 * MICROS
+"""Deletions and creations of one task's stores within this time are one step."""
+
+MAX_STEPS = 20
+
+
+def find(facts: Facts) -> DataFrame:
+    """Find each task's busiest hour.
+
+    Output columns: `FINDING`.
+    """
+    hour = W.partitionBy(*TASK).orderBy("at_us").rangeBetween(-HOUR_US, 0)
+    counted = steps(facts).withColumns(
+        {
+            **{f"{kind}s": F.count_if(F.col("step") == kind).over(hour) for kind in LIMITS},
+            "cost_bytes": F.sum("bytes").over(hour),
+            "from_us": F.min("at_us").over(hour),
+            "told": F.collect_list(_told()).over(hour),
+            "pods": F.collect_set("pod").over(hour),
+        }
+    )
+    worst = F.greatest(*(F.col(f"{kind}s") / F.lit(float(limit)) for kind, limit in LIMITS.items()))
+    rank = W.partitionBy(*TASK).orderBy(F.desc("worst"), F.desc("at_us"), "step", "pod")
+    busiest = (
+        counted.withColumn("worst", worst)
+        .where(F.col("worst") >= 1)
+        .withColumn("rank", F.row_number().over(rank))
+        .where(F.col("rank") == 1)
+    )
+    return _findings(busiest)
+
+
+def steps(facts: Facts) -> DataFrame:
+    """List every move, wipe and restore.
+
+    Output columns: `TASK`, pod, at_us, step (`move`, `wipe`, `restore`), bytes (of a restore; null = unknown).
+    Grain: one row per step.
+    """
+    order = W.partitionBy(*TASK).orderBy("from_us", "pod")
+    moves = (
+        facts.held.where(~F.col("cleaner"))
+        .withColumn("before", F.lag("pod").over(order))
+        .where(F.col("before") != F.col("pod"))
+        .select(*TASK, "pod", F.col("from_us").alias("at_us"), F.lit("move").alias("step"), _no_bytes())
+    )
+    wiped = (F.col("change") == Change.STORE_DELETED.value) & (F.col("shape") == "owner-walk")
+    wipes = _bursts(facts.marks.where(wiped), "wipe").select(*TASK, "pod", "at_us", "step", _no_bytes())
+    made = _bursts(facts.marks.where(F.col("change") == Change.STORE_CREATED.value), "restore")
+    # a task's very first store in the whole fleet is new, not restored
+    first = W.partitionBy(*TASK).orderBy("at_us", "pod")
+    restores = made.withColumn("number", F.row_number().over(first)).where(F.col("number") > 1)
+    return reduce(DataFrame.unionByName, (moves, wipes, _with_bytes(restores.drop("number"), facts)))
+
+
+def _no_bytes() -> Column:
+    return F.lit(None).cast("bigint").alias("bytes")
+
+
+def _bursts(marks: DataFrame, step: str) -> DataFrame:
+    order = W.partitionBy(*TASK, "pod").orderBy("at_us")
+    return (
+        marks.select(*TASK, "pod", "at_us")
+        .withColumn("before_us", F.lag("at_us").over(order))
+        .where(F.col("before_us").isNull() | (F.col("at_us") - F.col("before_us") > BURST_US))
+        .select(*TASK, "pod", "at_us", F.lit(step).alias("step"))
+    )
+
+
+def _with_bytes(restores: DataFrame, facts: Facts) -> DataFrame:
+    """Add what a restore cost: the most bytes that the pod's copy was seen to have."""
+    looks = facts.sizes.groupBy(*TASK, "store", "pod").agg(F.max("bytes").alias("bytes"))
+    size = looks.groupBy(*TASK, "pod").agg(F.sum("bytes").alias("bytes"))
+    return restores.join(size, [*TASK, "pod"], "left")
+
+
+def per_hour(facts: Facts) -> DataFrame:
+    """Add steps up per task and hour.
+
+    Output columns: `CHURN`.
+    """
+    start = F.col("at_us") - F.pmod(F.col("at_us"), F.lit(HOUR_US))
+    hours = steps(facts).groupBy(*TASK, start.alias("hour_us")).agg(
+        *(F.count_if(F.col("step") == kind).alias(f"{kind}s") for kind in LIMITS),
+        F.coalesce(F.sum("bytes"), F.lit(0)).alias("restored_bytes"),
+    )  # fmt: skip
+    return hours.select(*CHURN.names)
+
+
+def _told() -> Column:
+    what = (
+        F.when(F.col("step") == "move", F.lit(" took the task"))
+        .when(F.col("step") == "wipe", F.lit(" wiped its store"))
+        .when(F.col("step") == "restore", F.lit(" made its store anew"))
+    )
+    return entry(F.col("at_us"), F.concat("pod", what), F.concat_ws("/", "application_id", "task_id"))
+
+
+def _findings(rows: DataFrame) -> DataFrame:
+    loud = F.col("worst") >= 2
+    cost = F.coalesce(numbered(", %d bytes restored", "cost_bytes"), F.lit(""))
+    counts = numbered(
+        "%s: %d moves, %d wipes, %d restores between %s and %s",
+        "task_id", "moves", "wipes", "restores", clock("from_us"), clock("at_us"),
+    )  # fmt: skip
+    return finding(
+        rows.withColumn("pod", F.lit(None).cast("string")),
+        META,
+        {
+            "opened_at_us": F.col("from_us"),
+            "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
+            "status": F.lit(Status.OPEN.value),
+            "affected": F.lit(Affected.NO.value),
+            "summary": F.concat(counts, cost),
+            "evidence": F.slice(chain(F.col("told")), 1, MAX_STEPS),
+            "next_action": F.lit(
+                "Look why members leave: max.poll.interval.ms, liveness probes, restarts; wipes that repeat point at "
+                "fencing. A task that moves all the time serves nobody while it is restored."
+            ),
+            "pods": F.array_sort("pods"),
+        },
+    )
+
+
+RULE = Rule(META, find)

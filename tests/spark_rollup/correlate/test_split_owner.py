@@ -1,0 +1,116 @@
+"""A zombie beside the new owner, and the pairs of holders that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark_rollup.support.fleet import Fleet, Pod, story
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+
+RULE = "split-owner"
+
+
+def settings(fleet: Fleet, **others: object) -> tuple[Pod, Pod]:
+    """Two pods of an application without standbys and with a session timeout of 45 s."""
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    a.configures(1, "3.9.2", **({"num_standby_replicas": 0} | others))
+    return a, b
+
+
+def works(pod: Pod, offset: int, since: float = 110, until: float = 400) -> Pod:
+    """Flush and write checkpoints every ten seconds, up to an offset."""
+    rounds = range(round(since), round(until), 10)
+    for index, at in enumerate(rounds, 1):
+        reached = offset * index // len(rounds)
+        pod.changes("store-flushed", "0_0", at, store="s", puts=reached)
+        pod.writes_checkpoint("0_0", at + 1, offset=reached, puts=reached)
+    return pod
+
+
+def zombie(fleet: Fleet, **others: object) -> tuple[Pod, Pod]:
+    """pod-a freezes at offset 5000, pod-b takes the task at 100 s and goes on to 30000."""
+    a, b = settings(fleet, **others)
+    a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000)
+    works(b.holds("0_0", 100), 30_000)
+    return a, b
+
+
+@story
+def frozen_to_the_end(fleet: Fleet) -> None:
+    zombie(fleet)
+
+
+@story
+def fenced_at_last(fleet: Fleet) -> None:
+    a, _ = zombie(fleet, processing_guarantee="exactly_once_v2")
+    a.releases("0_0", 300)
+
+
+@story
+def one_agent_was_blind(fleet: Fleet) -> None:
+    a, _ = zombie(fleet)
+    a.is_blind(150, 160)
+
+
+@story
+def standbys_unknown(fleet: Fleet) -> None:
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000)
+    works(b.holds("0_0", 100), 30_000)
+
+
+@story
+def a_warm_up(fleet: Fleet) -> None:
+    a, b = settings(fleet)
+    a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=25_000, puts=25_000)
+    works(b.holds("0_0", 100), 30_000)
+
+
+@story
+def a_standby(fleet: Fleet) -> None:
+    zombie(fleet, num_standby_replicas=1)
+
+
+@story
+def both_move(fleet: Fleet) -> None:
+    a, b = settings(fleet)
+    works(a.holds("0_0", 5), 5000)
+    works(b.holds("0_0", 100), 30_000)
+
+
+@story
+def a_short_overlap(fleet: Fleet) -> None:
+    a, _ = zombie(fleet)
+    a.releases("0_0", 130)
+
+
+def test_a_frozen_holder_beside_a_working_one_is_told(audited):
+    """The zombie is named, with how far each is."""
+    found = audited.finding(frozen_to_the_end, RULE)
+    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "confirmed", "open")
+    assert (found["pod"], found["pods"]) == ("pod-a", ["pod-a", "pod-b"])
+    assert "it stands at offset 5000" in str(found["evidence"])
+
+
+def test_a_fenced_zombie_is_information(audited):
+    """Under exactly-once, and once it let go, nothing is left to do."""
+    found = audited.finding(fenced_at_last, RULE)
+    assert (found["severity"], found["status"]) == ("info", "resolved")
+
+
+def test_unwatched_time_is_unknown(audited):
+    """Files that nobody watched may have moved."""
+    assert audited.finding(one_agent_was_blind, RULE)["confidence"] == "unknown"
+
+
+def test_an_unknown_standby_count_is_suspected(audited):
+    """The frozen one may be a standby that is stuck: the setting is asked for."""
+    found = audited.finding(standbys_unknown, RULE)
+    assert (found["confidence"], found["missing_facts"]) == ("suspected", ["num_standby_replicas"])
+
+
+@pytest.mark.parametrize("name", [a_warm_up, a_standby, both_move, a_short_overlap])
+def test_ordinary_pairs_are_quiet(audited, name):
+    """A warm-up beside an idle active, a standby, two that work, a short overlap."""
+    assert audited.findings(name, RULE) == []

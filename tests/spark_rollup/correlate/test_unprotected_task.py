@@ -1,0 +1,112 @@
+"""Second copies that are there, missing, damaged, behind or not to be seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark_rollup.support.fleet import Fleet, Pod, story
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+
+RULE = "unprotected-task"
+
+
+def pair(fleet: Fleet, **settings: object) -> tuple[Pod, Pod]:
+    """Two pods, one standby, patience of 46 s; both hold 0_1 all the time."""
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    given: dict[str, object] = {"num_standby_replicas": 1, "probing_rebalance_interval_ms": 1000}
+    a.configures(1, "3.9.2", **(given | settings))
+    for pod in (a, b):
+        pod.holds("0_1", 5).measures("0_1", 800, offset=50_000, puts=50_000)
+    return a, b
+
+
+@story
+def no_second_copy(fleet: Fleet) -> None:
+    a, b = pair(fleet)
+    a.holds("0_0", 5)
+    b.holds("0_0", 5).releases("0_0", 300)
+
+
+@story
+def the_second_copy_is_damaged(fleet: Fleet) -> None:
+    for pod in pair(fleet):
+        pod.holds("0_0", 5)
+    fleet.pods[1].finds("resurrected-checkpoint", "0_0", 100)
+
+
+@story
+def the_second_copy_is_far_behind(fleet: Fleet) -> None:
+    for pod, offset in zip(pair(fleet), (50_000, 20_000), strict=True):
+        pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
+
+
+@story
+def a_pod_was_not_watched(fleet: Fleet) -> None:
+    a, b = pair(fleet)
+    a.holds("0_0", 5)
+    b.holds("0_0", 5).releases("0_0", 300).is_blind(862, 866)
+
+
+@story
+def no_standbys(fleet: Fleet) -> None:
+    a, _ = pair(fleet, num_standby_replicas=0)
+    a.holds("0_0", 5)
+
+
+@story
+def alone(fleet: Fleet) -> None:
+    fleet.pod("pod-a").configures(1, "3.9.2", num_standby_replicas=1).holds("0_0", 5)
+
+
+@story
+def let_go_a_moment_ago(fleet: Fleet) -> None:
+    a, b = pair(fleet)
+    a.holds("0_0", 5)
+    b.holds("0_0", 5).releases("0_0", 880)
+
+
+@story
+def two_healthy_copies(fleet: Fleet) -> None:
+    for pod, offset in zip(pair(fleet), (50_000, 41_000), strict=True):
+        pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (no_second_copy, "pod-a"),
+        (the_second_copy_is_damaged, "pod-b (damaged)"),
+        (the_second_copy_is_far_behind, "pod-b (30000 records behind)"),
+    ],
+)
+def test_one_healthy_copy_is_a_warning(audited, name, told):
+    """Missing, damaged and far behind: none of them is a second copy."""
+    found = audited.finding(name, RULE)
+    assert (found["severity"], found["confidence"], found["task_id"]) == ("warning", "confirmed", "0_0")
+    assert told in found["evidence"][0]["what"]
+
+
+def test_the_damage_is_referred_to(audited):
+    """The finding names the agent's finding that makes the copy unfit."""
+    found = audited.finding(the_second_copy_is_damaged, RULE)
+    assert found["explains"] == ["resurrected-checkpoint-pod-b-0_0"]
+
+
+def test_unwatched_pods_make_it_unknown(audited):
+    """The pod that nobody watched may have the copy."""
+    found = audited.finding(a_pod_was_not_watched, RULE)
+    assert (found["severity"], found["confidence"]) == ("info", "unknown")
+
+
+@pytest.mark.parametrize("name", [no_standbys, alone])
+def test_no_standbys_is_one_note_per_application(audited, name):
+    """By configuration, or because one pod is alone: not a finding per task."""
+    found = audited.finding(name, RULE)
+    assert (found["severity"], found["task_id"]) == ("info", None)
+
+
+@pytest.mark.parametrize("name", [let_go_a_moment_ago, two_healthy_copies])
+def test_ordinary_life_is_quiet(audited, name):
+    """A rebalance under way and a standby within the usual lag."""
+    assert audited.findings(name, RULE) == []

@@ -1,0 +1,364 @@
+"""The ten rules in plain Python, over `World`: slow, direct, and written without looking at joins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from tests.spark_rollup.oracle.facts import Event, Hold, S, World
+
+Said = tuple[str, str | None, str | None, str, str, str, tuple[str, ...], tuple[str, ...]]
+"""Rule, task, pod, severity, confidence, status, confirms, refutes."""
+
+
+def said(
+    rule: str, task: str | None, pod: str | None, severity: str, confidence: str, status: str = "open",
+    confirms: list[str] | None = None, refutes: list[str] | None = None,
+) -> Said:  # fmt: skip
+    """Build a verdict."""
+    return rule, task, pod, severity, confidence, status, tuple(confirms or ()), tuple(refutes or ())
+
+
+def far_less(own: int | None, other: int | None) -> bool:
+    """Tell whether a copy holds far less than another."""
+    return own is not None and other is not None and other > own * 2 and other - own > 10
+
+
+def _own(world: World, finding: Event) -> tuple[int, int] | None:
+    """Furthest (offset, puts) of the finding's own incarnation on its pod."""
+    seen = []
+    for look in world.looks:
+        if (
+            (look.task, look.pod) != (finding["task_id"], finding["pod"])
+            or look.offset is None
+            or look.puts is None
+        ):
+            continue
+        if finding.get("store") and look.store != finding["store"]:
+            continue
+        same = (
+            look.identity == finding["identity"]
+            if look.identity is not None and finding.get("identity") is not None
+            else look.at >= finding["opened_at_us"]
+        )
+        if same:
+            seen.append((look.offset, look.puts))
+    return max(seen, default=None)
+
+
+def _replica_far_more(world: World, finding: Event, own: tuple[int, int] | None) -> bool:
+    if own is None:
+        return False
+    offset, puts = own
+    others = [
+        look for look in world.looks
+        if look.task == finding["task_id"] and look.pod != finding["pod"]
+        and look.offset is not None and look.puts is not None and look.offset <= offset * 1.05 + 10
+        and (not finding.get("store") or look.store == finding["store"])
+    ]  # fmt: skip
+    if not others:
+        return False
+    nearest = min(others, key=lambda x: (abs(x.offset - offset), -(x.puts or 0), x.at, x.pod))  # type: ignore[operator]
+    return far_less(puts, nearest.puts) and nearest.low is not None and nearest.low > 2 * puts
+
+
+def resurrected(world: World) -> Iterator[Said]:
+    """Agents' findings, confirmed by a fuller replica at about the offset."""
+    for finding in world.local:
+        if finding["detector"] == "resurrected-checkpoint":
+            proved = finding["confidence"] == "confirmed" or _replica_far_more(
+                world, finding, _own(world, finding)
+            )
+            twins = sorted(
+                other["finding_id"] for other in world.local
+                if other["detector"] == "unrestored-store" and finding.get("identity") is not None
+                and [other.get(k) for k in ("task_id", "pod", "identity")]
+                == [finding.get(k) for k in ("task_id", "pod", "identity")]
+            )  # fmt: skip
+            yield said(
+                "resurrected-checkpoint", finding["task_id"], finding["pod"],
+                "critical" if proved else finding["severity"], "confirmed" if proved else finding["confidence"],
+                finding["status"], [finding["finding_id"], *twins],
+            )  # fmt: skip
+
+
+def unrestored(world: World) -> Iterator[Said]:
+    """Agents' findings, confirmed by the previous owner's size."""
+    told = {
+        (f["task_id"], f["pod"], f["identity"])
+        for f in world.local
+        if f["detector"] == "resurrected-checkpoint" and f.get("identity")
+    }
+    for finding in world.local:
+        place = (finding.get("task_id"), finding["pod"], finding.get("identity"))
+        if finding["detector"] != "unrestored-store" or place in told:
+            continue
+        own, opened = _own(world, finding), finding["opened_at_us"]
+        earlier = [
+            h for h in world.owners
+            if h.task == finding["task_id"] and h.pod != finding["pod"] and h.start < opened
+        ]  # fmt: skip
+        proved = False
+        if earlier and own:
+            owner = max(earlier, key=lambda h: (h.end, h.start, h.pod))
+            held = [
+                (x.low, x.at, x.offset) for x in world.looks
+                if (x.task, x.pod) == (owner.task, owner.pod) and x.puts is not None and x.low is not None
+                and owner.start <= x.at <= opened and (not finding.get("store") or x.store == finding["store"])
+            ]  # fmt: skip
+            if held:
+                low, _, offset = max(held, key=lambda row: (row[0], row[1]))
+                proved = far_less(own[1], low) and offset is not None and own[0] * 1.05 >= offset
+        yield said(
+            "unrestored-task", finding["task_id"], finding["pod"], "critical" if proved else finding["severity"],
+            "confirmed" if proved else finding["confidence"], finding["status"], [finding["finding_id"]],
+        )  # fmt: skip
+
+
+def stale_eos(world: World) -> Iterator[Said]:
+    """Agents' findings about wipes, lowered where nobody watched, refuted where another pod was the active."""
+    for finding in world.local:
+        if (
+            finding["detector"] not in ("skipped-eos-wipe", "interrupted-wipe")
+            or finding["severity"] == "info"
+        ):
+            continue
+        task, pod, confidence = finding["task_id"], finding["pod"], finding["confidence"]
+        if confidence == "suspected" and _was_standby(world, finding):
+            yield said(
+                "stale-eos-state", task, pod, "info", "confirmed", "resolved", refutes=[finding["finding_id"]]
+            )
+            continue
+        if confidence == "confirmed" and world.unwatched(
+            pod, finding["opened_at_us"], finding["observed_at_us"]
+        ):
+            confidence = "suspected"
+        yield said(
+            "stale-eos-state",
+            task,
+            pod,
+            finding["severity"],
+            confidence,
+            finding["status"],
+            [finding["finding_id"]],
+        )
+
+
+def _was_standby(world: World, finding: Event) -> bool:
+    if not world.number("num_standby_replicas") or not world.release or world.release <= (2, 5, 0):
+        return False
+    mine = [
+        h for h in world.owners
+        if (h.task, h.pod) == (finding["task_id"], finding["pod"]) and h.end <= finding["opened_at_us"]
+    ]  # fmt: skip
+    if not mine:
+        return False
+    tenure = max(mine, key=lambda h: (h.end, h.start))
+    for pod in {h.pod for h in world.owners} - {finding["pod"]}:
+        puts = [
+            x.puts for x in world.looks
+            if (x.task, x.pod) == (finding["task_id"], pod) and not x.checkpoint and x.puts is not None
+            and tenure.start <= x.at <= tenure.end
+        ]  # fmt: skip
+        wrote = any(
+            e["change"] == "checkpoint-written" and (e["task_id"], e["pod"]) == (finding["task_id"], pod)
+            and tenure.start <= e["observed_at_us"] <= tenure.end for e in world.marks
+        )  # fmt: skip
+        if puts and max(puts) - min(puts) > 10_000 and not wrote:
+            return True
+    return False
+
+
+def diverged(world: World) -> Iterator[Said]:
+    """Copies at one offset whose bounds of live entries exclude each other."""
+    written = {(x.task, x.store, x.pod, x.offset, x.puts) for x in world.looks if x.checkpoint}
+    good = [
+        x for x in world.looks
+        if not x.checkpoint and x.offset and x.offset > 0 and x.low is not None and x.high is not None
+        and (x.task, x.store, x.pod, x.offset, x.puts) in written
+    ]  # fmt: skip
+    first: dict[tuple[object, ...], int] = {}
+    for x in good:
+        key = (x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high)
+        first[key] = min(first.get(key, x.at), x.at)
+    pairs: dict[tuple[str, str, str], tuple[int, ...]] = {}
+    for less in good:
+        for more in good:
+            place = (less.task, less.store, less.offset) == (more.task, more.store, more.offset)
+            if place and less.pod != more.pod and less.high < more.low:  # type: ignore[operator]
+                times = [
+                    first[(x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high)] for x in (less, more)
+                ]
+                pairs.setdefault((less.task, less.pod, more.pod), ())
+                pairs[less.task, less.pod, more.pod] += (less.offset or 0, min(times), max(times))
+    names = {
+        "resurrected-checkpoint", "carried-checkpoint", "skipped-eos-wipe", "interrupted-wipe", "unrestored-store",
+        "false-clean-store", "overlaid-store", "zombie-state",
+    }  # fmt: skip
+    for (task, less_pod, more_pod), flat in pairs.items():
+        rows = [flat[i : i + 3] for i in range(0, len(flat), 3)]
+        furthest = [row for row in rows if row[0] == max(r[0] for r in rows)]
+        doubt = {
+            any(world.unwatched(pod, row[1], row[2]) for pod in (less_pod, more_pod)) for row in furthest
+        }
+        borne = sorted(
+            f["finding_id"] for f in world.local
+            if f["detector"] in names and f.get("task_id") == task and f["pod"] in (less_pod, more_pod)
+        )  # fmt: skip
+        # several copies at that offset: which pair is taken is not worth an oracle, so no two may differ
+        assert len(doubt) == 1 or len(furthest) > 1
+        unsure = next(iter(doubt)) if len(doubt) == 1 else None
+        if unsure is not None:
+            yield said(
+                "diverged-replica", task, less_pod, "warning" if unsure else "critical",
+                "suspected" if unsure else "confirmed", confirms=borne,
+            )  # fmt: skip
+
+
+def cloned(world: World) -> Iterator[Said]:
+    """One process id or store identity on two pods at once."""
+    seen: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for event in world.events:
+        pod, at = event["pod"], event["observed_at_us"]
+        if event.get("process_id"):
+            seen["process", event["process_id"]][pod].append(at)
+        if event["kind"] == "transition" and event.get("identity") and event.get("task_id"):
+            seen["store", event["identity"], event["task_id"], str(event.get("store"))][pod].append(at)
+        for row in event.get("stores") or ():
+            if row.get("identity"):
+                seen["store", row["identity"], event["task_id"], row["store"]][pod].append(at)
+    both: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for by_pod in seen.values():
+        for a in by_pod:
+            for b in by_pod:
+                start, end = max(min(by_pod[a]), min(by_pod[b])), min(max(by_pod[a]), max(by_pod[b]))
+                if a < b and end - start > 10 * S:
+                    both[a, b].append((start, end))
+    for (a, b), spans in both.items():
+        start, end = min(span[0] for span in spans), max(span[1] for span in spans)
+        working = {h.pod for h in world.owners if h.pod in (a, b) and h.start <= end and h.end >= start}
+        local = sorted(
+            f["finding_id"] for f in world.local if f["detector"] == "shared-state-dir" and f["pod"] in (a, b)
+        )
+        yield said(
+            "cloned-volume", None, a, "critical" if len(working) == 2 else "warning", "confirmed",
+            "resolved" if world.as_of - end > 180 * S else "open", local,
+        )  # fmt: skip
+
+
+def _pairs(world: World) -> Iterator[tuple[Hold, Hold, int, int]]:
+    for a in world.owners:
+        for b in world.owners:
+            start, end = max(a.start, b.start), min(a.end, b.end)
+            if a.task == b.task and a.pod != b.pod and end - start > world.session:
+                yield a, b, start, end
+
+
+_MOVES = {"store-flushed", "checkpoint-written", "store-opened", "store-created", "store-deleted"}
+
+
+def _steps(world: World, task: str, pod: str) -> list[tuple[int, int | None, int | None]]:
+    looks: list[tuple[int, int | None, int | None]] = [
+        (x.at, x.offset, x.puts) for x in world.looks if (x.task, x.pod) == (task, pod)
+    ]
+    return looks + [
+        (e["observed_at_us"], None, e.get("puts"))
+        for e in world.marks
+        if e["change"] == "store-flushed" and (e["task_id"], e["pod"]) == (task, pod)
+    ]
+
+
+def _most(values: list[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def split(world: World) -> Iterator[Said]:
+    """A frozen holder beside one that went beyond it."""
+    standbys = world.number("num_standby_replicas")
+    slack = 0 if world.release and world.release < (2, 6) else 10_000
+    for frozen, other, start, end in _pairs(world):
+        through = {h.pod for h in world.owners if h.task == frozen.task and h.start <= start and h.end >= end}
+        if len(through) <= 1 + (standbys or 0):
+            continue
+        moved = [
+            e["observed_at_us"] for e in world.marks
+            if e["change"] in _MOVES and (e["task_id"], e["pod"]) == (frozen.task, frozen.pod)
+            and start + 2 * S < e["observed_at_us"] < end
+        ]  # fmt: skip
+        still = min(moved, default=end)
+        own = [row for row in _steps(world, frozen.task, frozen.pod) if row[0] <= still]
+        new = [row for row in _steps(world, other.task, other.pod) if start <= row[0] <= still]
+        if still - start <= world.session:
+            continue
+        offset, puts = _most([row[1] for row in own]), _most([row[2] for row in own])
+        reached = _most([row[1] for row in new])
+        some = [row[2] for row in new if row[2] is not None]
+        beyond = None if offset is None or reached is None else reached > offset + slack
+        if beyond is None and puts is not None and some:
+            beyond = max(some) - min(some) > puts + slack
+        offsets = {(row[1], -1 if row[2] is None else row[2]) for row in new if row[1] is not None}
+        if not beyond or len(offsets) + len(set(some)) <= 2:
+            continue
+        blind = any(world.unwatched(pod, start, still) for pod in (frozen.pod, other.pod))
+        lasting = frozen.lasting and other.lasting
+        fenced = not lasting and world.settings.get("processing_guarantee", "").startswith("exactly_once")
+        confidence = "unknown" if blind else "suspected" if standbys is None else "confirmed"
+        yield said(
+            "split-owner", frozen.task, frozen.pod, "info" if fenced or blind else "warning", confidence,
+            "open" if lasting else "resolved",
+        )  # fmt: skip
+
+
+def unaudited(world: World) -> Iterator[Said]:
+    """One finding per pod and cause of not being watched."""
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for gap in world.gaps:
+        groups[gap.pod, gap.cause].append(max(gap.end - gap.start, 0))
+    for (pod, cause), spans in groups.items():
+        harmless = cause in ("earlier-events-not-in-input", "agent-not-running")
+        loud = not harmless and (sum(spans) > 60 * S or cause in ("lost-events", "silent-agent"))
+        yield said("unaudited", None, pod, "warning" if loud else "info", "confirmed")
+
+
+def churn(world: World) -> Iterator[Said]:
+    """Moves, wipes and restores in a task's busiest hour."""
+    for task in {h.task for h in world.holds} | {e["task_id"] for e in world.marks}:
+        steps: list[tuple[int, str]] = []
+        starts = sorted((h for h in world.owners if h.task == task), key=lambda h: (h.start, h.pod))
+        steps += [(b.start, "move") for a, b in pairwise(starts) if a.pod != b.pod]
+        mine = [e for e in world.marks if e["task_id"] == task]
+        wiped = [e for e in mine if e["change"] == "store-deleted" and e.get("shape") == "owner-walk"]
+        steps += [(at, "wipe") for at in _bursts(wiped)]
+        steps += [(at, "restore") for at in _bursts([e for e in mine if e["change"] == "store-created"])[1:]]
+        worst = 0.0
+        for at, _ in steps:
+            inside = [kind for when, kind in steps if at - 3600 * S <= when <= at]
+            worst = max(
+                worst, inside.count("move") / 6, inside.count("wipe") / 3, inside.count("restore") / 6
+            )
+        if worst >= 1:
+            yield said("task-churn", task, None, "warning" if worst >= 2 else "info", "confirmed")
+
+
+def _bursts(events: list[Event]) -> list[int]:
+    found: list[int] = []
+    last: dict[str, int] = {}
+    for event in sorted(events, key=lambda e: e["observed_at_us"]):
+        pod, at = event["pod"], event["observed_at_us"]
+        if pod not in last or at - last[pod] > 10 * S:
+            found.append(at)
+        last[pod] = at
+    return found
+
+
+ORACLES: dict[str, Callable[[World], Iterator[Said]]] = {
+    "resurrected-checkpoint": resurrected,
+    "unrestored-task": unrestored,
+    "stale-eos-state": stale_eos,
+    "diverged-replica": diverged,
+    "cloned-volume": cloned,
+    "split-owner": split,
+    "task-churn": churn,
+    "unaudited": unaudited,
+}

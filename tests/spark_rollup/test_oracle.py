@@ -1,0 +1,197 @@
+"""Every rule against a plain-Python oracle, on many small random fleets in one audit."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from agent.contract.codec import decode
+from spark_rollup.correlate.registry import RULES
+from tests.spark_rollup.oracle.facts import world_of
+from tests.spark_rollup.oracle.standbys import missing, unprotected
+from tests.spark_rollup.oracle.verdicts import ORACLES, Said
+from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet, Pod, at_us
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.xdist_group("spark")]
+
+ALL = {**ORACLES, "missing-standby": missing, "unprotected-task": unprotected}
+FLEETS = int(os.environ.get("STATEWARDEN_ORACLE_FLEETS", "120"))
+
+TASKS = ("0_0", "0_1")
+IDENTITIES = ("one", "two", None)
+OFFSETS = (0, 100, 1000, 15_000, 40_000)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that happens on a pod: drawn, and told by `ACTIONS`."""
+
+    at: int
+    pod: int
+    task: str
+    action: str
+    identity: str | None
+    offset: int
+    puts: int
+    low: int
+
+
+def _measure(pod: Pod, step: Step) -> None:
+    process = {"process_id": f"process-{step.puts % 3}"} if step.low % 2 else {}
+    pod.measures(
+        step.task, step.at, step.low % 7 != 0, identity=step.identity, offset=step.offset, puts=step.puts,
+        bytes=step.puts, entries_low=step.low, entries_high=step.low + step.puts // 2, **process,
+    )  # fmt: skip
+
+
+def _stand(pod: Pod, step: Step) -> None:
+    """Write a checkpoint and be looked at right after."""
+    pod.writes_checkpoint(step.task, step.at, offset=step.offset, puts=step.puts)
+    pod.measures(
+        step.task, step.at + 0.5, True, identity=step.identity, offset=step.offset, puts=step.puts,
+        entries_low=step.low, entries_high=step.low + 10,
+    )  # fmt: skip
+
+
+def _finds(detector: str, **body: object) -> Callable[[Pod, Step], object]:
+    def tell(pod: Pod, step: Step) -> object:
+        sure = "confirmed" if step.puts % 2 else "suspected"
+        loud = "critical" if sure == "confirmed" else "warning"
+        given: dict[str, object] = {
+            "store": "s",
+            "identity": step.identity,
+            "confidence": sure,
+            "severity": loud,
+        }
+        said = {name: value for name, value in (given | body).items() if value is not None}
+        return pod.finds(detector, step.task, step.at, **said)
+
+    return tell
+
+
+ACTIONS: Mapping[str, Callable[[Pod, Step], object]] = {
+    "hold": lambda pod, step: pod.holds(step.task, step.at),
+    "hold again": lambda pod, step: pod.holds(step.task, step.at),
+    "release": lambda pod, step: pod.releases(step.task, step.at),
+    "clean": lambda pod, step: pod.deletes_task(step.task, step.at, "cleaner-walk", offset_before=0),
+    "wipe": lambda pod, step: pod.changes(
+        "store-deleted", step.task, step.at, shape="owner-walk", store="s", identity=step.identity
+    ),
+    "create": lambda pod, step: pod.changes(
+        "store-created", step.task, step.at, store="s", identity=step.identity
+    ),
+    "flush": lambda pod, step: pod.changes("store-flushed", step.task, step.at, store="s", puts=step.puts),
+    "checkpoint": lambda pod, step: pod.writes_checkpoint(
+        step.task, step.at, offset=step.offset, puts=step.puts
+    ),
+    "measure": _measure,
+    "stand": _stand,
+    "blind": lambda pod, step: pod.is_blind(step.at, step.at + 1 + step.puts % 20),
+    "resurrected": _finds("resurrected-checkpoint"),
+    "unrestored": _finds("unrestored-store"),
+    "skipped": _finds("skipped-eos-wipe"),
+    "unowned": _finds("unowned-task", store=None, identity=None, level="exposure", severity="warning"),
+    "shared": _finds("shared-state-dir", level="exposure", severity="warning"),
+}
+
+STEPS = st.builds(
+    Step,
+    at=st.integers(5, HORIZON_S - 5),
+    pod=st.integers(0, 2),
+    task=st.sampled_from(TASKS),
+    action=st.sampled_from([*sorted(ACTIONS), "hold", "release", "flush", "measure", "stand"]),
+    identity=st.sampled_from(IDENTITIES),
+    offset=st.sampled_from(OFFSETS),
+    puts=st.sampled_from((1, 30, 101, 1000, 20_000, 45_000)),
+    low=st.sampled_from((0, 7, 20, 500, 901)),
+)
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> Fleet:
+    """Draw the life of two or three pods with one application."""
+    fleet = Fleet("drawn")
+    # pods stop one after the other: two events at one time would have no order
+    pods = [
+        fleet.pod(f"pod-{name}", ends_s=HORIZON_S - index / 8, announces_end=draw(st.booleans()))
+        for index, name in enumerate("abc"[: draw(st.integers(2, 3))])
+    ]
+    chosen: dict[str, object] = {"session_timeout_ms": 10_000, "probing_rebalance_interval_ms": 5_000}
+    if (standbys := draw(st.sampled_from((None, 0, 1, 1)))) is not None:
+        chosen["num_standby_replicas"] = standbys
+    if guarantee := draw(st.sampled_from((None, "at_least_once", "exactly_once_v2"))):
+        chosen["processing_guarantee"] = guarantee
+    pods[0].configures(1, draw(st.sampled_from((None, "2.0.1", "3.9.2"))), **chosen)
+    for step in draw(st.lists(STEPS, min_size=12, max_size=40, unique_by=lambda step: step.at)):
+        ACTIONS[step.action](pods[step.pod % len(pods)], step)
+    for index, pod in enumerate(pods):
+        if index and draw(st.integers(0, 3)) == 0:  # the first pod's second record is the configuration
+            pod.loses(*draw(st.lists(st.integers(2, 40), max_size=2)))
+    return fleet
+
+
+@cache
+def drawn() -> list[Fleet]:
+    """Let hypothesis draw many fleets, one by one: they are judged together, in one audit."""
+    found: list[Fleet] = []
+
+    @settings(
+        max_examples=FLEETS,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(fleet=fleets())
+    def collect(fleet: Fleet) -> None:
+        fleet.name = f"fleet-{len(found)}"
+        for pod in fleet.pods:
+            pod.uid = f"{fleet.name}-{pod.name}"  # event ids are made of it
+        found.append(fleet)
+
+    collect()
+    return found
+
+
+MORE.append(drawn)
+
+
+def oracle(fleet: Fleet) -> Counter[Said]:
+    """Let all oracles speak about one fleet."""
+    events = [decode(line) for line in fleet.lines()]
+    world = world_of(events, at_us(HORIZON_S))
+    return Counter(verdict for judge in ALL.values() for verdict in judge(world))
+
+
+def test_every_rule_has_an_oracle():
+    """A new rule needs its plain-Python twin."""
+    assert set(ALL) == {rule.meta.id for rule in RULES}
+
+
+def test_the_rules_agree_with_the_oracles(audited):
+    """Rule, task, pod, severity, confidence, status, and what is confirmed and refuted are the same everywhere."""
+    found: dict[str, Counter[Said]] = {fleet.name: Counter() for fleet in drawn()}
+    for row in audited.frames["findings"]:
+        # what transitions show without any agent's finding is told by the rule's own tests
+        if row["namespace"] in found and (row["detector"] != "resurrected-checkpoint" or row["confirms"]):
+            found[row["namespace"]][
+                row["detector"], row["task_id"], row["pod"], row["severity"], row["confidence"], row["status"],
+                tuple(row["confirms"]), tuple(row["refutes"]),
+            ] += 1  # fmt: skip
+    expected = {fleet.name: oracle(fleet) for fleet in drawn()}
+    wrong = {
+        name: {"extra": found[name] - expected[name], "missed": expected[name] - found[name]}
+        for name in found
+        if found[name] != expected[name]
+    }
+    spoken = Counter(verdict[0] for said in expected.values() for verdict in said)
+    assert wrong == {}
+    assert set(spoken) == set(ALL), "the fleets were too tame to make every rule speak"

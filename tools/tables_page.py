@@ -1,0 +1,81 @@
+"""Render docs/tables.md from the schemas of the rollup's output tables."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructType
+
+from spark_rollup import schemas
+
+TABLES: dict[str, tuple[StructType, str]] = {
+    "findings": (schemas.FINDING, "one row per cross-pod finding; also one line each in `findings.jsonl`"),
+    "timelines": (
+        schemas.TIMELINE,
+        "one row per interval (half-open) or mark (`to_us` null) of a task on a pod",
+    ),
+    "coverage": (schemas.COVERAGE, "one row per pod: how much of its time was really watched"),
+    "pods": (schemas.PODS, "one row per pod, as last seen"),
+    "restarts": (schemas.RESTARTS, "one row per held copy of a task: may its pod be restarted?"),
+    "churn": (schemas.CHURN, "one row per task and hour in which something moved"),
+    "quarantine": (schemas.QUARANTINE, "one row per line (or file) of the input that was not used, and why"),
+}
+
+MEANINGS = {
+    "id": "stable: the same finding has the same id in every run",
+    "detector": "the rule",
+    "level": "`exposure`, `damage`, `event` or `self`",
+    "severity": "`info`, `warning` or `critical`",
+    "confidence": "`confirmed`, `suspected`, or `unknown` where nobody watched",
+    "status": "`open` or `resolved`",
+    "pod": "the pod concerned; null = the task or application as a whole",
+    "opened_at": "RFC 3339, UTC",
+    "upstream": "upstream issues",
+    "affected": "whether the release has the bug: `yes`, `possibly`, `no`",
+    "missing_facts": "settings that would decide more",
+    "evidence": "the chain, in time order: at, what, where",
+    "next_action": "what is safe to do next",
+    "pods": "all pods that the finding speaks of",
+    "confirms": "ids of agents' findings that it confirms",
+    "refutes": "ids of agents' findings that it refutes",
+    "explains": "ids of agents' findings that it takes into account",
+    "lane": "`holder`, `cleaner`, `process`, `incarnation`, `unknown`; marks: `checkpoint`, `created`, `size`, ...",
+    "from_us": "microseconds since the epoch",
+    "to_us": "microseconds since the epoch",
+    "offset": "changelog offset",
+    "puts": "highest sequence number flushed",
+    "bytes": "live SST bytes",
+    "lost_events": "sequence numbers that nobody announced and that are missing",
+    "unknown_seconds": "time in which nobody watched",
+    "watched_ratio": "1 - unknown / span; null without a span",
+    "agent_state": "`watching`, `stopped` or `silent`",
+    "answer": "`safe`, `clean-stop-only`, `restore`, `keep` or `unknown`; `safe-to-restart` explains them",
+    "healthy_elsewhere": "pods with a healthy, recent copy",
+    "ill_elsewhere": "pods with a copy that is none, and why",
+    "restore_bytes": "size of what has to be restored where no copy is elsewhere",
+    "unclean_stop": "what happens to this copy if the process is killed",
+    "hour_us": "start of the hour, microseconds since the epoch",
+    "restored_bytes": "bytes of copies made anew",
+    "reason": "slug",
+    "line": "the first 2,000 characters; null for a file",
+}
+
+_HEAD = """# The tables of an audit
+
+Generated from `spark_rollup/schemas.py`; change it there. `audit` writes each table as Parquet (zstd) below `--output`,
+beside `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the watermark (the time up
+to which was looked), the number of findings by severity and of unusable lines by reason. Without `_SUCCESS.json` a run
+did not finish. A repeated run writes the same rows.
+"""
+
+
+def render_tables_page() -> str:
+    """Render the whole page."""
+    parts = [_HEAD]
+    for name, (schema, grain) in TABLES.items():
+        rows = "\n".join(
+            f"| `{field.name}` | {field.dataType.simpleString().partition('<')[0]} | {MEANINGS.get(field.name, '')} |"
+            for field in schema.fields
+        )
+        parts.append(
+            f"\n## `{name}`\n\n{grain[0].upper()}{grain[1:]}.\n\n| column | type | meaning |\n|---|---|---|\n{rows}\n"
+        )
+    return "".join(parts)
