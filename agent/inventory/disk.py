@@ -6,6 +6,7 @@ Two implementations exist: the kernel's (`agent.observe.kernel_disk`) and the re
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -108,6 +109,13 @@ class Disk(Protocol):
 
     def lock_state(self, path: str) -> LockState | Unseen:
         """Ask whether somebody holds a write lock on the file; takes nothing. VANISHED if it is not there."""
+        ...
+
+    def stay_in(self, path: str) -> AbstractContextManager[None]:
+        """Ask everything about the files in a directory of the very directory that is there now.
+
+        Until the context ends; cheaper, and what is read belongs to one life of the directory. No error if it is gone.
+        """
         ...
 
     def processes(self) -> tuple[ProcessFact, ...]:

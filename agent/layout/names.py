@@ -7,6 +7,7 @@ RocksDB's `filename.cc`; reference `state-semantics.md` sections 1.1 to 1.6.
 from __future__ import annotations
 
 import re
+import sys
 
 LOCK_FILE = (
     ".lock"  # StateDirectory.LOCK_FILE_NAME: application directory (2.6.2+), task (to 2.8), global (to 2.8)
@@ -50,4 +51,4 @@ def changelog_store(topic: str, application_id: str) -> str | None:
     prefix = application_id + "-"
     if not topic.startswith(prefix) or not topic.endswith(CHANGELOG_SUFFIX):
         return None
-    return topic[len(prefix) : -len(CHANGELOG_SUFFIX)] or None
+    return sys.intern(topic[len(prefix) : -len(CHANGELOG_SUFFIX)]) or None

@@ -6,6 +6,7 @@ really there is the observation's business.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -127,9 +128,8 @@ def classify(path: str) -> StatePath:
     """
     if not path:
         return StatePath("", Role.STATE_DIRECTORY)
-    parts = path.split("/")
-    application = parts[0]
-    rest = parts[1:]
+    head, *rest = path.split("/")
+    application = sys.intern(head)
     if application == names.LOST_AND_FOUND:
         return StatePath(path, Role.OTHER)
     if not rest:
@@ -152,14 +152,14 @@ def classify(path: str) -> StatePath:
 def _in_task(path: str, application: str, task: str, rest: list[str]) -> StatePath:
     if not rest:
         return StatePath(path, Role.TASK, application, task)
-    head = rest[0]
+    head = sys.intern(rest[0])
     if head == names.ROCKSDB_DIRECTORY:
         if len(rest) == 1:
             return StatePath(path, Role.STORES, application, task)
         if len(rest) == 2:
-            return StatePath(path, Role.STORE, application, task, rest[1])
+            return StatePath(path, Role.STORE, application, task, sys.intern(rest[1]))
         role = _database_file(rest[2]) if len(rest) == 3 else Role.OTHER
-        return StatePath(path, role, application, task, rest[1])
+        return StatePath(path, role, application, task, sys.intern(rest[1]))
     if len(rest) == 1:
         return StatePath(path, _task_file(head), application, task, _named_store(head))
     segment = rest[1]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -59,11 +60,12 @@ class KernelDisk:
         """
         self._root = os.fspath(root)
         self._processes = processes
+        self._kept: tuple[str, int] | None = None  # directory that is kept open, its descriptor
 
     def list(self, path: str) -> tuple[Entry, ...] | Unseen:
         """List a directory, unsorted; UNREADABLE if it is not one, TOO_LARGE beyond `MAX_ENTRIES`."""
         try:
-            parent, name = _open_parent(self._root, path)
+            parent, name = self._open_parent(path)
             try:
                 return _listing(parent, name)
             finally:
@@ -74,7 +76,7 @@ class KernelDisk:
     def stat(self, path: str) -> FileStat | Unseen:
         """Look at one entry without following a symbolic link."""
         try:
-            parent, name = _open_parent(self._root, path)
+            parent, name = self._open_parent(path)
             try:
                 found = os.stat(name, dir_fd=parent, follow_symlinks=False)
             finally:
@@ -95,7 +97,7 @@ class KernelDisk:
             The bytes; UNREADABLE for anything that is not a regular file.
         """
         try:
-            descriptor, size_bytes = _open_regular_file(self._root, path)
+            descriptor, size_bytes = self._open_regular_file(path)
             try:
                 return _read(descriptor, offset, min(length, size_bytes - offset))
             finally:
@@ -106,7 +108,7 @@ class KernelDisk:
     def lock_state(self, path: str) -> LockState | Unseen:
         """Ask whether somebody holds a write lock on the file; takes nothing."""
         try:
-            descriptor, _ = _open_regular_file(self._root, path)
+            descriptor, _ = self._open_regular_file(path)
             try:
                 return query_lock(descriptor)
             finally:
@@ -114,9 +116,53 @@ class KernelDisk:
         except (OSError, ValueError) as error:
             return _unseen(error)
 
+    @contextmanager
+    def stay_in(self, path: str) -> Iterator[None]:
+        """Keep a directory open. Not for longer than a look: what is kept open cannot be unmounted."""
+        try:
+            descriptor, _ = _open_parent(self._root, f"{path}/file")
+        except (OSError, ValueError):
+            yield  # every look will find that out by itself
+            return
+        self._kept = (path, descriptor)
+        try:
+            yield
+        finally:
+            self._kept = None
+            os.close(descriptor)
+
     def processes(self) -> tuple[ProcessFact, ...]:
         """List visible processes with files open below the state directory; empty if none can be seen."""
         return self._processes()
+
+    def _open_parent(self, path: str) -> tuple[int, str]:
+        """Open the directory that holds `path`: the one that is kept open, or component by component."""
+        if self._kept is not None:
+            directory, _, name = path.rpartition("/")
+            if directory == self._kept[0] and name not in _DETOURS:
+                return os.dup(self._kept[1]), name
+        return _open_parent(self._root, path)
+
+    def _open_regular_file(self, path: str) -> tuple[int, int]:
+        """Open a regular file for reading; give its descriptor and its size.
+
+        Raises:
+            OSError: ENXIO for anything but a regular file, else what the kernel says.
+        """
+        parent, name = self._open_parent(path)
+        try:
+            # Looked at before the open: opening a FIFO would wake its writer, opening a device may act on it.
+            _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
+            descriptor = os.open(name, _READING, dir_fd=parent)
+        finally:
+            os.close(parent)
+        try:
+            found = os.fstat(descriptor)
+            _require_regular(found)  # and again: the name may have changed hands in between
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor, found.st_size
 
 
 def _open_parent(root: str, path: str) -> tuple[int, str]:
@@ -141,28 +187,6 @@ def _open_parent(root: str, path: str) -> tuple[int, str]:
         os.close(descriptor)
         raise
     return descriptor, name
-
-
-def _open_regular_file(root: str, path: str) -> tuple[int, int]:
-    """Open a regular file for reading; give its descriptor and its size.
-
-    Raises:
-        OSError: ENXIO for anything but a regular file, else what the kernel says.
-    """
-    parent, name = _open_parent(root, path)
-    try:
-        # Looked at before the open: opening a FIFO would wake its writer, opening a device may act on it.
-        _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
-        descriptor = os.open(name, _READING, dir_fd=parent)
-    finally:
-        os.close(parent)
-    try:
-        found = os.fstat(descriptor)
-        _require_regular(found)  # and again: the name may have changed hands in between
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor, found.st_size
 
 
 def _require_regular(found: os.stat_result) -> None:

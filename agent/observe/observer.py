@@ -21,6 +21,7 @@ from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, parse_checkpoint
 from agent.layout.paths import StatePath
 from agent.layout.process_file import parse_process_file
 from agent.layout.rocksdb_text import OptionsFacts, old_log_times_us, parse_identity, parse_options
+from agent.layout.sharing import shared
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.manifest import ManifestCache
 from agent.observe.rocksdb.offsets import OffsetsFacts
@@ -88,7 +89,7 @@ class Observer:
         entries = self.disk.list(place.path)
         if isinstance(entries, Unseen):
             return TaskLook(place, at_us, source, entries)
-        children = frozenset(entry.name for entry in entries)
+        children = shared(frozenset(entry.name for entry in entries))
         lock = None
         if names.LOCK_FILE in children:
             lock, _ = self._lock(f"{place.path}/{names.LOCK_FILE}")
@@ -125,6 +126,14 @@ class Observer:
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0
     ) -> DatabaseLook:
         """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
+        with self.disk.stay_in(place.path):
+            look = self._database(place, at_us, source, announced_us)
+        if look.unseen is None and look.identity is None and self._identity(place.path)[0] is not None:
+            # made anew while we looked: what was read belongs to no single life
+            return self.database(place, at_us, source, announced_us=announced_us)
+        return look
+
+    def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseLook:
         path = place.path
         stat = self.disk.stat(path)
         if isinstance(stat, Unseen):
@@ -138,9 +147,6 @@ class Observer:
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
         facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
-        if identity is None and self._identity(path)[0] is not None:
-            # made anew while we looked: what was read belongs to no single life
-            return self.database(place, at_us, source, announced_us=announced_us)
         base = DatabaseLook(
             place,
             at_us,
@@ -185,7 +191,7 @@ class Observer:
         stat = self.disk.stat(f"{path}/{name}")
         if isinstance(content, Unseen) or isinstance(stat, Unseen):
             return
-        known.options_name, known.options = name, parse_options(content)
+        known.options_name, known.options = shared(name), shared(parse_options(content))
         known.options_written_us = stat.mtime_us
 
     def _identity(self, path: str) -> tuple[str | None, int]:

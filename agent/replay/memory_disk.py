@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
@@ -66,6 +67,10 @@ class MemoryDisk:
         if node is None:
             return Unseen.VANISHED
         return LockState.HELD if node.locked else LockState.FREE
+
+    def stay_in(self, path: str) -> AbstractContextManager[None]:
+        """Do nothing: nobody changes this disk during a look."""
+        return nullcontext()
 
     def processes(self) -> tuple[ProcessFact, ...]:
         """List the processes that were made visible."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import stat
+from contextlib import AbstractContextManager, nullcontext
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
 
@@ -48,6 +49,9 @@ class TreeDisk:
 
     def lock_state(self, path: str) -> LockState | Unseen:
         return LockState.UNKNOWN if (self.root / path).exists() else Unseen.VANISHED
+
+    def stay_in(self, path: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def processes(self) -> tuple[ProcessFact, ...]:
         return ()
@@ -97,6 +101,9 @@ class FilesDisk:
 
     def lock_state(self, path: str) -> LockState | Unseen:
         return LockState.FREE if path in self.files else Unseen.VANISHED
+
+    def stay_in(self, path: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def processes(self) -> tuple[ProcessFact, ...]:
         return ()

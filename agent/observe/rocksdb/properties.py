@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -75,7 +76,7 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
 
     def text(name: bytes) -> str | None:
         value = found.get(b"rocksdb." + name)
-        return value[:_MAX_TEXT_BYTES].decode("utf-8", "replace") if value else None
+        return sys.intern(value[:_MAX_TEXT_BYTES].decode("utf-8", "replace")) if value else None
 
     if number(b"num.entries") is None:
         raise DamagedError("properties without a number of entries")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
 
 _CHUNK_BYTES = 256 << 10
@@ -58,6 +60,10 @@ class MeteredDisk:
     def lock_state(self, path: str) -> LockState | Unseen:
         """Pass on."""
         return self._disk.lock_state(path)
+
+    def stay_in(self, path: str) -> AbstractContextManager[None]:
+        """Pass on."""
+        return self._disk.stay_in(path)
 
     def processes(self) -> tuple[ProcessFact, ...]:
         """Pass on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,9 @@ class Refusing:
 
     def lock_state(self, path: str) -> LockState | Unseen:
         return self._reason if ("lock", path) in self._calls else self._disk.lock_state(path)
+
+    def stay_in(self, path: str) -> AbstractContextManager[None]:
+        return self._disk.stay_in(path)
 
     def processes(self) -> tuple[ProcessFact, ...]:
         return self._disk.processes()
