@@ -235,7 +235,7 @@ def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook
     for name, offset in offsets.items():
         _mark(task, name, offset, look.mtime_us)
     facts: dict[str, object] = {
-        "offsets": [{"topic": x.topic, "partition": x.partition, "offset": x.offset} for x in look.entries],
+        "offsets": look.entries,
         "offset_before": max(before.values(), default=None),
         "offset_after": max(offsets.values(), default=None),
         "puts": sum(store.puts_at(look.mtime_us) for store in task.stores.values()),

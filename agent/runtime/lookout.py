@@ -247,6 +247,8 @@ class Lookout:
         return pace.slower(4) if self.limits.step >= Step.SLOWER_RESCAN else pace
 
     def _mind_limits(self, now_s: float) -> None:
+        if not self.limits.is_due(now_s):
+            return
         before = self.limits.step
         if self.limits.measure(now_s, time.process_time(), resident_bytes()):
             LOG.warning("the agent's own ceilings", extra={"step": self.limits.step.slug})

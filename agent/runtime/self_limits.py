@@ -56,6 +56,10 @@ class SelfLimits:
         self.step = Step.NONE
         self.cpu_share = 0.0
 
+    def is_due(self, now_s: float) -> bool:
+        """Tell whether it is time for a measurement."""
+        return self._since is None or now_s - self._since[0] >= MEASURE_S
+
     def measure(self, now_s: float, cpu_s: float, resident_bytes: int | None) -> bool:
         """Take a measurement, if it is time for one.
 
@@ -70,9 +74,9 @@ class SelfLimits:
         if self._since is None:
             self._since = (now_s, cpu_s)
             return False
-        elapsed_s = now_s - self._since[0]
-        if elapsed_s < MEASURE_S:
+        if not self.is_due(now_s):
             return False
+        elapsed_s = now_s - self._since[0]
         self.cpu_share = (cpu_s - self._since[1]) / elapsed_s
         self._since = (now_s, cpu_s)
         load = self._load(resident_bytes)

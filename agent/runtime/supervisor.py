@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import threading
@@ -49,6 +50,8 @@ LOG = logging.getLogger("agent.runtime")
 
 COMPLAIN_EVERY_S = 60.0
 STOP_EVENTS_S = 2.0
+YOUNG_OBJECTS = 50_000
+"""Made between two searches for cycles. The dossier has none, and Python's 700 cost a tenth of the first walk."""
 
 
 class Supervisor:
@@ -110,6 +113,7 @@ class Supervisor:
         Returns:
             Exit code: 0 after an orderly stop.
         """
+        gc.set_threshold(YOUNG_OBJECTS)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         self._emit(Record(Kind.LIFECYCLE, self._clock.now_us(), {"phase": "started", "reason": "start"}))

@@ -32,7 +32,6 @@ class Costs:
 
     Args of the dataclass:
         cpu: CPU seconds per million events under load.
-        idle: CPU seconds per idle second.
         rss: Resident MiB at the end.
         pss: The same, shared pages by share.
         watches: Watches at the end.
@@ -40,7 +39,6 @@ class Costs:
     """
 
     cpu: list[float] = field(default_factory=list)
-    idle: list[float] = field(default_factory=list)
     rss: list[float] = field(default_factory=list)
     pss: list[float] = field(default_factory=list)
     watches: int = 0
@@ -48,36 +46,31 @@ class Costs:
 
 
 def run(options: Options) -> Section:
-    """Replace checkpoints of 1,000 tasks, 3,000 a second for 60 s (small: 10 s); then leave many tasks idle."""
+    """Replace checkpoints of 1,000 tasks, 3,000 a second for a minute (small: 10 s)."""
     store = recorded_store(TRACE)
-    busy, many = options.memory / "busy", options.memory / "many"
-    idle_tasks, idle_s = (10_000, 180.0) if options.full else (TASKS, 20.0)
+    busy = options.memory / "busy"
     make_tree(busy, TASKS, store)
-    starts, notes = _starts()
-    load_s = 60.0 if options.full else 10.0
+    found, notes = starts()
+    load_s = options.load_s
     took_s: list[float] = []
     loaded = _rounds(
-        starts, options.rounds, lambda start, costs: _load(start, busy, options.work, load_s, costs, took_s)
+        found, options.rounds, lambda start, costs: _load(start, busy, options.work, load_s, costs, took_s)
     )
     delays = [x for _ in range(options.rounds) for x in _delays(busy, options.work, load_s)]
     rate = RATE * load_s / statistics.median(took_s)
-    make_tree(many, idle_tasks, store)
-    idle = _rounds(starts, 1, lambda start, costs: _idle(start, many, options.work, idle_s, costs))
     notes += [
         f"Delay from the rename to a scrape that shows it, scraped every {SCRAPE_EVERY_S} s, which counts as delay:"
         f" p50 {quantile(delays, 0.5):.2f} s, p99 {quantile(delays, 0.99):.2f} s, longest {max(delays):.2f} s"
         f" ({len(delays):,} replacements).",
-        "Goals: watching alone at most 1.5 x inotifywait, the agent at most 3 x; p99 below 1 s; resident 40 MiB at"
-        " 1,000 tasks and 64 MiB at 10,000; idle below 0.5 % of a core at 10,000 tasks.",
+        "Goals: watching alone at most 1.5 x inotifywait, the agent at most 3 x; p99 below 1 s; resident 40 MiB.",
     ]
     return Section(
         "Watching",
         f"{TASKS:,} tasks, {RATE:,} checkpoint replacements a second for {load_s:.0f} s"
         f" ({EVENTS_PER_REPLACEMENT} notifications each), every watcher in turn, the order rotated from round to"
         f" round, same event kinds for all. `lost` is notifications not read; for the agent also tasks whose last"
-        f" checkpoint is not in its metrics. Idle: {idle_tasks:,} tasks, {idle_s:.0f} s, one round; the agent rescans"
-        " every 60 s. The tree lies in memory where the machine has such a file system: a slow disk would slow the"
-        f" load. Rate reached: {rate:,.0f} replacements a second.",
+        f" checkpoint is not in its metrics. The tree lies in memory where the machine has such a file system: a slow"
+        f" disk would slow the load. Rate reached: {rate:,.0f} replacements a second.",
         (
             "watcher",
             "CPU s per million events",
@@ -86,23 +79,22 @@ def run(options: Options) -> Section:
             "resident MiB",
             "proportional MiB",
             "watches",
-            f"idle CPU, {idle_tasks:,} tasks",
-            f"resident MiB, {idle_tasks:,} tasks",
         ),
-        _rows(loaded, idle),
+        _rows(loaded),
         notes,
     )
 
 
-def _starts() -> tuple[dict[str, Start], list[str]]:
-    starts: dict[str, Start] = {
+def starts() -> tuple[dict[str, Start], list[str]]:
+    """Give the watchers to compare by name, and a note if one is not there."""
+    found: dict[str, Start] = {
         BareWatch.name: BareWatch,
         "agent": Agent,
         "agent with spool": lambda root, work: Agent(root, work, with_spool=True),
     }
     if InotifyWait.is_there():
-        return {InotifyWait.name: InotifyWait, **starts}, []
-    return starts, ["SKIPPED: inotifywait is not installed (Debian: inotify-tools), so there are no ratios."]
+        return {InotifyWait.name: InotifyWait, **found}, []
+    return found, ["SKIPPED: inotifywait is not installed (Debian: inotify-tools), so there are no ratios."]
 
 
 def _rounds(
@@ -185,19 +177,6 @@ def _scrape(agent: Agent, scrapes: list[tuple[float, dict[int, int]]], done: thr
         scrapes.append((time.monotonic(), offsets))
 
 
-def _idle(start: Start, root: Path, work: Path, seconds: float, costs: Costs) -> None:
-    watcher = start(root, work)
-    try:
-        watcher.wait_ready()
-        time.sleep(SETTLE_S)
-        before_s, began_s = cpu_seconds(watcher.pid), time.monotonic()
-        time.sleep(seconds)
-        costs.idle.append((cpu_seconds(watcher.pid) - before_s) / (time.monotonic() - began_s))
-        _note_memory(watcher, costs)
-    finally:
-        watcher.stop()
-
-
 def _note_memory(watcher: Watcher, costs: Costs) -> None:
     used = memory(watcher.pid)
     costs.rss.append(used.rss_kib / 1024)
@@ -205,7 +184,7 @@ def _note_memory(watcher: Watcher, costs: Costs) -> None:
     costs.watches = watches(watcher.pid)
 
 
-def _rows(loaded: dict[str, Costs], idle: dict[str, Costs]) -> list[tuple[str, ...]]:
+def _rows(loaded: dict[str, Costs]) -> list[tuple[str, ...]]:
     peer = loaded.get(InotifyWait.name)
     base = statistics.median(peer.cpu) if peer else None
     return [
@@ -217,8 +196,6 @@ def _rows(loaded: dict[str, Costs], idle: dict[str, Costs]) -> list[tuple[str, .
             spread(costs.rss, 0),
             spread(costs.pss, 0),
             f"{costs.watches:,}",
-            f"{idle[name].idle[0]:.2%}",
-            f"{idle[name].rss[0]:.0f}",
         )
         for name, costs in loaded.items()
     ]

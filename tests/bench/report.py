@@ -24,6 +24,7 @@ class Options:
         full: Sizes of the promise; else sizes that take about a minute in all.
         rounds: How often everything is measured.
         work: Empty directory of its own; removed afterwards.
+        load_s: How long each load on a watcher lasts.
         memory: The same on a file system in memory, where the machine has one; else `work`.
     """
 
@@ -31,6 +32,7 @@ class Options:
     rounds: int
     work: Path
     memory: Path
+    load_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

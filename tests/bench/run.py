@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench import (  # noqa: E402 - path first
+    bench_many,
     bench_replay,
     bench_rocksdb,
     bench_rollup,
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "replay": bench_replay.run,
     "scan": bench_scan.run,
     "watch": bench_watch.run,
+    "many": bench_many.run,
     "rocksdb": bench_rocksdb.run,
     "spool": bench_spool.run,
     "rollup": bench_rollup.run,
@@ -49,14 +51,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--full", action="store_true", help="sizes of the promise; takes about 20 minutes")
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default: 3)")
+    parser.add_argument(
+        "--load-seconds", type=float, help="length of each load on a watcher (default: 60 or 10)"
+    )
     parser.add_argument("--page", type=Path, help="write the result here, also if only some benchmarks ran")
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.names) - BENCHMARKS.keys())
     if unknown or chosen.rounds < 1:
         parser.error(f"no such benchmark: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
+    load_s = chosen.load_seconds or (60.0 if chosen.full else 10.0)
     sections = []
     for name in chosen.names or BENCHMARKS:
-        section = _run(name, full=chosen.full, rounds=chosen.rounds)
+        section = _run(name, full=chosen.full, rounds=chosen.rounds, load_s=load_s)
         sys.stdout.write(render_text(section))
         sys.stdout.flush()
         sections.append(section)
@@ -67,14 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(name: str, *, full: bool, rounds: int) -> Section:
+def _run(name: str, *, full: bool, rounds: int, load_s: float) -> Section:
     prefix = f"statewarden-bench-{name}-"
     in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     with (
         tempfile.TemporaryDirectory(prefix=prefix) as work,
         tempfile.TemporaryDirectory(prefix=prefix, dir=in_memory) as memory,
     ):
-        return BENCHMARKS[name](Options(full, rounds, Path(work), Path(memory)))
+        return BENCHMARKS[name](Options(full, rounds, Path(work), Path(memory), load_s))
 
 
 if __name__ == "__main__":

@@ -25,14 +25,15 @@ def replace_checkpoints(root: Path, tasks: int, rate: float, seconds: float, fir
     next_s = time.monotonic()
     for _ in range(round(seconds / _SLICE_S)):
         for _ in range(per_slice):
-            _replace(paths[len(done) % tasks], checkpoint(len(done) % tasks, first + len(done)))
+            replace_file(paths[len(done) % tasks], checkpoint(len(done) % tasks, first + len(done)))
             done.append(time.monotonic())
         next_s = max(next_s + _SLICE_S, time.monotonic())
         time.sleep(max(0.0, next_s - time.monotonic()))
     return done
 
 
-def _replace(path: str, content: bytes) -> None:
+def replace_file(path: str, content: bytes) -> None:
+    """Write beside it, then rename: the way of `OffsetCheckpoint`."""
     temporary = f"{path}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.write(descriptor, content)

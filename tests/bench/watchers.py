@@ -154,9 +154,13 @@ class Agent:
 
     def offsets(self) -> dict[int, int]:
         """Scrape once: number of the task -> offset of its checkpoint."""
+        return self.by_task("statewarden_task_checkpoint_offset")
+
+    def by_task(self, family: str) -> dict[int, int]:
+        """Scrape once: number of the task -> value of one family."""
         found = {}
         for line in (self._get("/metrics") or "").splitlines():
-            if line.startswith("statewarden_task_checkpoint_offset{"):
+            if line.startswith(f"{family}{{"):
                 task = line.partition('task_id="0_')[2].partition('"')[0]
                 found[int(task)] = int(float(line.rpartition(" ")[2]))
         return found

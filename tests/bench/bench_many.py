@@ -1,0 +1,148 @@
+"""Many tasks: cost of the start, of doing nothing, and of a mixed load; every final state must be known."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.bench_watch import TRACE, Start, starts
+from tests.bench.measure import cpu_seconds, memory, run_module, watches
+from tests.bench.report import Options, Section
+from tests.bench.tree_maker import make_tree, recorded_store
+from tests.bench.watchers import Agent, Watcher
+
+FULL, SMALL = 10_000, 1_000
+RATE = 1_000
+QUIET_S = 40.0
+"""After a start: by then nothing waits to be judged again."""
+SETTLE_S = 5.0
+
+
+@dataclass(slots=True)
+class Costs:
+    """What one watcher cost.
+
+    Args of the dataclass:
+        start_s: CPU seconds until it was ready.
+        idle: CPU seconds per idle second.
+        load_s: CPU seconds during the mixed load and `SETTLE_S` after it.
+        operations: Operations in it.
+        idle_mib: Resident before it.
+        rss_mib: Resident after it.
+        pss_mib: The same, shared pages by share.
+        watches: Watches after it.
+        wrong: Tasks whose last checkpoint or number of lives is not known; None = it does not tell.
+        remade: Tasks that were deleted and made anew.
+    """
+
+    start_s: float = 0.0
+    idle: float = 0.0
+    load_s: float = 0.0
+    operations: int = 0
+    idle_mib: float = 0.0
+    rss_mib: float = 0.0
+    pss_mib: float = 0.0
+    watches: int = 0
+    wrong: int | None = None
+    remade: int = 0
+
+
+def run(options: Options) -> Section:
+    """Start each watcher once on 10,000 tasks (small: 1,000), leave it alone, then work on them."""
+    tasks = FULL if options.full else SMALL
+    idle_s = 40.0 if options.full else 20.0
+    root = options.memory / "many"
+    make_tree(root, tasks, recorded_store(TRACE))
+    found, notes = starts()
+    found.pop("agent with spool")
+    costs = {
+        name: _measure(start, root, options.work, tasks, idle_s, options.load_s)
+        for name, start in found.items()
+    }
+    return Section(
+        "Many tasks",
+        f"{tasks:,} tasks in memory, every watcher once. Idle: {idle_s:.0f} s, from {QUIET_S:.0f} s after its start on,"
+        f" nobody scrapes. Then the mixed load for {options.load_s:.0f} s, at most {RATE:,} operations a second on"
+        " tasks chosen by chance: checkpoint replacements, every 8th an SST file that comes (and later goes), every"
+        " 250th a task deleted with all its files and made anew. `not known`: tasks whose last checkpoint, or whose"
+        " number of lives, the agent does not tell afterwards.",
+        (
+            "watcher",
+            "CPU s to start",
+            "idle CPU",
+            "CPU ms per 1,000 operations",
+            "operations/s",
+            "tasks made anew",
+            "not known",
+            "resident MiB idle",
+            "resident MiB after",
+            "proportional MiB",
+            "watches",
+        ),
+        [_row(name, cost, options.load_s) for name, cost in costs.items()],
+        [*notes, "Goals: resident 64 MiB, idle below 0.5 % of a core, nothing lost."],
+    )
+
+
+def _measure(start: Start, root: Path, work: Path, tasks: int, idle_s: float, load_s: float) -> Costs:
+    costs = Costs()
+    watcher = start(root, work)
+    try:
+        watcher.wait_ready()
+        costs.start_s = cpu_seconds(watcher.pid)
+        time.sleep(QUIET_S if isinstance(watcher, Agent) else SETTLE_S)
+        lives = _lives(watcher)
+        before_s, began_s = cpu_seconds(watcher.pid), time.monotonic()
+        time.sleep(idle_s)
+        costs.idle = (cpu_seconds(watcher.pid) - before_s) / (time.monotonic() - began_s)
+        costs.idle_mib = memory(watcher.pid).rss_kib / 1024
+        before_s = cpu_seconds(watcher.pid)
+        first = time.monotonic_ns() // 1_000_000
+        told = json.loads(
+            run_module(
+                "tests.bench.mixed_load", str(root), str(tasks), str(RATE), str(load_s), str(first)
+            ).output
+        )
+        time.sleep(SETTLE_S)
+        costs.load_s = cpu_seconds(watcher.pid) - before_s
+        costs.operations = told["operations"]
+        touched = {int(task): (offset, remade) for task, (offset, remade) in told["touched"].items()}
+        costs.remade = sum(remade for _, remade in touched.values())
+        used = memory(watcher.pid)
+        costs.rss_mib, costs.pss_mib = used.rss_kib / 1024, used.pss_kib / 1024
+        costs.watches = watches(watcher.pid)
+        if isinstance(watcher, Agent):
+            costs.wrong = _count_wrong(watcher, touched, lives)
+    finally:
+        watcher.stop()
+    return costs
+
+
+def _lives(watcher: Watcher) -> dict[int, int]:
+    return watcher.by_task("statewarden_task_incarnation") if isinstance(watcher, Agent) else {}
+
+
+def _count_wrong(agent: Agent, touched: dict[int, tuple[int, int]], before: dict[int, int]) -> int:
+    offsets, lives = agent.offsets(), _lives(agent)
+    return sum(
+        offsets.get(task) != offset or lives.get(task) != before.get(task, 0) + remade
+        for task, (offset, remade) in touched.items()
+    )
+
+
+def _row(name: str, costs: Costs, load_s: float) -> tuple[str, ...]:
+    return (
+        name,
+        f"{costs.start_s:.1f}",
+        f"{costs.idle:.2%}",
+        f"{costs.load_s / costs.operations * 1e6:.0f}",
+        f"{costs.operations / load_s:,.0f}",
+        f"{costs.remade:,}",
+        "-" if costs.wrong is None else f"{costs.wrong:,}",
+        f"{costs.idle_mib:.0f}",
+        f"{costs.rss_mib:.0f}",
+        f"{costs.pss_mib:.0f}",
+        f"{costs.watches:,}",
+    )
