@@ -65,6 +65,8 @@ class KernelDisk:
     def list(self, path: str) -> tuple[Entry, ...] | Unseen:
         """List a directory, unsorted; UNREADABLE if it is not one, TOO_LARGE beyond `MAX_ENTRIES`."""
         try:
+            if self._kept is not None and path == self._kept[0]:
+                return _listing(self._kept[1], ".")
             parent, name = self._open_parent(path)
             try:
                 return _listing(parent, name)

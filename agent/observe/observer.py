@@ -191,7 +191,7 @@ class Observer:
         stat = self.disk.stat(f"{path}/{name}")
         if isinstance(content, Unseen) or isinstance(stat, Unseen):
             return
-        known.options_name, known.options = shared(name), shared(parse_options(content))
+        known.options_name, known.options = shared(name), parse_options(content)
         known.options_written_us = stat.mtime_us
 
     def _identity(self, path: str) -> tuple[str | None, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.bench_watch import TRACE, Start, starts
 from tests.bench.measure import cpu_seconds, memory, run_module, watches
-from tests.bench.report import Options, Section
+from tests.bench.report import Options, Section, judged
 from tests.bench.tree_maker import make_tree, recorded_store
 from tests.bench.watchers import Agent, Watcher
 
@@ -82,8 +82,16 @@ def run(options: Options) -> Section:
             "watches",
         ),
         [_row(name, cost, options.load_s) for name, cost in costs.items()],
-        [*notes, "Goals: resident 64 MiB, idle below 0.5 % of a core, nothing lost."],
+        [*notes, *_goals(costs["agent"])],
     )
+
+
+def _goals(agent: Costs) -> list[str]:
+    return [
+        judged("resident at most 64 MiB at 10,000 tasks", max(agent.idle_mib, agent.rss_mib) <= 64),
+        judged("idle below 0.5 % of a core at 10,000 tasks", agent.idle < 0.005),
+        judged("every last checkpoint, deletion and re-creation known", agent.wrong == 0),
+    ]
 
 
 def _measure(start: Start, root: Path, work: Path, tasks: int, idle_s: float, load_s: float) -> Costs:

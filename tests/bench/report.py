@@ -54,6 +54,11 @@ class Section:
     notes: Sequence[str] = ()
 
 
+def judged(goal: str, is_met: bool) -> str:
+    """Say whether a goal is met."""
+    return f"Goal, {goal}: {'met' if is_met else '**missed**'}."
+
+
 def render_page(sections: Sequence[Section], options: Options) -> str:
     """Render the whole page."""
     lines = [_HEAD, machine_note(options), ""]

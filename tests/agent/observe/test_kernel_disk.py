@@ -263,3 +263,43 @@ def test_processes_come_from_whoever_looks_for_them(root: Path) -> None:
     fact = ProcessFact(42, 1, "4.1.2")
     assert KernelDisk(root).processes() == ()
     assert KernelDisk(root, lambda: (fact,)).processes() == (fact,)
+
+
+def test_a_look_stays_with_the_directory_it_began_with(root: Path) -> None:
+    """A directory that is made anew during a look does not mix with its successor; afterwards the successor shows."""
+    disk = KernelDisk(root)
+    with disk.stay_in("app/0_1"):
+        (root / "app" / "0_1").rename(root / "app" / "old")
+        (root / "app" / "0_1").mkdir()
+        (root / "app" / "0_1" / "new").touch()
+        assert disk.read_at("app/0_1/.checkpoint", 0, 1) == b"0"
+        assert disk.stat("app/0_1/new") is Unseen.VANISHED
+        assert disk.list("app/0_1") == (Entry(".checkpoint", EntryKind.FILE),)
+    assert isinstance(disk.stat("app/0_1/new"), FileStat)
+
+
+@pytest.mark.parametrize("name", ["..", ".", ""])
+def test_no_detour_out_of_a_directory_that_is_kept_open(root: Path, name: str) -> None:
+    """The way up is closed there, too."""
+    disk = KernelDisk(root)
+    with disk.stay_in("app/0_1"):
+        assert disk.stat(f"app/0_1/{name}") is Unseen.VANISHED
+
+
+@pytest.mark.parametrize("path", ["app/link", "app/fifo", "app/gone", "app/../app", "a\0b", ""])
+def test_what_is_no_directory_is_not_kept_open(root: Path, path: str) -> None:
+    """A link is not followed, a FIFO not opened, and every look says so by itself."""
+    disk = KernelDisk(root)
+    before = len(os.listdir("/proc/self/fd"))
+    with disk.stay_in(path):
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert isinstance(disk.stat(f"{path}/.checkpoint"), Unseen)
+
+
+def test_nothing_stays_open_after_a_look(root: Path) -> None:
+    """A directory that is kept open could not be unmounted."""
+    disk = KernelDisk(root)
+    before = len(os.listdir("/proc/self/fd"))
+    with disk.stay_in("app/0_1"):
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(os.listdir("/proc/self/fd")) == before

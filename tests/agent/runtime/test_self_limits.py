@@ -63,3 +63,11 @@ def test_too_early_is_no_measurement() -> None:
 def test_metrics_know_every_step() -> None:
     """The catalogue lists the steps in their order."""
     assert SELF_LIMIT_STEPS == STEPS
+
+
+def test_a_measurement_is_due_at_the_start_and_then_every_ten_seconds() -> None:
+    """In between nobody need ask for the memory."""
+    limits = SelfLimits(Ceilings(cpu_share=0.1))
+    assert limits.is_due(5.0)
+    limits.measure(5.0, 0.0, None)
+    assert [limits.is_due(5.0 + MEASURE_S - 1.0), limits.is_due(5.0 + MEASURE_S)] == [False, True]
