@@ -18,7 +18,7 @@ LOCK_POLL_US = 250_000
 SLOW_POLL_US = 5_000_000
 LOCKS_PER_POLL = 64
 LIST_US = 1_000_000
-"""How often held tasks are listed: with ten thousand of them a list costs a millisecond."""
+"""How often held tasks are listed: with ten thousand of them a list costs a millisecond; only after a change."""
 
 LookAtApplication = Callable[[StatePath, int, Source], list[Transition]]
 LookAtTask = Callable[[Task, int, Source], list[Transition]]
@@ -42,7 +42,7 @@ class LockPolls:
         self._slow_poll_at_us = started_us + SLOW_POLL_US
         self._cursor = 0
         self._held: dict[str, list[Task]] = {}
-        self._list_at_us = 0
+        self._list_at_us = self._listed_us = 0
 
     @property
     def next_us(self) -> int:
@@ -52,7 +52,7 @@ class LockPolls:
     def shift(self, by_us: int) -> None:
         """Move every time: the clock was set."""
         self._poll_at_us += by_us
-        self._list_at_us = 0
+        self._list_at_us = self._listed_us = 0
         self._slow_poll_at_us += by_us
 
     def poll(self, now_us: int) -> list[Transition]:
@@ -79,11 +79,11 @@ class LockPolls:
         changes: list[Transition] = []
         if now_us >= self._list_at_us:
             self._list_at_us = now_us + LIST_US
-            self._held = {
-                application.id: [task for task in application.tasks.values() if task.held][:LOCKS_PER_POLL]
-                for application in self._inventory.applications.values()
-                if not application.lock_ever_held
-            }
+            for application in self._inventory.applications.values():
+                if not application.lock_ever_held and application.last_activity_us >= self._listed_us:
+                    held = [task for task in application.tasks.values() if task.held]
+                    self._held[application.id] = held[:LOCKS_PER_POLL]
+            self._listed_us = now_us
         for application in self._inventory.applications.values():
             if not application.exists:
                 continue

@@ -148,7 +148,10 @@ class Supervisor:
         )
 
     def _turn(self) -> None:
+        was_ready = self._lookout.is_ready
         self._lookout.turn()
+        if self._lookout.is_ready and not was_ready:
+            gc.freeze()  # the dossier stays: no search for cycles need walk through it
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if self._baseline is not None and self._lookout.is_ready:
             self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
