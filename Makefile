@@ -42,10 +42,10 @@ demo: setup ## three recorded incidents under live agents, then the fleet verdic
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -m "not heavy and not delivery and not packages" $(ARGS)
+	@$(PY) -m pytest -m "not heavy and not slow and not delivery and not packages" $(ARGS)
 
-test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Alertmanager, Chromium, foreign readers
-	@$(PY) -m pytest -m "(delivery or packages) and not heavy" $(ARGS)
+test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
+	@$(PY) -m pytest -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
 check: lint docs-check dashboards-check test-services test evaluate ## everything that CI runs
 

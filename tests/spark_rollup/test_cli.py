@@ -130,6 +130,7 @@ class TestRealRuns:
         assert rows[0] == rows[1]
         assert len(rows[0]) == len(fleet.lines())
 
+    @pytest.mark.slow
     def test_the_answers(self, spark, tmp_path, capsys):
         """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
         source = fleet_with_damage().write(tmp_path / "in")
