@@ -43,9 +43,7 @@ def replay(
     waiting: list[Hint] = []
     count, now_us, due_us = 0, pipeline.started_us, None
     pipeline.scan(now_us)
-    next_us = (
-        pipeline.next_us()
-    )  # changes only when the pipeline does something: most operations raise no hint
+    next_us = pipeline.next_us()  # changes only when something is done: most operations raise no hint
     for operation in read_trace(trace):
         if due_us is not None and due_us <= operation.at_us:
             _run_until(pipeline, due_us)

@@ -9,13 +9,14 @@ import pytest
 from tests.delivery import kills, servers
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(600)]
-PLACES = [x for x in kills.PLACES if x != "versitygw" or servers.versitygw_binary()]
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", kills.PLACES)
 def test_nothing_is_lost_over_twenty_kills(name: str, tmp_path: Path) -> None:
     """Everything that the spool took is in the rollup's table after ingest, each event once."""
     pytest.importorskip("duckdb", reason="run: make test-services")
+    if name == "versitygw" and not servers.versitygw_binary():
+        pytest.skip("no versitygw: tools/setup_delivery.sh builds it with Go")
     with kills.place_of(name, tmp_path / "server") as place:
         account = kills.prove(place, tmp_path / "agent", kills=20, seed=8187)
     assert account.holds, account

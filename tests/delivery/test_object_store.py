@@ -13,7 +13,7 @@ from agent.ship.shipper import Outcome, Shipper
 from agent.ship.sinks.base import Sink
 from agent.ship.sinks.factory import make_sink
 from tests.agent.ship.ship_support import HandClock, finding, heartbeat, open_spool
-from tests.delivery.conftest import S3_MAKES, objects
+from tests.delivery.conftest import objects
 from tests.delivery.servers import BUCKET, S3, SECRET, free_port, secrets
 
 pytestmark = pytest.mark.delivery
@@ -66,7 +66,7 @@ def test_a_missing_bucket_is_for_somebody_to_mend(s3: S3) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("s3", [make for make in S3_MAKES if make != "moto"] or ["moto"], indirect=True)
+@pytest.mark.parametrize("s3", ["versitygw"], indirect=True)
 def test_wrong_credentials_are_mended_by_a_new_secret(s3: S3, tmp_path: Path) -> None:
     """A refused signature is retryable; when the mounted Secret has changed, the next attempt works."""
     folder = secrets(tmp_path / "secret", access_key_id="x", secret_access_key="wrong")
