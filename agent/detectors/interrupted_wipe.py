@@ -54,7 +54,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     task, application = case.task, case.application
     assert task is not None
     assert application is not None
-    if case.settings.exactly_once is not True or case.affected(INTERRUPTED_WIPE) is Affected.NO:
+    if case.settings.exactly_once is not True or task.is_global or case.affected(INTERRUPTED_WIPE) is Affected.NO:
         return
     for store in task.stores.values():
         for before, after in reopenings(store, case.now_us):
@@ -84,10 +84,13 @@ def _has_fresh_offset(case: Case, store: Store, session: Session) -> bool:
 
 
 def _siblings_killed(application: Application, task: Task, closed: Session, life: ProcessLife) -> bool:
-    """Other tasks were held after this one was closed, to the end of the process, and were not closed."""
+    """Other tasks were held after this one was closed, to the end of the process, and were not closed.
+
+    The global state proves nothing: an orderly stop lets go of it last, after all tasks of the stream threads.
+    """
     closed_us, ended_us = closed.released_us or 0, life.ended_us or 0
     for other in application.tasks.values():
-        if other is task:
+        if other is task or other.is_global:
             continue
         for store in other.stores.values():
             for session in store.sessions:
