@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -18,7 +19,11 @@ from agent.detectors.registry import BY_ID, DETECTORS
 from agent.errors import UsageError
 from agent.inventory.settings import KEYS
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "detectors"
+_AGENT = Path(__file__).resolve().parents[1]
+PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir()), _AGENT / "pages")
+"""The runbooks: `detectors/ID.md` and `rules/ID.md`; beside the code in a checkout, inside the package in a wheel."""
+
+_RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
 
 def list_detectors(chosen: Namespace) -> int:
@@ -33,25 +38,27 @@ def list_detectors(chosen: Namespace) -> int:
 
 
 def explain(chosen: Namespace) -> int:
-    """Print the page of a detector, or a finding's story followed by its detector's page.
+    """Print the page of a detector or of a rule of the fleet audit, or a finding's story and its detector's page.
 
     Raises:
-        UsageError: neither is known by that id.
+        UsageError: nothing is known by that id.
     """
-    if chosen.id in BY_ID:
-        sys.stdout.write(_page(chosen.id))
+    page = _page(chosen.id)
+    if page is not None:
+        sys.stdout.write(page)
         return 0
     if chosen.events is None:
         raise UsageError(
-            f"{chosen.id}: no such detector; `statewarden detectors` lists them. For a finding id add --events DIR"
+            f"{chosen.id}: no such detector; `statewarden detectors` lists them. Rules of the fleet audit are called "
+            "rules/ID. For a finding id add --events DIR"
         )
     found = _find(chosen.events, chosen.id)
     if found is None:
         raise UsageError(f"{chosen.id}: no such finding in the events below {chosen.events}")
     sys.stdout.write(_story(found))
-    detector = str(found["detector"])
-    if detector in BY_ID:
-        sys.stdout.write("\n" + _page(detector))
+    page = _page(str(found["detector"]))
+    if page is not None:
+        sys.stdout.write(f"\n{page}")
     return 0
 
 
@@ -90,11 +97,19 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
     }
 
 
-def _page(detector_id: str) -> str:
-    page = PAGES / f"{detector_id}.md"
+def _page(asked: str) -> str | None:
+    """Find a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
+    found = _RUNBOOK_ID.fullmatch(asked)
+    if found is None:
+        return None
+    kind, name = found[1] or "detectors", found[2]
+    page = PAGES / kind / f"{name}.md"
     if page.is_file():
         return page.read_text("utf-8")
-    meta = BY_ID[detector_id].meta
+    return _without_page(BY_ID[name].meta) if kind == "detectors" and name in BY_ID else None
+
+
+def _without_page(meta: DetectorMeta) -> str:
     issues = "".join(
         f"- {x.key}: affects {' and '.join(str(r) for r in x.releases)}; fixed: {x.fixed}\n"
         for x in meta.upstream

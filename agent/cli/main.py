@@ -73,7 +73,11 @@ def make_parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="one detector per line")
     listing.set_defaults(command=catalogue.list_detectors)
     explain = commands.add_parser("explain", help="print the page of a detector, or the story of a finding")
-    explain.add_argument("id", metavar="ID", help="detector id, or finding id together with --events")
+    explain.add_argument(
+        "id",
+        metavar="ID",
+        help="detector id, rules/ID of the fleet audit, or finding id together with --events",
+    )
     explain.add_argument("--events", type=Path, metavar="DIR", help="events that hold the finding")
     explain.set_defaults(command=catalogue.explain)
     check = commands.add_parser("check-config", help="print the effective settings with their origin")

@@ -1,36 +1,20 @@
-"""Alert noise: what every recorded benign run would have shown Prometheus never holds a row that pages."""
+"""Alert noise: what recorded benign runs would have shown Prometheus pages nobody, alone or as a simulated fleet."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from agent.config import load_config
-from agent.contract.events import Record, Severity
-from agent.replay.memory_disk import MemoryDisk
-from agent.runtime.finding_rows import task_rows
-from agent.runtime.pipeline import Pipeline
-from agent.runtime.replay_run import first_time_us, replay
-from deploy.demo.scenarios import Scenario, load_scenario
+from agent.contract.events import Severity
+from deploy.demo.scenarios import load_scenario
+from tests.support.noise import MINUTE_US, Span, Told, finding_spans, notation
+from tests.support.rows_shown import BENIGN, TRACES, rows_shown
 
-TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
-BENIGN = sorted(path.name for path in TRACES.iterdir() if path.name.startswith(("benign-", "control-")))
-
-
-def loudest_rows(scenario: Scenario, trace: Path) -> set[tuple[str, str]]:
-    """Replay a run; give (detector, severity) of every row of `statewarden_task_findings` that it ever showed."""
-    config = load_config(sets=[f"{key}={value}" for key, value in scenario.settings.items()])
-    disk, shown = MemoryDisk(), set[tuple[str, str]]()
-    pipeline = Pipeline(disk, config.applications, first_time_us(trace), lambda record: look(record))
-
-    def look(record: Record) -> None:
-        for row in task_rows(pipeline.ledger, record.observed_at_us)[0]:
-            if row.severity is Severity.CRITICAL:
-                shown.add((row.detector, row.severity.value))
-
-    replay(trace, pipeline, disk, 1_200_000_000)
-    return shown
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", BENIGN)
@@ -39,5 +23,68 @@ def test_a_benign_run_never_pages(name: str) -> None:
     scenario = load_scenario(TRACES / name)
     if scenario.expected:
         assert all(expected.severity != "critical" for expected in scenario.expected)
-    for trace in scenario.traces.values():
-        assert loudest_rows(scenario, trace) == set()
+    assert Severity.CRITICAL.value not in {severity for _, severity in rows_shown(name)}
+
+
+@pytest.mark.packages
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_simulated_fleet_pages_for_its_bugs_only() -> None:
+    """`make prove` in small: agents' and audits' series of a simulated fleet, evaluated by Prometheus' rule engine."""
+    if shutil.which("promtool") is None:
+        pytest.skip("no promtool: apt-get install prometheus")
+    command = [sys.executable, "tests/prove/alert_noise.py", "--small"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    quiet, loud = done.stdout.split("== benign or idle: ")[1].split("== with a bug: ")
+    assert quiet.startswith("0 pages, 0 tickets")
+    assert not loud.startswith("0 pages")
+
+
+# -- how events become series -------------------------------------------------------------------------------
+
+
+def told(at_m: int, status: str, *, detector: str = "torn-store", severity: str = "warning") -> Told:
+    """Make one finding event of one finding."""
+    return Told("pod-a", "id-1", "orders", "0_1", detector, severity, status, at_m * MINUTE_US)
+
+
+def rows(*events: Told) -> list[tuple[int, int, str]]:
+    """Give from and to (minutes) and severity of each row that the events make in an hour and a half."""
+    spans = finding_spans(events, 90 * MINUTE_US)
+    return [(x.from_us // MINUTE_US, x.to_us // MINUTE_US, dict(x.labels)["severity"]) for x in spans]
+
+
+def test_a_row_lasts_from_open_to_resolved() -> None:
+    """A finding that nothing resolves is there to the end; order of arrival does not matter."""
+    assert rows(told(9, "resolved"), told(5, "open")) == [(5, 9, "warning")]
+    assert rows(told(5, "open")) == [(5, 90, "warning")]
+
+
+def test_a_row_follows_the_severity() -> None:
+    """A finding that gets louder is another series from then on."""
+    assert rows(told(5, "open"), told(7, "open", severity="critical")) == [
+        (5, 7, "warning"),
+        (7, 90, "critical"),
+    ]
+
+
+def test_a_moment_is_shown_for_an_hour() -> None:
+    """An event is over when it is told, and alerts see it for an hour, as the agent shows it."""
+    assert rows(told(5, "resolved", detector="regressed-checkpoint")) == [(5, 65, "warning")]
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], "_x6"),
+        ([(0, 9)], "1.0x5"),
+        ([(2, 3)], "_x2 1.0x1 stale _x1"),
+        ([(0, 0), (5, 5)], "1.0x0 stale _x3 1.0x0"),
+        ([(-3, 1), (4, 4)], "1.0x1 stale _x1 1.0x0 stale"),
+    ],
+)
+def test_a_series_is_written_in_promtools_notation(spans: list[tuple[int, int]], expected: str) -> None:
+    """Every minute has one value, a gap, or the mark that a scrape lacked the series."""
+    made = [Span((), a * MINUTE_US, b * MINUTE_US) for a, b in spans]
+    assert notation(made, 0, 6) == expected

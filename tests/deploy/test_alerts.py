@@ -111,8 +111,9 @@ def test_an_alert_is_fit_for_a_notification(repository: Path, alert: Alert) -> N
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda x: x.name)
 def test_an_alert_has_cases_on_both_sides(alert: Alert) -> None:
-    """At least three tests: it fires, not yet, it stays quiet; the dead man's has nothing to be quiet about."""
+    """At least 3 cases: it fires, not yet, it stays quiet; the dead man's has nothing to be quiet about."""
     assert len(alert.cases) >= 3
+    assert len({case.name for case in alert.cases}) == len(alert.cases)
     assert any(case.labels is not None for case in alert.cases)
     assert alert.severity == "none" or sum(case.labels is None for case in alert.cases) >= 2
 

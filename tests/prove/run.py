@@ -23,6 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for late in (5, 20, 50, 100, 300)
     },
     "fleet audit: injected truth": ("tests/bench/recall.py",),
+    "alert noise": ("tests/prove/alert_noise.py",),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),

@@ -13,6 +13,7 @@ import pytest
 
 from spark_rollup.cli import main as rollup
 from tests.support.recorded_fleet import EXPECTED, Verdict, replayed
+from tools.alerts import twins
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
 
@@ -74,6 +75,14 @@ def verdicts(spark, repository, tmp_path_factory) -> Mapping[str, list[Row]]:
 def test_the_fleet_says_what_happened(verdicts, name):
     """Every bug is confirmed on its task and pod, and a correct run raises nothing of warning or above."""
     assert loud(verdicts[name]) == EXPECTED.get(name, set())
+
+
+@pytest.mark.parametrize("rule", list(twins.RULES))
+def test_a_rules_benign_twin_shows_what_its_alerts_are_tested_with(verdicts, rule):
+    """What `tools/alerts/twins.py` says of the recording is what the audit says of it."""
+    twin = twins.RULES[rule]
+    severities = {row["severity"] for row in of(verdicts[twin.recording], rule) if row["status"] == "open"}
+    assert severities == ({twin.shows.value} if twin.shows else set())
 
 
 @pytest.mark.heavy

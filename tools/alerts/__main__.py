@@ -13,13 +13,16 @@ from tools.alerts.model import DASHBOARDS, RUNBOOKS, Links
 def main(argv: list[str]) -> int:
     """Write all rule and test files below a directory; returns 0."""
     parser = argparse.ArgumentParser(description="Render alert rules and their promtool tests.")
-    parser.add_argument("--runbooks", default=RUNBOOKS, help=f"base of runbook links (default: {RUNBOOKS})")
-    parser.add_argument(
-        "--dashboards", default=DASHBOARDS, help=f"base of board links (default: {DASHBOARDS})"
-    )
+    for option, what, default in (
+        ("--runbooks", "runbook", RUNBOOKS),
+        ("--dashboards", "board", DASHBOARDS),
+    ):
+        words = f"base of {what} links, empty for none (default: the placeholder {default})"
+        parser.add_argument(option, default=default, help=words)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the files go")
     chosen = parser.parse_args(argv)
-    for path, text in alert_files(Links(chosen.runbooks, chosen.dashboards)).items():
+    links = Links(chosen.runbooks.rstrip("/"), chosen.dashboards.rstrip("/"))
+    for path, text in alert_files(links).items():
         target = chosen.output / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

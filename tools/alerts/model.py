@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 RUNBOOKS = "https://example.com/statewarden"
 DASHBOARDS = "https://example.com/grafana/d"
-"""Bases of the links; `python -m tools.alerts` renders with other bases."""
+"""Bases of the links in the committed files: placeholders, which chart, `sed` or `python -m tools.alerts` replace.
+
+An empty base leaves the link out; the annotation `runbook` says how to read the page without any.
+"""
 
 MINUTE = 60
 
@@ -74,25 +77,29 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Bases of the links in annotations."""
+    """Bases of the links in annotations; empty = no such link."""
 
     runbooks: str = RUNBOOKS
     dashboards: str = DASHBOARDS
 
     def annotations(self, alert: Alert) -> dict[str, str]:
         """Everything that a notification shows; the links are attached here and nowhere else."""
-        board = f"{self.dashboards}/{alert.board}"
-        variables = [
-            f"var-{name}={{{{ $labels.{label} }}}}"
-            for name, label, word in _VARIABLES
-            if word in alert.description
-        ]
-        return {
+        shown = {
             "summary": alert.summary,
             "description": fill(alert.description, WHERE),
-            "runbook_url": f"{self.runbooks}/{alert.runbook}.html",
-            "dashboard_url": f"{board}?{'&'.join(variables)}" if variables else board,
+            "runbook": f"statewarden explain {alert.runbook} (in any container of statewarden)",
         }
+        if self.runbooks:
+            shown["runbook_url"] = f"{self.runbooks}/{alert.runbook}.html"
+        if self.dashboards:
+            variables = [
+                f"var-{name}={{{{ $labels.{label} }}}}"
+                for name, label, word in _VARIABLES
+                if word in alert.description
+            ]
+            board = f"{self.dashboards}/{alert.board}"
+            shown["dashboard_url"] = f"{board}?{'&'.join(variables)}" if variables else board
+        return shown
 
 
 _VARIABLES = (
@@ -147,11 +154,13 @@ def _case_lines(alert: Alert, case: Case, links: Links) -> list[str]:
     lines.append("      exp_annotations:")
     shown = links.annotations(alert)
     shown["description"] = fill(alert.description, case.says)
-    shown["dashboard_url"] = re.sub(
-        r"{{ \$labels\.([a-z_]+) }}", lambda found: labels.get(found[1], ""), shown["dashboard_url"]
-    )
-    lines += [f"        {key}: {quoted(value)}" for key, value in shown.items()]
+    lines += [f"        {key}: {quoted(_as_shown(value, labels))}" for key, value in shown.items()]
     return lines
+
+
+def _as_shown(text: str, labels: Mapping[str, str]) -> str:
+    """Fill in labels as Prometheus does."""
+    return re.sub(r"{{ \$labels\.([a-z_]+) }}", lambda found: labels.get(found[1], ""), text)
 
 
 def quoted(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Level, Severity
 from agent.detectors.base import DetectorMeta, Scope
 from spark_rollup.correlate.base import RuleMeta
-from tools.alerts import facts
+from tools.alerts import facts, twins
 from tools.alerts.model import Alert, Case
 
 KEEP_M = 10
@@ -115,7 +115,10 @@ def _alert(
         description=f"{_place(scope, grouped)} {text}",
         runbook=f"{'detectors' if local else 'rules'}/{unit_id}",
         board="statewarden-task" if not grouped else "statewarden-pod",
-        cases=_cases(metric, labels, severity, wait_m, keep_m, grouped),
+        cases=(
+            *_cases(metric, labels, severity, wait_m, keep_m, grouped),
+            *_twin_case(metric, labels, severity, wait_m, twins.DETECTORS if local else twins.RULES),
+        ),
     )
 
 
@@ -163,6 +166,29 @@ def _cases(
     )
     cases.append(Case("stays quiet: the series is missing", {'up{job="statewarden-agent"}': "0x200"}, 180))
     return tuple(cases)
+
+
+def _twin_case(
+    metric: str, labels: dict[str, str], severity: Severity, for_m: int, known: dict[str, twins.Twin]
+) -> tuple[Case, ...]:
+    """Let the unit's benign twin show what it shows, for as long as it would take to fire."""
+    twin = known.get(labels.get("detector") or labels["rule"])
+    if twin is None:
+        return ()
+    place = {name: value for name, value in labels.items() if name not in ("detector", "rule")}
+    series = {_series(_CONTEXT[metric], place): "0x400"}
+    if twin.shows:
+        shown = {**labels, "severity": twin.shows.value, "task_id": "0_3"}
+        series[_series(metric, shown)] = "1x400"
+    assert twin.shows is not severity, f"{labels}: the twin shows what the alert is about"
+    return (Case(f"stays quiet: {twin.what} ({twin.recording})", series, for_m + 180),)
+
+
+_CONTEXT = {
+    "statewarden_task_findings": "statewarden_task_severity",
+    "statewarden_rollup_task_findings": "statewarden_rollup_lost_events",
+}
+"""What is there beside the findings, so that the quiet is not that of an empty Prometheus."""
 
 
 def _series(metric: str, labels: dict[str, str]) -> str:

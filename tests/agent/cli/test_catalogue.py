@@ -125,6 +125,20 @@ def test_a_page_keeps_a_copy_before_it_removes(repository: Path, name: str) -> N
         assert set(removed) == {"STATE/APP/TASK"}
 
 
+@pytest.mark.parametrize("name", ["detectors/unrestored-store", "rules/unaudited"])
+def test_explain_takes_the_name_that_alerts_use(statewarden: Callable, repository: Path, name: str) -> None:
+    """The annotation `runbook` of an alert is a command that works, for rules of the fleet audit, too."""
+    said = statewarden("explain", name)
+    assert (said.code, said.err) == (0, "")
+    assert said.out == (repository / "docs" / f"{name}.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["rules/no-such-rule", "../style", "detectors/../style", "rules/"])
+def test_explain_prints_runbooks_only(statewarden: Callable, name: str) -> None:
+    """No other file can be asked for."""
+    assert statewarden("explain", name).code == 2
+
+
 def test_explain_without_the_pages(
     statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +156,7 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     assert said.code == 2
     assert said.complaint == (
         "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
-        " For a finding id add --events DIR\n"
+        " Rules of the fleet audit are called rules/ID. For a finding id add --events DIR\n"
     )
 
 
