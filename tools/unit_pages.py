@@ -18,9 +18,12 @@ _FIRST = """## Where to look first
 
 1. The finding itself, with evidence, times (UTC), stores and its id, now: `kubectl port-forward POD 9464`, then
    `http://localhost:9464/` in a browser. Namespace, pod and task are in the alert.
-2. The same for a pod that is gone, from what it shipped: `statewarden explain FINDING_ID --events DIR`; the id is in
-   the agent's log of the last day (`grep {id}`, field `finding_id`).
+2. The same for a pod that is gone, from what it shipped: `statewarden explain FINDING_ID --events DIR`. `DIR` (`EVENTS`
+   below) is where agents ship to, or a copy of the bucket; the id is in the agent's log of the last day
+   (`grep {id}`, field `finding_id`).
 3. Since when, and on which pods: `statewarden_task_findings{{detector="{id}"}}`, over the last day.
+4. Commands on `STATE` that change something need a stopped instance and a place to type them: see
+   [a stopped pod's volume](../stopped-volume.md).
 """
 
 MARKER = "<!-- generated up to here (make docs); below, written by hand -->"
