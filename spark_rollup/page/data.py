@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 Row = Mapping[str, object]
 
+TaskKey = tuple[str, str, str]
+"""Namespace, application, task."""
+
 SEVERITIES = ("critical", "warning", "info")
 """The loudest first, as the page lists them."""
 

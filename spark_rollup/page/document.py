@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_rollup.page import figures, listings, sections
+from spark_rollup.page import figures, listings, releases, sections
 from spark_rollup.page.data import PageData
 from spark_rollup.page.drawing import HATCH
 from spark_rollup.page.style import CSS
@@ -13,13 +13,14 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def render(data: PageData) -> str:
     """Render the whole report as one HTML document."""
+    drawn = figures.charts(data)
     body = "".join(
         (
             sections.tiles(data),
             sections.to_do(data),
-            sections.releases(data),
-            sections.findings(data),
-            figures.timelines(data),
+            releases.releases(data),
+            sections.findings(data, frozenset(key for chart in drawn for key in chart.tasks)),
+            figures.timelines(data, drawn),
             listings.pods(data),
             listings.agents(data),
         )

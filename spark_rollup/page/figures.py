@@ -4,68 +4,81 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from dataclasses import dataclass
 
-from spark_rollup.page.data import PageData, Row
+from spark_rollup.page.data import PageData, Row, TaskKey
 from spark_rollup.page.drawing import LEGEND, Axis, Flag, axis_of, task_drawing
-from spark_rollup.page.text import count, name, parse_us
+from spark_rollup.page.text import count, escape, name, paged, parse_us, task_key, timeline_id
 
 
-def timelines(data: PageData) -> str:
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Tasks of one application on one time axis."""
+
+    application: str
+    axis: Axis
+    tasks: tuple[TaskKey, ...]
+
+
+def charts(data: PageData) -> list[Chart]:
+    """Choose what is drawn: tasks with a finding and something to see, applications with the worst finding first."""
+    rows, findings = _by_task(data.timelines), _by_task(data.findings)
+    places: dict[tuple[str, str], list[TaskKey]] = defaultdict(list)
+    for key in dict.fromkeys(task_key(row) for row in data.findings if row["task_id"]):
+        if key in rows:
+            places[key[:2]].append(key)
+    found = []
+    for (_, application), keys in places.items():
+        flags = (flag for key in keys for flag in _flags(findings[key]))
+        axis = axis_of((row for key in keys for row in rows[key]), flags)
+        if axis is not None:
+            found.append(Chart(application, axis, tuple(sorted(keys))))
+    return found
+
+
+def timelines(data: PageData, drawn: Sequence[Chart]) -> str:
     """Draw every task that has a finding, all of one application on one time axis."""
-    parts = ['<h2 id="timelines">Task timelines</h2>']
-    tasks = _tasks(data)
-    if not tasks:
-        return parts[0] + '<p class="lead">No task has a finding, so none is drawn.</p>'
-    parts.append(
+    head = '<h2 id="timelines">Task timelines</h2>'
+    if not drawn:
+        return f'{head}<p class="lead">No task has a finding, so none is drawn.</p>'
+    parts = [
+        head,
         '<p class="lead">One row per pod. The line is the changelog offset that the copy claims, the area what was '
-        "really put into it: a line far above its area is a copy with a hole.</p>" + LEGEND
-    )
+        "really put into it: a line far above its area is a copy with a hole.</p>",
+        LEGEND,
+    ]
     unknown = [row for row in data.timelines if row["lane"] == "unknown"]
     rows, findings = _by_task(data.timelines), _by_task(data.findings)
-    for application, group in groupby(tasks, key=lambda key: key[:2]):
-        keys = list(group)
-        flags = {key: _flags(findings[key], key) for key in keys}
-        axis = axis_of(
-            (row for key in keys for row in rows[key]), (flag for key in keys for flag in flags[key])
-        )
-        if axis is None:
-            continue
-        parts.append(f"<h3>{name(application[1])}</h3>")
-        parts += [_figure(key, rows[key], unknown, flags[key], axis) for key in keys]
+    for chart in drawn:
+        figures = [_figure(key, rows[key], unknown, findings[key], chart.axis) for key in chart.tasks]
+        parts += [f"<h3>{name(chart.application)}</h3>", *paged(figures, "tasks")]
     return "".join(parts)
 
 
 def _figure(
-    key: tuple[str, str, str], rows: Sequence[Row], unknown: Sequence[Row], flags: Sequence[Flag], axis: Axis
+    key: TaskKey, rows: Sequence[Row], unknown: Sequence[Row], findings: Sequence[Row], axis: Axis
 ) -> str:
+    flags = _flags(findings)
     pods = sorted({str(row["pod"]) for row in rows} | {flag.pod for flag in flags})
     fog = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
+    link = f'<a href="#f-{escape(findings[0]["id"])}">{count(len(findings), "finding")}</a>'
     return (
-        f"<figure><figcaption>{name(key[2])} <small>{count(len(flags), 'finding')}</small></figcaption>"
+        f'<figure id="{timeline_id(key)}"><figcaption>{name(key[2])} <small>{link}</small></figcaption>'
         f"{task_drawing(rows, fog, pods, flags, axis)}</figure>"
     )
 
 
-def _tasks(data: PageData) -> list[tuple[str, str, str]]:
-    drawn = {_key(row) for row in data.timelines if row["task_id"] is not None}
-    return sorted(drawn & {_key(row) for row in data.findings if row["task_id"]})
-
-
-def _by_task(rows: Sequence[Row]) -> Mapping[tuple[str, str, str], list[Row]]:
-    found: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+def _by_task(rows: Sequence[Row]) -> Mapping[TaskKey, list[Row]]:
+    found: dict[TaskKey, list[Row]] = defaultdict(list)
     for row in rows:
-        found[_key(row)].append(row)
+        if row["task_id"] is not None:
+            found[task_key(row)].append(row)
     return found
 
 
-def _key(row: Row) -> tuple[str, str, str]:
-    return str(row["namespace"]), str(row["application_id"]), str(row["task_id"])
-
-
-def _flags(rows: Sequence[Row], key: tuple[str, str, str]) -> list[Flag]:
+def _flags(rows: Sequence[Row]) -> list[Flag]:
     return [
         Flag(str(row["pod"]), at_us, str(row["severity"]), f"{row['detector']}: {row['summary']}")
         for row in rows
-        if _key(row) == key and row["pod"] and (at_us := parse_us(row["opened_at"])) is not None
+        if row["pod"] and (at_us := parse_us(row["opened_at"])) is not None
     ]

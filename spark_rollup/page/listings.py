@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from spark_rollup.page.data import SEVERITIES, PageData, Row
 from spark_rollup.page.drawing import coverage_strip
-from spark_rollup.page.text import escape, integer, items_of, name, number, parse_us, percent, place
+from spark_rollup.page.text import (
+    escape,
+    first_seen_us,
+    integer,
+    items_of,
+    name,
+    number,
+    percent,
+    place,
+)
+
+ROWS = 50
+"""How many lines of a table are shown at once."""
+
+_POD_HEADS = (
+    "Pod",
+    "Namespace",
+    "Node",
+    "Agent",
+    "*Tasks held",
+    "Watched",
+    "*",
+    "*Events lost",
+    "Open findings",
+)
+_AGENT_HEADS = ("Severity", "Detector", "Task", "Summary", "Status", "Fleet")
+"""Names of columns; `*` = numbers, to the right."""
 
 
 def pods(data: PageData) -> str:
     """Render one line per pod: state, what it holds, how well it was watched, what was found."""
     watch = {(row["namespace"], row["pod"]): row for row in data.coverage}
-    first = min(
-        (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us
-    )
+    first = first_seen_us(data)
     gaps: dict[tuple[object, object], list[Row]] = defaultdict(list)
     for gap in data.timelines:
         if gap["lane"] == "unknown" and gap["task_id"] is None:
@@ -23,7 +48,7 @@ def pods(data: PageData) -> str:
     for item in data.findings:
         if item["status"] == "open":
             counts[item["namespace"], item["pod"]][str(item["severity"])] += 1
-    lines = []
+    lines: list[tuple[bool, str]] = []
     for row in data.pods:
         key = (row["namespace"], row["pod"])
         seen, whole, found = watch.get(key, {}), gaps[key], counts[key]
@@ -33,21 +58,24 @@ def pods(data: PageData) -> str:
             if found[level]
         )
         state = str(row["agent_state"])
+        quiet = not chips and not whole and state != "silent"
         lines.append(
-            f'<tr><td class="k">{name(row["pod"])}</td><td class="k">{name(row["namespace"])}</td>'
-            f'<td class="k">{name(row["node"])}</td>'
-            f'<td><span class="chip {"warning" if state == "silent" else "quiet"}">{escape(state)}</span></td>'
-            f'<td class="n">{integer(row["tasks_held"])}</td>'
-            f"<td>{coverage_strip(whole, first, data.as_of_us)}</td>"
-            f'<td class="n">{percent(number(seen.get("watched_ratio")))}</td>'
-            f'<td class="n">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>'
+            (
+                quiet,
+                f'<tr><td class="k">{name(row["pod"])}</td><td class="k">{name(row["namespace"])}</td>'
+                f'<td class="k">{name(row["node"])}</td>'
+                f'<td><span class="chip {"warning" if state == "silent" else "quiet"}">{escape(state)}</span></td>'
+                f'<td class="n" data-name="tasks held">{integer(row["tasks_held"])}</td>'
+                f'<td data-name="watched">{coverage_strip(whole, first, data.as_of_us)}</td>'
+                f'<td class="n">{percent(number(seen.get("watched_ratio")))}</td>'
+                f'<td class="n" data-name="events lost">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>',
+            )
         )
+    # a stable sort: what wants a look first, each part by name
+    shown = [line for _, line in sorted(lines, key=lambda line: line[0])]
     return (
         '<h2 id="pods">Pods</h2><p class="lead">Grey stretches were not watched: what happened there is unknown, '
-        "not fine.</p>"
-        '<div class="scroll"><table><thead><tr><th>Pod</th><th>Namespace</th><th>Node</th><th>Agent</th>'
-        '<th class="n">Tasks held</th><th>Watched</th><th class="n"></th><th class="n">Events lost</th>'
-        f"<th>Open findings</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f"not fine. Pods with a finding or a gap come first.</p>{_tables(_POD_HEADS, shown, 'pods')}"
     )
 
 
@@ -66,19 +94,38 @@ def agents(data: PageData) -> str:
     parts = ['<h2 id="agents">What the agents said</h2>']
     if not data.local:
         return parts[0] + '<p class="lead">No agent reported a warning, an error or damage.</p>'
-    lines = "".join(
+    lines = [
         f'<tr><td><span class="chip {escape(row["severity"])}">{escape(row["severity"])}</span></td>'
         f"<td><code>{escape(row['detector'])}</code></td><td>{place(row)}</td><td>{escape(row['summary'])}</td>"
-        f"<td>{escape(row['status'])}</td>"
-        f"<td>{explained.get(str(row['finding_id']), 'local only')}</td></tr>"
+        f'<td data-name="agent:">{escape(row["status"])}</td>'
+        f'<td data-name="fleet:">{explained.get(str(row["finding_id"]), "local only")}</td></tr>'
         for row in sorted(
             data.local,
             key=lambda row: (str(row["finding_id"]) in explained, SEVERITIES.index(str(row["severity"]))),
         )
-    )
+    ]
     return (
         f'{parts[0]}<p class="lead">Findings of single pods, as last reported. '
         "<em>Local only</em>: no rule of the fleet says more about it.</p>"
-        '<div class="scroll"><table><thead><tr><th>Severity</th><th>Detector</th><th>Task</th><th>Summary</th>'
-        f"<th>Status</th><th>Fleet</th></tr></thead><tbody>{lines}</tbody></table></div>"
+        f"{_tables(_AGENT_HEADS, lines, 'findings of agents')}"
     )
+
+
+def _tables(heads: Sequence[str], lines: Sequence[str], noun: str) -> str:
+    """Make a table; of many lines several, all but the first folded."""
+    head = "".join(
+        f'<th scope="col"{" class=n" if text.startswith("*") else ""}>{text.removeprefix("*")}</th>'
+        for text in heads
+    )
+    tables = [
+        f'<div class="scroll"><table class="stack"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines[start : start + ROWS])}</tbody></table></div>"
+        for start in range(0, max(len(lines), 1), ROWS)
+    ]
+    first, *others = tables
+    folded = (
+        f'<details class="page"><summary>{noun} {number_ * ROWS + 1} to {min((number_ + 1) * ROWS, len(lines))} of '
+        f"{len(lines)}</summary>{table}</details>"
+        for number_, table in enumerate(others, 1)
+    )
+    return first + "".join(folded)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from spark_rollup.page.data import SEVERITIES, PageData, Row
+from spark_rollup.page.data import SEVERITIES, PageData, Row, TaskKey
 from spark_rollup.page.text import (
+    PAGE,
     clock,
     count,
     day,
     escape,
+    first_seen_us,
     items_of,
     name,
     number,
+    paged,
     parse_us,
     percent,
     place,
     span,
+    task_key,
+    timeline_id,
 )
 
 MAX_STEPS = 12
 """How many first steps the page asks for; more than that is no list of first things."""
 
-PAGE = 25
-"""How many findings of one rule and application are shown at once."""
+FINDINGS_SHOWN = 100
+"""When so many findings are shown, further groups are one line each, which opens."""
 
 
 def headline(data: PageData) -> str:
@@ -47,19 +52,19 @@ def headline(data: PageData) -> str:
 def header(data: PageData) -> str:
     """Render title, scope, and counts."""
     applications = sorted({str(app) for row in data.pods for app in items_of(row["applications"])})
-    first = min(
-        (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=data.as_of_us
-    )
+    first = first_seen_us(data)
     shown = ", ".join(map(name, applications[:5])) + (" and others" if len(applications) > 5 else "")
     facts = (
         f"{count(len(data.pods), 'pod')} &middot; {count(len(applications), 'application')}"
         f"{': ' if shown else ''}{shown} &middot; {day(first)} {clock(first)} to "
         f"{day(data.as_of_us) + ' ' if day(data.as_of_us) != day(first) else ''}{clock(data.as_of_us)} UTC"
     )
+    by_release = '<a href="#releases">By release</a>' if data.releases else ""
     return (
         f'<p class="brand">statewarden fleet audit</p><h1>{headline(data)}</h1><p class="facts">{facts}</p>'
-        '<nav aria-label="Sections"><a href="#findings">Findings</a><a href="#timelines">Task timelines</a>'
-        '<a href="#pods">Pods</a><a href="#agents">What the agents said</a></nav>'
+        f'<nav aria-label="Sections">{by_release}<a href="#findings">Findings</a>'
+        '<a href="#timelines">Task timelines</a><a href="#pods">Pods</a>'
+        '<a href="#agents">What the agents said</a></nav>'
     )
 
 
@@ -97,15 +102,24 @@ def to_do(data: PageData) -> str:
 
 def _step(rows: Sequence[Row]) -> str:
     first = rows[0]
-    others = [name(row["task_id"]) for row in rows[1:] if row["task_id"]]
+    others = [
+        name(task)
+        for task in dict.fromkeys(row["task_id"] for row in rows)
+        if task and task != first["task_id"]
+    ]
     named = ", ".join(others[:12]) + (" and others" if len(others) > 12 else "")
     also = f' <span class="who">The same for {named}.</span>'
     link = f'<a href="#f-{escape(first["id"])}">why</a>'
     return f"{escape(first['next_action'])}{also if others else ''} {link}"
 
 
-def findings(data: PageData) -> str:
-    """Render findings, grouped by rule and application; the first critical one of each group is unfolded."""
+def findings(data: PageData, drawn: Container[TaskKey]) -> str:
+    """Render findings, grouped by rule and application; the first critical one of each group is unfolded.
+
+    Args:
+        data: The page's data.
+        drawn: Tasks whose timeline is on the page.
+    """
     parts = ['<h2 id="findings">Findings</h2>']
     if not data.findings:
         return (
@@ -114,74 +128,33 @@ def findings(data: PageData) -> str:
     parts.append(
         '<p class="lead">Statements that need several pods. Each opens to its chain of evidence.</p>'
     )
+    before = 0
     for (status, rule, application), group in groupby(data.findings, key=_group):
         rows = list(group)
         state = "" if status == "open" else " &middot; resolved"
         app = f" &middot; {name(application)}" if application else ""
-        parts.append(
-            f'<p class="group"><code>{escape(rule)}</code>{app} &middot; {count(len(rows), "finding")}{state}</p>'
-        )
+        head = f"<code>{escape(rule)}</code>{app} &middot; {count(len(rows), 'finding')}{state}"
         shown = [
-            _finding(row, unfold=index == 0 and status == "open" and row["severity"] == "critical")
+            _finding(row, drawn, unfold=index == 0 and status == "open" and row["severity"] == "critical")
             for index, row in enumerate(rows)
         ]
-        parts += paged(shown, "findings")
+        body = "".join(paged(shown, "findings"))
+        if before < FINDINGS_SHOWN:
+            parts.append(f'<p class="group">{head}</p>{body}')
+        else:
+            parts.append(f'<details class="page group"><summary>{head}</summary>{body}</details>')
+        before += min(len(rows), PAGE)
     return "".join(parts)
-
-
-def releases(data: PageData) -> str:
-    """Render one line per release: how many applications run it, how many tasks are hit, what was found."""
-    if not data.releases:
-        return ""
-    release = {(row["namespace"], row["application_id"]): str(row["release"]) for row in data.releases}
-    applications = Counter(release.values())
-    found: dict[str, Counter[str]] = {name: Counter() for name in applications}
-    hit: dict[str, set[tuple[object, ...]]] = {name: set() for name in applications}
-    for row in data.findings:
-        where = release.get((row["namespace"], row["application_id"]))
-        if where is None or row["status"] != "open":
-            continue
-        found[where][str(row["severity"])] += 1
-        if row["severity"] == SEVERITIES[0]:
-            hit[where].add((row["namespace"], row["application_id"], row["task_id"]))
-    lines = "".join(
-        f'<tr><td class="k">{escape(version)}</td><td class="n">{applications[version]}</td>'
-        f'<td class="n">{len(hit[version]) or ""}</td>'
-        + "".join(f'<td class="n">{found[version][level] or ""}</td>' for level in SEVERITIES)
-        + "</tr>"
-        for version in sorted(applications, key=_by_release)
-    )
-    heads = "".join(f'<th class="n">{level}</th>' for level in SEVERITIES)
-    return (
-        '<h2 id="releases">By Kafka Streams release</h2><div class="scroll"><table><thead><tr><th>Release</th>'
-        f'<th class="n">Applications</th><th class="n">Tasks hit</th>{heads}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-    )
-
-
-def _by_release(text: str) -> tuple[bool, list[int]]:
-    parts = text.split(" ")[0].split(".")
-    known = all(part.isdigit() for part in parts)
-    return not known, [int(part) for part in parts] if known else []
-
-
-def paged(blocks: Sequence[str], noun: str) -> list[str]:
-    """Fold everything behind the first page, so that thousands of blocks open as fast as a few."""
-    parts = list(blocks[:PAGE])
-    for start in range(PAGE, len(blocks), PAGE):
-        some = blocks[start : start + PAGE]
-        head = f"{noun} {start + 1} to {start + len(some)} of {len(blocks)}"
-        parts.append(f'<details class="page"><summary>{head}</summary>{"".join(some)}</details>')
-    return parts
 
 
 def _group(row: Row) -> tuple[str, str, str]:
     return str(row["status"]), str(row["detector"]), str(row["application_id"] or "")
 
 
-def _finding(row: Row, *, unfold: bool) -> str:
-    severity = str(row["severity"])
+def _finding(row: Row, drawn: Container[TaskKey], *, unfold: bool) -> str:
+    severity, key = str(row["severity"]), task_key(row)
     facts = [
+        f'<a href="#{timeline_id(key)}">timeline of {name(row["task_id"])}</a>' if key in drawn else "",
         f"{escape(row['confidence'])}",
         f"opened {escape(str(row['opened_at'])[:19].replace('T', ' '))} UTC",
         f"upstream: {escape(', '.join(map(str, items_of(row['upstream']))))}"
@@ -203,10 +176,12 @@ def _finding(row: Row, *, unfold: bool) -> str:
         else ""
     )
     return (
-        f'<details class="finding" id="f-{escape(row["id"])}"{" open" if unfold else ""}><summary>'
+        f'<details class="finding"{" open" if unfold else ""}><summary>'
         f'<span><span class="chip {escape(severity)}">{escape(severity)}</span></span>'
         f'<span class="where">{place(row)} <small>{escape(row["confidence"])}</small></span>'
-        f'<span class="say">{escape(row["summary"])}</span></summary><div class="body">'
+        f'<span class="say">{escape(row["summary"])}</span></summary>'
+        # a link to something inside unfolds it, without any script
+        f'<div class="body" id="f-{escape(row["id"])}">'
         f'<p class="action"><b>Next safe step</b>{escape(row["next_action"])}</p>{ask}'
         f"{_chain(items_of(row['evidence']))}"
         f'<p class="meta">{" &middot; ".join(filter(None, facts))} &middot; <code>{escape(row["id"])}</code></p>'

@@ -57,6 +57,8 @@ tr:last-child td { border-bottom: 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 td.n, td.k, td .chip { white-space: nowrap; }
 td .chip { margin: 1px 0; }
+.bars { display: block; width: 192px; height: 24px; }
+.bars .critical { fill: var(--critical); } .bars .warning { fill: var(--warning); } .bars .info { fill: var(--info); }
 .strip { display: block; width: 190px; height: 12px; }
 .chip { display: inline-block; border-radius: 999px; padding: 1px 9px; font-size: 12px; font-weight: 600;
   white-space: nowrap; border: 1px solid transparent; }
@@ -93,9 +95,12 @@ ol.chain div { padding-left: 14px; overflow-wrap: anywhere; }
 ol.chain small { color: var(--soft); display: block;
   font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12px; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 13px; overflow-wrap: anywhere; }
+.page.group { margin: 2px 0; } .page.group > summary { font-size: 13px; }
 .group { color: var(--soft); font-size: 13px; margin: 20px 0 2px; font-weight: 560; }
 figure { margin: 0 0 14px; background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 12px 16px 6px; overflow-x: auto; break-inside: avoid; }
+figure > svg { max-width: 100%; min-width: 720px; height: auto; display: block; }
+h2, h3, figure, .body { scroll-margin-top: 12px; } .body { scroll-margin-top: 90px; }
 figcaption { font-weight: 600; margin-bottom: 4px; } figcaption small { font-weight: 400; color: var(--soft); }
 svg text { font: 11.5px system-ui, "DejaVu Sans", sans-serif; fill: var(--soft); }
 svg .pod { fill: var(--ink); font-size: 12.5px; font-weight: 560; }
@@ -116,20 +121,43 @@ svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch);
 .legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }
 footer { color: var(--soft); font-size: 13px; padding-top: 26px; padding-bottom: 44px; }
 footer ul { padding-left: 18px; margin: 6px 0; }
-@media (max-width: 720px) {
+@media screen and (max-width: 720px) {
   main, header, footer { padding-left: 16px; padding-right: 16px; }
   h1 { font-size: 23px; }
+  .tiles { grid-template-columns: repeat(auto-fit, minmax(96px, 1fr)); gap: 8px; }
+  .tile { padding: 9px 12px; } .tile b { font-size: 22px; }
+  nav a { padding: 6px 0; }
   .body { padding-left: 16px; }
   details.finding > summary { grid-template-columns: 1fr; } details.finding > summary .say { grid-column: 1; }
   ol.chain li { grid-template-columns: 1fr; gap: 0; padding-left: 14px; }
   ol.chain li::before { left: 4px; } ol.chain li::after { left: 4px; } ol.chain div { padding-left: 0; }
+  table.stack, .stack tbody { display: block; } .stack thead { display: none; }
+  .stack tr { display: flex; flex-wrap: wrap; gap: 3px 12px; padding: 10px 14px; border-bottom: 1px solid var(--line); }
+  .stack tr:last-child { border-bottom: 0; }
+  .stack td { padding: 0; border: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .stack td:empty { display: none; } .stack td:first-child { font-weight: 600; }
+  .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); font-size: 12.5px; }
+  .stack td:has(> svg) { flex-basis: 100%; }
+  .stack td[data-name="watched"]::before { content: none; }
 }
 @media print {
+  @page { margin: 14mm 12mm; }
   :root { --paper: #fff; --card: #fff; }
-  body { font-size: 11.5px; } nav, .skip { display: none; }
-  .tile, .todo, details.finding, figure, .scroll { border-color: #bbb; }
-  details.finding { break-inside: avoid; }
-  details::details-content { content-visibility: visible; display: block; }
-  svg, .chip, .action { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  body { font-size: 11px; } nav, .skip { display: none; }
+  main, header, footer { padding-left: 0; padding-right: 0; max-width: none; }
+  h1 { font-size: 22px; } h2 { margin-top: 22px; font-size: 15px; }
+  h2, h3, .lead, .group, .legend { break-after: avoid; }
+  .tiles { grid-template-columns: repeat(5, 1fr); gap: 8px; } .tile { padding: 8px 10px; } .tile b { font-size: 20px; }
+  .tile, details.finding, figure, .scroll { border-color: #bbb; }
+  .finding, figure { content-visibility: visible; }
+  code, ol.chain small { font-size: 9.5px; }
+  details.finding > summary { break-after: avoid; } .action, ol.chain li, tr, .todo li { break-inside: avoid; }
+  .body { padding-left: 112px; } .meta, .group, .legend, ol.chain time, .tile span { font-size: 10px; }
+  .scroll, figure { overflow: visible; } figure > svg { min-width: 0; width: 100%; }
+  table { font-size: 10px; } th, td { padding: 4px 6px; } th { font-size: 9.5px; white-space: normal; }
+  td.k { white-space: normal; overflow-wrap: anywhere; } .strip { width: 96px; } .bars { width: 150px; }
+  /* evidence is paper's business, folded pages of thousands are not */
+  details.finding::details-content { content-visibility: visible; display: block; }
+  svg, .chip, .action, .todo { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from spark_rollup.page.data import Row
+from spark_rollup.page.data import PageData, Row, TaskKey
+
+PAGE = 25
+"""How many blocks of one kind are shown at once."""
 
 
 def escape(value: object) -> str:
@@ -15,6 +20,8 @@ def escape(value: object) -> str:
     Control, formatting (such as right-to-left overrides) and unpaired surrogate characters become visible escapes.
     """
     text = "" if value is None else str(value)
+    if text.isascii() and text.isprintable():  # nearly every text, and many thousands of them
+        return html.escape(text, quote=True)
     shown = "".join(
         _visible(char) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in text
     )
@@ -51,6 +58,22 @@ def parse_us(text: object) -> int | None:
         return None
     elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def first_seen_us(data: PageData) -> int:
+    """Find when the covered time begins, microseconds since the epoch."""
+    times = (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage)
+    return min(times, default=data.as_of_us)
+
+
+def task_key(row: Row) -> TaskKey:
+    """Name the task of a row."""
+    return str(row["namespace"]), str(row["application_id"]), str(row["task_id"])
+
+
+def timeline_id(key: TaskKey) -> str:
+    """Give a task's drawing an address that no name from disk can break."""
+    return f"t-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
 
 
 def span(seconds: float) -> str:
@@ -100,3 +123,13 @@ def place(row: Row) -> str:
     store = f" / {name(row['store'])}" if row.get("store") else ""
     pod = name(row["pod"]) if row["pod"] else ""
     return f"{task}{store}{' on ' if task and pod else ''}{pod}" or "fleet"
+
+
+def paged(blocks: Sequence[str], noun: str, size: int = PAGE) -> list[str]:
+    """Fold everything behind the first page, so that thousands of blocks open as fast as a few."""
+    parts = list(blocks[:size])
+    for start in range(size, len(blocks), size):
+        some = blocks[start : start + size]
+        head = f"{noun} {start + 1} to {start + len(some)} of {len(blocks)}"
+        parts.append(f'<details class="page"><summary>{head}</summary>{"".join(some)}</details>')
+    return parts

@@ -31,7 +31,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Severity  # noqa: E402 - path first
-from spark_rollup import audit, dedupe, ingest, metrics  # noqa: E402
+from spark_rollup import audit, ingest, metrics  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.correlate.registry import RULES  # noqa: E402
 from spark_rollup.load import load  # noqa: E402
@@ -108,11 +108,10 @@ def measure(spark: SparkSession, plan: Plan, work: Path, tell: Callable[[str], N
     )
     begin_us = fleet.START_US
     end_us = begin_us + int(plan.size.hours * 60) * MINUTE_US + AFTER_US
-    events = dedupe.one_row_per_id(load(spark, work / "raw" / "events").events).persist()
-    tell(f"{events.count():,} events")
+    added = ingest.run(spark, work / "raw" / "events", work / "bronze")
+    tell(f"{added.events:,} events")
+    events = load(spark, work / "bronze").events
     spans = [*finding_spans(told(events), end_us), *agent_spans(events, end_us)]
-    ingest.run(spark, work / "raw" / "events", work / "bronze")
-    events.unpersist()
     spans += audit_spans(spark, work, begin_us, end_us, plan.audit_every_m * MINUTE_US, tell)
     origin_us = begin_us - LEAD_US
     minutes = (end_us - origin_us) // MINUTE_US

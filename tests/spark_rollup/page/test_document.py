@@ -146,7 +146,7 @@ def test_the_first_thing_to_do_is_said_once():
 def test_a_timeline_shows_every_mark():
     """Holder bars, deletion, creation, checkpoint, curves, unwatched time and the finding's flag are drawn."""
     text = render(page())
-    figure = only_match(r"<figure>.*?</figure>", text)
+    figure = only_match(r"<figure.*?</figure>", text)
     for style in ("hold", "gone", "made", "tick", "offset", "puts", "fog", "flag critical"):
         assert f'class="{style}"' in figure, style
     assert "held from 11:06:45 to the last look" in figure
@@ -156,14 +156,25 @@ def test_a_timeline_shows_every_mark():
 def test_a_quiet_end_does_not_squash_the_story():
     """The axis ends after the last thing that happened, not at the end of the input."""
     text = render(page())
-    assert "11:20:00" not in only_match(r"<figure>.*?</figure>", text)
+    assert "11:20:00" not in only_match(r"<figure.*?</figure>", text)
 
 
 def test_evidence_is_in_two_clicks():
-    """The first critical finding is unfolded and its step links to it."""
+    """The first critical finding is unfolded; its step, and the drawing of its task, link into it, and it back."""
     text = render(page())
-    assert '<details class="finding" id="f-f1" open>' in text
-    assert 'href="#f-f1"' in text
+    assert '<details class="finding" open>' in text
+    assert '<div class="body" id="f-f1">' in text
+    figure = only_match(r"<figure.*?</figure>", text)
+    assert 'href="#f-f1"' in only_match(r"Do this first.*?</section>", text)
+    assert 'href="#f-f1"' in figure
+    assert f'href="#{only_match(r"t-[0-9a-f]{16}", figure)}"' in text
+
+
+def test_a_task_without_a_drawing_is_not_linked_to():
+    """A finding about a task of which nothing can be drawn has no dead link."""
+    text = render(page(timelines=[lane("unknown", 72, 78)], findings=[finding(opened_at="no time")]))
+    assert "timeline of" not in text
+    assert "none is drawn" in text
 
 
 def test_agents_words_are_marked_when_explained():
@@ -175,8 +186,8 @@ def test_agents_words_are_marked_when_explained():
         "opened_at_us": START_US, "summary": "x",
     }  # fmt: skip
     text = render(page(local=[local, local | {"finding_id": "local-2"}]))
-    assert text.count("<td>confirmed</td>") == 1
-    assert text.count("<td>local only</td>") == 1
+    assert text.count(">confirmed</td>") == 1
+    assert text.count(">local only</td>") == 1
 
 
 def test_the_quarantine_is_mentioned():
@@ -205,4 +216,68 @@ def test_releases_are_compared():
     text = render(page(releases=releases))
     table = text[text.index('id="releases"') : text.index('id="findings"')]
     assert re.findall(r'<td class="k">([^<]+)</td>', table) == ["3.9.2", "3.10.0", "unknown"]
-    assert '<td class="k">3.9.2</td><td class="n">1</td><td class="n">1</td><td class="n">1</td>' in table
+    line = only_match(r'<td class="k">3.9.2</td>.*?</tr>', table)
+    assert re.findall(r'<td class="n"[^>]*>([^<]*)</td>', line) == ["1", "1", "1", "", ""]
+
+
+def test_the_trend_shows_when_findings_began():
+    """One bar at the time of the opening, all releases on one scale; nothing found is said in words."""
+    releases = [
+        {"namespace": "shop", "application_id": name, "release": release}
+        for name, release in (("orders", "3.9.2"), ("other", "3.10.0"))
+    ]
+    early = finding(id="f2", opened_at="2026-11-18T11:06:45.000000Z", status="resolved")
+    table = only_match(
+        r'id="releases".*?id="findings"', render(page(releases=releases, findings=[finding(), early]))
+    )
+    bars = re.findall(r'<svg class="bars".*?</svg>', table)
+    assert 'aria-label="began: 2 critical"' in bars[0]
+    assert bars[0].count("<title>") == 2
+    assert "<title>from 11:06:40: 1 critical</title>" in bars[0]
+    assert 'aria-label="began: nothing"' in bars[1]
+
+
+def test_long_tables_are_paged_and_begin_with_what_wants_a_look():
+    """Of many pods the silent and the suspicious come first, and the rest is folded."""
+    (pod,) = page().pods
+    pods = [{**pod, "pod": f"pod-{number:03d}"} for number in range(120)]
+    pods[110] = {**pods[110], "agent_state": "silent"}
+    text = render(page(pods=pods, findings=[finding(pod="pod-115", pods=["pod-115"])], timelines=[]))
+    assert Balance(text).open == []
+    listing = only_match(r'id="pods".*', text)
+    assert re.findall(r"pod-\d{3}", listing)[:3] == ["pod-110", "pod-115", "pod-000"]
+    assert re.findall(r"<summary>(pods [^<]+)</summary>", listing) == [
+        "pods 51 to 100 of 120",
+        "pods 101 to 120 of 120",
+    ]
+
+
+def test_many_tasks_are_drawn_in_pages():
+    """The drawings of an application are paged, too, and a link to a folded one has its target."""
+    findings = [finding(id=f"f{n}", task_id=f"0_{n}") for n in range(30)]
+    timelines = [lane("holder", 10, 60, task_id=f"0_{n}") for n in range(30)]
+    text = render(page(findings=findings, timelines=timelines))
+    found = Balance(text)
+    assert "<summary>tasks 26 to 30 of 30</summary>" in text
+    assert {link[1:] for link in found.links} <= set(found.ids)
+    assert sum(x.startswith("t-") for x in found.ids) == 30
+
+
+def test_what_to_do_names_every_task_once():
+    """Two findings of one task are one task."""
+    rows = [finding(id="a", store="s"), finding(id="b", store="t"), finding(id="c", task_id="0_1")]
+    steps = only_match(r"Do this first.*?</section>", render(page(findings=rows)))
+    assert "The same for <bdi>0_1</bdi>." in steps
+
+
+def test_many_groups_are_one_line_each():
+    """Behind a hundred findings every further group is one line that opens, so that the page stays short."""
+    rows = [
+        finding(id=f"f{app}-{n}", application_id=f"app-{app}", task_id=f"0_{n}")
+        for app in range(8)
+        for n in range(25)
+    ]
+    text = render(page(findings=rows, timelines=[]))
+    assert Balance(text).open == []
+    assert text.count('<p class="group">') == 4
+    assert text.count('<details class="page group"><summary><code>resurrected-checkpoint</code>') == 4
