@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_rollup.page.data import PageData, Row, TaskKey
 from spark_rollup.page.drawing import LEGEND, Axis, Flag, axis_of, task_drawing
-from spark_rollup.page.text import count, escape, name, paged, parse_us, task_key, timeline_id
+from spark_rollup.page.text import count, escape, name, natural, paged, parse_us, task_key, timeline_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def charts(data: PageData) -> list[Chart]:
         flags = (flag for key in keys for flag in _flags(findings[key]))
         axis = axis_of((row for key in keys for row in rows[key]), flags)
         if axis is not None:
-            found.append(Chart(application, axis, tuple(sorted(keys))))
+            found.append(Chart(application, axis, tuple(sorted(keys, key=natural))))
     return found
 
 

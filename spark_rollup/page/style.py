@@ -121,6 +121,10 @@ svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch);
 .legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }
 footer { color: var(--soft); font-size: 13px; padding-top: 26px; padding-bottom: 44px; }
 footer ul { padding-left: 18px; margin: 6px 0; }
+@media (max-width: 1100px) {
+  th, td { padding: 8px 9px; } .strip { width: 120px; }
+  td.k { white-space: normal; overflow-wrap: anywhere; min-width: 4.5em; }
+}
 @media screen and (max-width: 720px) {
   main, header, footer { padding-left: 16px; padding-right: 16px; }
   h1 { font-size: 23px; }

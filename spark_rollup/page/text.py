@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -69,6 +70,12 @@ def first_seen_us(data: PageData) -> int:
 def task_key(row: Row) -> TaskKey:
     """Name the task of a row."""
     return str(row["namespace"]), str(row["application_id"]), str(row["task_id"])
+
+
+def natural(key: TaskKey) -> list[tuple[int, int, str]]:
+    """Order tasks as people count: `0_2` before `0_10`."""
+    parts = re.split(r"([0-9]+)", "/".join(key))
+    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
 
 
 def timeline_id(key: TaskKey) -> str:

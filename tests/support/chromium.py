@@ -94,6 +94,14 @@ class Browser:
                 "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **extra
             )
 
+    def lowest_contrast(self) -> float:
+        """Find the worst contrast between a text that is shown and its background, as WCAG counts it."""
+        return float(self.ask(_CONTRAST))
+
+    def print_pages(self) -> bytes:
+        """Print the page on A4, as PDF."""
+        return base64.b64decode(self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"])
+
     def photograph(self, target: Path) -> bytes:
         """Take a picture of the whole page, as PNG."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
@@ -131,3 +139,22 @@ class Browser:
         if said.get("method") == "Network.requestWillBeSent":
             self.requests.append(said["params"]["request"]["url"])
         return said
+
+
+_CONTRAST = """
+(() => {
+  const rgb = c => c.match(/[\\d.]+/g).map(Number);
+  const light = c => { const [r, g, b] = rgb(c).map(v => { v /= 255;
+    return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+    if (rgb(c)[3] !== 0) return c; } };
+  let lowest = 99;
+  for (const e of document.body.querySelectorAll('*')) {
+    if (e.closest('svg') || !e.checkVisibility()) continue;
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const a = light(getComputedStyle(e).color), b = light(ground(e));
+    lowest = Math.min(lowest, (Math.max(a, b) + .05) / (Math.min(a, b) + .05));
+  }
+  return lowest;
+})()
+"""
