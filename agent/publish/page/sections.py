@@ -80,7 +80,7 @@ def _finding(finding: Finding, data: PageData) -> str:
         f'<p class="where">{" · ".join(place)}{issues} · since {moment(finding.opened_at_us, data.at_us)}</p>'
         f"<p>{escape(finding.summary)}</p>{missing}"
         f'<p class="next"><b>Next:</b> {escape(finding.next_action)}</p>'
-        f"<p>{_runbook(finding.detector, data.runbooks)} · <code>{escape(finding.id)}</code></p>{chain}</article>"
+        f"<p>{_runbook(finding.detector, data.runbooks)} · id <code>{escape(finding.id)}</code></p>{chain}</article>"
     )
 
 
