@@ -20,7 +20,7 @@ from tools.alerts import files
 from tools.alerts.__main__ import main
 from tools.alerts.facts import DETECTORS as DETECTOR_FACTS
 from tools.alerts.facts import RULES as RULE_FACTS
-from tools.alerts.model import Alert
+from tools.alerts.model import DASHBOARDS, RUNBOOKS, Alert
 from tools.alerts.of_units import camel
 
 GROUPS = dict(files.groups())
@@ -140,6 +140,22 @@ def test_alertmanager_accepts_its_example(repository: Path) -> None:
     """`amtool check-config` reads the routing example."""
     checked = run(tool("amtool"), "check-config", "deploy/alerts/alertmanager.yaml", cwd=repository)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_link_can_be_left_out(tmp_path: Path) -> None:
+    """Whoever hosts nothing gets no dead links; the command that prints the runbook is always there."""
+    assert main(["--runbooks", "", "--dashboards", "", "--output", str(tmp_path)]) == 0
+    text = (tmp_path / files.DIRECTORY / "fleet-unaudited.rules.yaml").read_text(encoding="utf-8")
+    assert "_url" not in text
+    assert "https://" not in text
+    assert 'runbook: "statewarden explain rules/unaudited (in any container of statewarden)"' in text
+
+
+def test_committed_links_have_one_base_each(repository: Path) -> None:
+    """Every address in the committed rules begins with one of the two placeholders, so that replacing them is enough."""
+    for path in (repository / files.DIRECTORY).glob("*.rules.yaml"):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("https://") == text.count(f"{RUNBOOKS}/") + text.count(f"{DASHBOARDS}/"), path.name
 
 
 def test_links_can_be_chosen(tmp_path: Path) -> None:

@@ -127,3 +127,14 @@ def test_prometheus_parses_every_query(tmp_path: Path) -> None:
         [promtool, "check", "rules", str(tmp_path / "queries.yaml")], capture_output=True, text=True
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(300)
+def test_boards_agree_with_grafanas_types(repository: Path) -> None:
+    """TypeScript accepts every committed board as Grafana's own `Dashboard` (npm package @grafana/schema)."""
+    if shutil.which("npm") is None:
+        pytest.skip("no npm: apt-get install npm")
+    checked = subprocess.run([repository / "tools/dashboards/typecheck.sh"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert f"{len(UIDS)} boards agree" in checked.stdout
