@@ -152,7 +152,7 @@ def test_a_link_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_committed_links_have_one_base_each(repository: Path) -> None:
-    """Every address in the committed rules begins with one of the two placeholders, so that replacing them is enough."""
+    """Every address in the rules begins with one of the two placeholders: replacing them is enough."""
     for path in (repository / files.DIRECTORY).glob("*.rules.yaml"):
         text = path.read_text(encoding="utf-8")
         assert text.count("https://") == text.count(f"{RUNBOOKS}/") + text.count(f"{DASHBOARDS}/"), path.name

@@ -44,10 +44,10 @@ def test_variables_are_chained(uid: str) -> None:
     """The data source is a variable, and each variable is narrowed by those before it."""
     first, *others = BOARDS[uid]["templating"]["list"]
     assert (first["name"], first["type"]) == ("datasource", "datasource")
-    assert others[0]["name"] == "namespace"
-    for variable in others:
+    assert [variable["name"] for variable in others[:2]] == ["cluster", "namespace"]
+    for number, variable in enumerate(others):
         assert variable["query"].startswith("label_values(statewarden_")
-        assert variable is others[0] or "$namespace" in variable["query"]
+        assert all(f"${before['name']}" in variable["query"] for before in others[: min(number, 2)])
         assert (variable["includeAll"], variable["allValue"]) == (True, ".*")
 
 
@@ -56,7 +56,7 @@ def test_every_variable_is_used_and_every_used_one_is_there(uid: str) -> None:
     """A variable without effect misleads; one that is missing breaks the query."""
     board = BOARDS[uid]
     named = {variable["name"] for variable in board["templating"]["list"]} - {"datasource"}
-    used = set(re.findall(r"\$(?!__)(\w+)", json.dumps([panel["targets"] for panel in panels(board)])))
+    used = set(re.findall(r"\$(?!__)([a-z]\w*)", json.dumps([panel["targets"] for panel in panels(board)])))
     assert used == named
 
 
@@ -92,6 +92,15 @@ def test_panels_do_not_overlap(uid: str) -> None:
         taken |= cells
 
 
+def test_every_query_keeps_to_its_cluster() -> None:
+    """Two clusters with the same names in them stay apart: each query selects, each sum keeps the label."""
+    for asked in queries():
+        selected = re.findall(r"(?:statewarden_\w+|:max|:sum)\{([^}]*)\}", asked.expr)
+        assert selected, asked
+        assert all('cluster=~"$cluster"' in selector for selector in selected), asked
+        assert not re.search(r"(?:by|on) \(namespace", asked.expr), asked
+
+
 def test_boards_lead_to_each_other() -> None:
     """Every board lists the others, and tables lead to application, task and pod."""
     for board in BOARDS.values():
@@ -100,6 +109,7 @@ def test_boards_lead_to_each_other() -> None:
             "dashboards", ["statewarden"], True, True)  # fmt: skip
         assert board["tags"] == ["statewarden"]
     addresses = set(re.findall(r"/d/([a-z-]+)\?", json.dumps(BOARDS)))
+    assert set(re.findall(r"/d/[a-z-]+\?(.{25})", json.dumps(BOARDS))) == {"${cluster:queryparam}&var-"[:25]}
     assert addresses == {"statewarden-application", "statewarden-task", "statewarden-pod"}
 
 

@@ -31,7 +31,7 @@ def boards() -> dict[str, dict[str, Any]]:
 def filled(expr: str, **values: str) -> str:
     """Put values in the place of variables, as Grafana does; `.*` stands for All."""
     expr = expr.replace("$__rate_interval", "1m")
-    return re.sub(r"\$(\w+)", lambda found: values.get(found[1], ".*"), expr)
+    return re.sub(r"\$([a-z]\w*)", lambda found: values.get(found[1], ".*"), expr)
 
 
 def queries() -> list[Asked]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tools.alerts.model import quoted
 
 RECORDED = {
-    "namespace_application:statewarden_task_severity:max": (
-        "max by (namespace, application_id) (statewarden_task_severity)"
+    "cluster_namespace_application:statewarden_task_severity:max": (
+        "max by (cluster, namespace, application_id) (statewarden_task_severity)"
     ),
-    "namespace_application:statewarden_tasks:sum": "sum by (namespace, application_id) (statewarden_tasks)",
-    "namespace_application_detector_severity:statewarden_findings_open:sum": (
-        "sum by (namespace, application_id, detector, severity) (statewarden_findings_open > 0)"
+    "cluster_namespace_application:statewarden_tasks:sum": "sum by (cluster, namespace, application_id) (statewarden_tasks)",
+    "cluster_namespace_application_detector_severity:statewarden_findings_open:sum": (
+        "sum by (cluster, namespace, application_id, detector, severity) (statewarden_findings_open > 0)"
     ),
 }
 """Recorded series -> what it is made of."""
@@ -25,9 +25,9 @@ def recording_file(note: str) -> str:
 
 
 def recording_tests(note: str) -> str:
-    """Render a promtool test: two pods of one application give one series each."""
+    """Render a promtool test: two pods of one application in one cluster give one series each."""
     severity, tasks, findings = RECORDED
-    common = 'namespace="shop",application_id="orders"'
+    common = 'cluster="north",namespace="shop",application_id="orders"'
     both = 'detector="torn-store",severity="warning"'
     series = {
         f'statewarden_task_severity{{{common},pod="orders-0",task_id="0_0"}}': "0x9",

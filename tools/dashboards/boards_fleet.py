@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tools.dashboards.model import (
     APPLICATION,
+    CLUSTER,
     NAMESPACE,
     OF_APPLICATION,
+    OF_CLUSTER,
     OF_NAMESPACE,
     OF_TASK,
     TASK,
@@ -18,16 +20,23 @@ from tools.dashboards.model import (
     worst_first,
 )
 
-_WORST = "namespace_application:statewarden_task_severity:max"
-_OPEN = "namespace_application_detector_severity:statewarden_findings_open:sum"
-_PLACE = "namespace, application_id, pod, task_id, detector"
+_WORST = "cluster_namespace_application:statewarden_task_severity:max"
+_OPEN = "cluster_namespace_application_detector_severity:statewarden_findings_open:sum"
+_PLACE = "cluster, namespace, application_id, pod, task_id, detector"
+_AUDITED = (
+    "sum by (cluster, namespace, application_id, task_id, rule, severity) (label_replace("
+    f'statewarden_rollup_task_findings{{{OF_CLUSTER},audited_namespace=~"$namespace"}}, '
+    '"namespace", "$1", "audited_namespace", "(.*)"))'
+)
+"""Namespace of what was audited, under the name that the other boards know, so that links lead there."""
+
 _NO_ROLLUP = "no fleet audit has reported"
 
 FLEET = Board(
     "statewarden-fleet",
     "statewarden / Fleet",
     "Which applications have state that can no longer be trusted, and how much of the fleet is watched.",
-    (NAMESPACE,),
+    (CLUSTER, NAMESPACE),
     (
         Row("Verdict", (
             Panel(Kind.STAT, "Applications with damage", "A critical finding is open: results are or become wrong.",
@@ -37,12 +46,12 @@ FLEET = Board(
             Panel(Kind.STAT, "Agents", "Agents that answer scrapes.",
                   (Query(f"count(statewarden_agent_up{{{OF_NAMESPACE}}})"),), 4, 4, empty="no agent is scraped"),
             Panel(Kind.STAT, "Blind agents", "Agents that may miss changes right now: silence there is no proof.",
-                  (Query(f"count(max by (namespace, pod) (statewarden_agent_blind{{{OF_NAMESPACE}}}) > 0) or vector(0)"),),
+                  (Query(f"count(max by (cluster, namespace, pod) (statewarden_agent_blind{{{OF_NAMESPACE}}}) > 0) or vector(0)"),),
                   4, 4, meaning=Meaning.WARN_FROM_1),
             Panel(Kind.STAT, "Watched share", "Share of the pods' time that was watched, from the last fleet audit.",
-                  (Query("max(statewarden_rollup_watched_ratio)"),), 4, 4, "percentunit", Meaning.SHARE, _NO_ROLLUP),
+                  (Query(f"max(statewarden_rollup_watched_ratio{{{OF_CLUSTER}}})"),), 4, 4, "percentunit", Meaning.SHARE, _NO_ROLLUP),
             Panel(Kind.STAT, "Last fleet audit", "Since the last audit that succeeded.",
-                  (Query("time() - max(statewarden_rollup_last_success_timestamp_seconds)"),), 4, 4, "s", Meaning.AGE,
+                  (Query(f"time() - max(statewarden_rollup_last_success_timestamp_seconds{{{OF_CLUSTER}}})"),), 4, 4, "s", Meaning.AGE,
                   _NO_ROLLUP),
         )),
         Row("Where", (
@@ -55,8 +64,7 @@ FLEET = Board(
                   (Query(f"{_WORST}{{{OF_NAMESPACE}}}", "{{namespace}}/{{application_id}}"),), 24, 8,
                   meaning=Meaning.SEVERITY, empty="no application"),
             Panel(Kind.TABLE, "What only the fleet audit can say", "Findings that need several pods; details in its report.",
-                  (Query("sum by (audited_namespace, application_id, task_id, rule, severity) "
-                         f'(statewarden_rollup_task_findings{{audited_{OF_NAMESPACE}}})'),), 24, 8, empty="nothing found"),
+                  (Query(_AUDITED),), 24, 8, empty="nothing found"),
         )),
     ),
     since="now-24h",
@@ -66,7 +74,7 @@ APPLICATION_BOARD = Board(
     "statewarden-application",
     "statewarden / Application",
     "One application over all its pods: findings, holders, checkpoints, sizes.",
-    (NAMESPACE, APPLICATION),
+    (CLUSTER, NAMESPACE, APPLICATION),
     (
         Row("Verdict", (
             Panel(Kind.STAT, "Worst finding", "Over all tasks and pods.",
@@ -103,7 +111,7 @@ TASK_BOARD = Board(
     "statewarden-task",
     "statewarden / Task timeline",
     "One task over all pods: who held it when, what its checkpoint said, when its directory began a new life.",
-    (NAMESPACE, APPLICATION, TASK),
+    (CLUSTER, NAMESPACE, APPLICATION, TASK),
     (
         Row("Timeline", (
             Panel(Kind.TIMELINE, "Worst finding", "By pod.",

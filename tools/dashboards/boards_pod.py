@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.dashboards.model import (
+    CLUSTER,
     NAMESPACE,
     OF_NAMESPACE,
     OF_POD,
@@ -18,17 +19,17 @@ from tools.dashboards.model import (
 
 _EXPOSED = f'statewarden_task_findings{{{OF_POD},detector=~"stale-eos-checkpoint|stale-segment-offset|unowned-task"}}'
 _RESTART = (
-    "max by (namespace, pod) ("
-    f'label_replace(3 * (max by (namespace, pod) (statewarden_agent_blind{{{OF_POD}}}) > bool 0), "why", "blind", "", "") or '
-    f'label_replace(2 * (max by (namespace, pod) (statewarden_task_severity{{{OF_POD}}}) == bool 3), "why", "damage", "", "") '
-    f'or label_replace(max by (namespace, pod) ({_EXPOSED}) > bool 0, "why", "exposure", "", ""))'
+    "max by (cluster, namespace, pod) ("
+    f'label_replace(3 * (max by (cluster, namespace, pod) (statewarden_agent_blind{{{OF_POD}}}) > bool 0), "why", "blind", "", "") or '
+    f'label_replace(2 * (max by (cluster, namespace, pod) (statewarden_task_severity{{{OF_POD}}}) == bool 3), "why", "damage", "", "") '
+    f'or label_replace(max by (cluster, namespace, pod) ({_EXPOSED}) > bool 0, "why", "exposure", "", ""))'
 )
 
 POD_BOARD = Board(
     "statewarden-pod",
     "statewarden / Pod",
     "Safe to restart? What a stop of this pod would do to its state, and which tasks have no other copy.",
-    (NAMESPACE, POD),
+    (CLUSTER, NAMESPACE, POD),
     (
         Row("Safe to restart?", (
             Panel(Kind.STAT, "Restart",
@@ -37,7 +38,7 @@ POD_BOARD = Board(
                   (Query(_RESTART, "{{pod}}"),), 8, 5, meaning=Meaning.RESTART, empty="this pod is not watched"),
             Panel(Kind.STAT, "Held tasks without another copy",
                   "No other pod has a directory of these tasks: a lost volume means a restoration from the changelog.",
-                  (Query(f"count((statewarden_task_held{{{OF_POD}}} == 1) unless on (namespace, application_id, task_id) "
+                  (Query(f"count((statewarden_task_held{{{OF_POD}}} == 1) unless on (cluster, namespace, application_id, task_id) "
                          f'(statewarden_task_severity{{{OF_NAMESPACE},pod!~"$pod"}})) or vector(0)'),), 8, 5),
             Panel(Kind.STAT, "Exposed tasks", "A SIGKILL now would lose data or cost a full restoration.",
                   (Query(f"count(count by (application_id, task_id, pod) ({_EXPOSED})) or vector(0)"),), 8, 5,
@@ -45,7 +46,7 @@ POD_BOARD = Board(
         )),
         Row("Tasks", (
             Panel(Kind.TABLE, "Findings on this pod", "Open findings, and events of the last hour. The link leads to the task.",
-                  (Query(worst_first(OF_POD, "namespace, application_id, pod, task_id, detector")),), 24, 8,
+                  (Query(worst_first(OF_POD, "cluster, namespace, application_id, pod, task_id, detector")),), 24, 8,
                   meaning=Meaning.SEVERITY, empty="nothing found"),
             Panel(Kind.TIMELINE, "Holders", "Tasks that a process on this pod holds.",
                   (Query(f"statewarden_task_held{{{OF_POD}}}", "{{application_id}} {{task_id}}"),), 12, 9,
@@ -73,7 +74,7 @@ AGENT_BOARD = Board(
     "statewarden-agent",
     "statewarden / Agent health",
     "Whether the agents see everything, keep up, and get rid of what they saw.",
-    (NAMESPACE, POD),
+    (CLUSTER, NAMESPACE, POD),
     (
         Row("Alive", (
             Panel(Kind.STAT, "Ready", "Whether the first look is done.", (Query(f"min(statewarden_agent_ready{_P})"),), 4, 4,
@@ -82,7 +83,7 @@ AGENT_BOARD = Board(
                   (Query(f"max(time() - statewarden_agent_heartbeat_timestamp_seconds{_P})"),), 4, 4, "s", Meaning.AGE,
                   "no agent is scraped"),
             Panel(Kind.STAT, "Blind agents", "Changes can go unseen right now.",
-                  (Query(f"count(max by (namespace, pod) (statewarden_agent_blind{_P}) > 0) or vector(0)"),), 4, 4,
+                  (Query(f"count(max by (cluster, namespace, pod) (statewarden_agent_blind{_P}) > 0) or vector(0)"),), 4, 4,
                   meaning=Meaning.WARN_FROM_1),
             Panel(Kind.STAT, "Failed detector runs, 1 h", "A detector that raises is blind.",
                   (Query(f"round(sum(increase(statewarden_agent_detector_failures_total{_P}[1h])))"),), 4, 4,

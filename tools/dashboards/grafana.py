@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from tools.dashboards.model import Board, Kind, Meaning, Panel, Query, Variable
+from tools.dashboards.model import OF_NAMESPACE, Board, Kind, Meaning, Panel, Query, Variable
 
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 TAG = "statewarden"
@@ -110,7 +110,8 @@ def _alerts() -> builders.AnnotationQuery:
         .enable(True)
         .icon_color(_RED)
         .expr(
-            'ALERTS{alertname=~"Statewarden.+",alertstate="firing",severity=~"critical|warning",namespace=~"$namespace"}'
+            'ALERTS{alertname=~"Statewarden.+",alertstate="firing",severity=~"critical|warning",'
+            f"{OF_NAMESPACE}}}"
         )
     )
 
@@ -203,7 +204,7 @@ def _table(made: table.Panel, panel: Panel) -> table.Panel:
 def _link(uid: str, title: str) -> dict[str, str]:
     labels = {"namespace": "namespace", "application": "application_id", "task": "task_id", "pod": "pod"}
     variables = "&".join(f"var-{name}=${{__data.fields.{label}}}" for name, label in labels.items())
-    return {"title": title, "url": f"/d/{uid}?{variables}&${{__url_time_range}}"}
+    return {"title": title, "url": f"/d/{uid}?${{cluster:queryparam}}&{variables}&${{__url_time_range}}"}
 
 
 def _timeline(made: statetimeline.Panel, panel: Panel) -> statetimeline.Panel:

@@ -94,22 +94,25 @@ class Board:
     since: str = "now-6h"
 
 
-NAMESPACE = Variable("namespace", "Namespace", "label_values(statewarden_agent_up, namespace)")
-APPLICATION = Variable(
-    "application", "Application", 'label_values(statewarden_tasks{namespace=~"$namespace"}, application_id)'
-)
-POD = Variable("pod", "Pod", 'label_values(statewarden_agent_up{namespace=~"$namespace"}, pod)')
-TASK = Variable(
-    "task",
-    "Task",
-    'label_values(statewarden_task_severity{namespace=~"$namespace",application_id=~"$application"}, task_id)',
-)
+OF_CLUSTER = 'cluster=~"$cluster"'
+"""Where one Prometheus has one cluster, nothing carries the label, and `.*` (All) matches that, too."""
 
-OF_NAMESPACE = 'namespace=~"$namespace"'
+OF_NAMESPACE = f'{OF_CLUSTER},namespace=~"$namespace"'
 OF_APPLICATION = f'{OF_NAMESPACE},application_id=~"$application"'
 OF_POD = f'{OF_NAMESPACE},pod=~"$pod"'
 OF_TASK = f'{OF_APPLICATION},task_id=~"$task"'
 """Selectors of the boards."""
+
+CLUSTER = Variable("cluster", "Cluster", "label_values(statewarden_agent_up, cluster)")
+NAMESPACE = Variable(
+    "namespace", "Namespace", f"label_values(statewarden_agent_up{{{OF_CLUSTER}}}, namespace)"
+)
+APPLICATION = Variable(
+    "application", "Application", f"label_values(statewarden_tasks{{{OF_NAMESPACE}}}, application_id)"
+)
+POD = Variable("pod", "Pod", f"label_values(statewarden_agent_up{{{OF_NAMESPACE}}}, pod)")
+TASK = Variable("task", "Task", f"label_values(statewarden_task_severity{{{OF_APPLICATION}}}, task_id)")
+"""Each is narrowed by those before it."""
 
 
 def worst_first(selector: str, labels: str) -> str:
