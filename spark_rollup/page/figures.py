@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_rollup.page.data import PageData, Row, TaskKey
 from spark_rollup.page.drawing import LEGEND, Axis, Flag, axis_of, task_drawing
-from spark_rollup.page.text import count, escape, name, natural, paged, parse_us, task_key, timeline_id
+from spark_rollup.page.text import PAGE, count, escape, name, natural, paged, parse_us, task_key, timeline_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,21 @@ def timelines(data: PageData, drawn: Sequence[Chart]) -> str:
     ]
     unknown = [row for row in data.timelines if row["lane"] == "unknown"]
     rows, findings = _by_task(data.timelines), _by_task(data.findings)
+    before = 0
     for chart in drawn:
-        figures = [_figure(key, rows[key], unknown, findings[key], chart.axis) for key in chart.tasks]
-        parts += [f"<h3>{name(chart.application)}</h3>", *paged(figures, "tasks")]
+        figures = "".join(
+            paged(
+                [_figure(key, rows[key], unknown, findings[key], chart.axis) for key in chart.tasks], "tasks"
+            )
+        )
+        head, many = name(chart.application), count(len(chart.tasks), "task")
+        if before < PAGE:
+            parts.append(f"<h3>{head}</h3>{figures}")
+        else:
+            parts.append(
+                f'<details class="page group"><summary>{head} &middot; {many}</summary>{figures}</details>'
+            )
+        before += min(len(chart.tasks), PAGE)
     return "".join(parts)
 
 

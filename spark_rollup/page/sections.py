@@ -93,7 +93,14 @@ def to_do(data: PageData) -> str:
             groups.setdefault(key, []).append(row)
     if not groups:
         return ""
-    items = "".join(f"<li>{_step(rows)}</li>" for rows in list(groups.values())[:MAX_STEPS])
+    # where there are too many, the first of each rule before the second of any
+    turn: Counter[str] = Counter()
+    places: dict[tuple[str, ...], int] = {}
+    for key in groups:
+        places[key] = turn[key[2]] if len(groups) > MAX_STEPS else 0
+        turn[key[2]] += 1
+    chosen = sorted(groups, key=lambda key: places[key])[:MAX_STEPS]
+    items = "".join(f"<li>{_step(groups[key])}</li>" for key in chosen)
     rest = len(groups) - MAX_STEPS
     more = f'<p class="who">and {rest} more, below</p>' if rest > 0 else ""
     head = '<section class="todo" aria-labelledby="todo"><h2 id="todo">Do this first</h2>'

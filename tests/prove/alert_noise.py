@@ -6,8 +6,8 @@ again and again while the stories go on, would have exposed; promtool evaluates 
     python tests/prove/alert_noise.py           1,000 benign rebalances among 100 idle pods of 20 tasks, in 3 hours
     python tests/prove/alert_noise.py --small   5 benign rebalances in a quarter of an hour
 
-Idle pods have no findings: more of them show nothing more. One of every injected bug is the counter-proof. Exit code 1: a page about an application without a bug, or a bug that
-must page and did not.
+Idle pods have no findings: more of them show nothing more. One of every injected bug is the counter-proof. Exit code
+1: a page about an application without a bug, or a bug that must page and did not.
 """
 
 from __future__ import annotations

@@ -229,3 +229,26 @@ def test_many_groups_are_one_line_each():
     assert Balance(text).open == []
     assert text.count('<p class="group">') == 4
     assert text.count('<details class="page group"><summary><code>resurrected-checkpoint</code>') == 4
+
+
+def test_what_to_do_first_has_something_of_every_rule():
+    """Two hundred findings of one rule do not crowd out the others."""
+    many = [
+        finding(id=f"f{n}", pod=f"pod-{n}", detector="diverged-replica", next_action="A") for n in range(20)
+    ]
+    text = render(page(findings=[*many, finding(id="other", detector="stale-eos-state", next_action="B")]))
+    steps = re.findall(r"<li>(.) <a", only_match(r"Do this first.*?</section>", text))
+    assert steps == ["A", "B", *"A" * 10]
+
+
+def test_drawings_of_many_applications_are_folded():
+    """Behind the first page of drawings every further application is one line."""
+    findings = [finding(id=f"f{n}", application_id=f"app-{n}") for n in range(40)]
+    text = render(
+        page(
+            findings=findings, timelines=[lane("holder", 1, 9, application_id=f"app-{n}") for n in range(40)]
+        )
+    )
+    assert text.count("<h3>") == 25
+    assert text.count("&middot; 1 task</summary>") == 15
+    assert Balance(text).open == []
