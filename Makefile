@@ -19,7 +19,7 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 
-.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster packages lint format \
+.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster chart-docs packages lint format \
   types docs docs-check dashboards dashboards-check evaluate bench mutate prove locks clean
 
 help: ## list the targets
@@ -63,6 +63,10 @@ check-charts: setup-charts ## render, lint, validate and scan charts and manifes
 check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster
 	@$(PY) -m pytest -m cluster $(ARGS)
+
+chart-docs: setup-charts ## write the charts' README.md anew
+	@tests/cluster/build.sh helm-docs
+	@$${STATEWARDEN_CACHE:-$$HOME/.cache/statewarden}/bin/helm-docs --chart-search-root=helm --sort-values-order=file --log-level=error
 
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
 	@tools/packages.sh

@@ -97,6 +97,10 @@ class Helm:
         assert done.returncode != 0, done.stdout[-2000:]
         return done.stderr
 
+    def on(self, cluster: Path, command: str, *rest: object) -> subprocess.CompletedProcess[str]:
+        """Run a command against a cluster, which its kubeconfig names."""
+        return run(self.binary, "--kubeconfig", cluster, command, *rest)
+
     def _run(
         self, command: str, release: str, *values: Path, given: Sequence[str]
     ) -> subprocess.CompletedProcess[str]:
