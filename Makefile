@@ -58,11 +58,11 @@ test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheu
 check: lint docs-check dashboards-check check-charts test-services test evaluate ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
-	@$(PY) -m pytest -m charts $(ARGS)
+	@$(PY) -m pytest -m charts tests/charts $(ARGS)
 
 check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster
-	@$(PY) -m pytest -m cluster $(ARGS)
+	@$(PY) -m pytest -m cluster tests/cluster $(ARGS)
 
 chart-docs: setup-charts ## write the charts' README.md anew
 	@tests/cluster/build.sh helm-docs

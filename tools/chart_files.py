@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools.alerts.files import alert_files
@@ -16,15 +16,17 @@ def chart_files() -> Mapping[str, Callable[[str], str]]:
 
     Alerts come from their generator, boards from the committed files, whose generator needs packages of its own.
     """
-    return dict([*_alerts(), *_boards()])
+    alerts = {Path(path).name: text for path, text in alert_files().items() if path.endswith(".rules.yaml")}
+    boards = sorted((ROOT / "deploy" / "dashboards").glob("*.json"))
+    return {
+        **{f"{TARGET}/alerts/{name}": _as_is(text) for name, text in alerts.items()},
+        **{f"{TARGET}/dashboards/{board.name}": _copy_of(board) for board in boards},
+    }
 
 
-def _alerts() -> Iterator[tuple[str, Callable[[str], str]]]:
-    for path, text in alert_files().items():
-        if path.endswith(".rules.yaml"):
-            yield f"{TARGET}/alerts/{Path(path).name}", lambda _, text=text: text
+def _as_is(text: str) -> Callable[[str], str]:
+    return lambda _: text
 
 
-def _boards() -> Iterator[tuple[str, Callable[[str], str]]]:
-    for board in sorted((ROOT / "deploy" / "dashboards").glob("*.json")):
-        yield f"{TARGET}/dashboards/{board.name}", lambda _, board=board: board.read_text("utf-8")
+def _copy_of(path: Path) -> Callable[[str], str]:
+    return lambda _: path.read_text("utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
+from tools.alerts.model import DASHBOARDS, RUNBOOKS
 
 pytestmark = pytest.mark.charts
 
@@ -20,8 +21,11 @@ def alerts(rule: Manifest) -> dict[str, Manifest]:
 
 
 def test_all_alerts_are_there_word_for_word(chart: Helm) -> None:
-    rule = kind_of(chart.objects(DIRECTORY, prometheusRule__enabled=True), "PrometheusRule")
-    written = [objects(path.read_text("utf-8"))[0] for path in (ROOT / "deploy" / "alerts").glob("*.rules.yaml")]
+    given = {"enabled": True, "runbooks": RUNBOOKS, "dashboards": DASHBOARDS}
+    rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
+    written = objects(
+        "\n---\n".join(path.read_text("utf-8") for path in (ROOT / "deploy" / "alerts").glob("*.rules.yaml"))
+    )
     wanted = {group["name"]: group for document in written for group in document["groups"]}
     assert {group["name"]: group for group in rule["spec"]["groups"]} == wanted
 
@@ -37,16 +41,23 @@ def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
     everything = alerts(kind_of(chart.objects(DIRECTORY, prometheusRule__enabled=True), "PrometheusRule"))
     rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
     found = alerts(rule)
+    assert not any({"runbook_url", "dashboard_url"} & set(x["annotations"]) for x in everything.values())
     assert set(everything) - set(found) == {"StatewardenStartupPass"}
     assert all(x["labels"]["team"] == "streams" for x in found.values())
     assert all(x["labels"]["severity"] == everything[name]["labels"]["severity"] for name, x in found.items())
     assert "example.com" not in json.dumps(rule)
-    assert any(x["annotations"]["runbook_url"].startswith("https://docs.example/statewarden/") for x in found.values())
+    assert any(
+        x["annotations"]["runbook_url"].startswith("https://docs.example/statewarden/")
+        for x in found.values()
+    )
 
 
 def test_boards_arrive_unchanged(chart: Helm) -> None:
     found = [x for x in chart.objects(DIRECTORY, grafanaDashboards__enabled=True) if x["kind"] == "ConfigMap"]
-    boards = {path.name: json.loads(path.read_text("utf-8")) for path in (ROOT / "deploy" / "dashboards").glob("*.json")}
+    boards = {
+        path.name: json.loads(path.read_text("utf-8"))
+        for path in (ROOT / "deploy" / "dashboards").glob("*.json")
+    }
     made = {name: json.loads(text) for x in found for name, text in x["data"].items()}
     assert made == boards
 
@@ -71,18 +82,21 @@ def leaves(values: Manifest, place: str = "") -> set[str]:
     """List dotted names of all values that are no map, or an empty one, or free labels."""
     found = set()
     for key, value in values.items():
-        is_inner = isinstance(value, dict) and value and key not in ("labels", "annotations", "requests", "limits")
+        is_inner = (
+            isinstance(value, dict) and value and key not in ("labels", "annotations", "requests", "limits")
+        )
         found |= leaves(value, f"{place}{key}.") if is_inner else {f"{place}{key}"}
     return found
 
 
-def test_versions_agree(chart: Helm) -> None:
+def test_versions_agree(sidecar: Helm) -> None:
     from agent import __version__
 
     for place in (APPLICATION, LIBRARY):
         (about,) = objects((place / "Chart.yaml").read_text("utf-8"))
         assert about["appVersion"] == __version__
-    assert f'default "{__version__}"' in (LIBRARY / "templates" / "_values.tpl").read_text("utf-8")
+    (pod, *_) = (x["spec"]["template"]["spec"] for x in sidecar.objects() if x["kind"] == "StatefulSet")
+    assert pod["initContainers"][0]["image"] == f"statewarden-agent:{__version__}"
 
 
 def test_selectors_of_monitor_policy_and_service_meet_their_pods(chart: Helm) -> None:
@@ -103,7 +117,9 @@ def test_selectors_of_monitor_policy_and_service_meet_their_pods(chart: Helm) ->
 def test_rollup_takes_the_arguments_that_it_is_given(chart: Helm) -> None:
     """Every command line is parsed by the program itself, which then refuses the input that is not there."""
     (everything,) = (x for x in scenarios(APPLICATION) if x.name.startswith("everything"))
-    pod = kind_of(chart.objects(everything, rollup__ingestArgs=[]), "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    pod = kind_of(chart.objects(everything, rollup__ingestArgs=[]), "CronJob")["spec"]["jobTemplate"]["spec"][
+        "template"
+    ]["spec"]
     for container in (*pod["initContainers"], *pod["containers"]):
         done = run(ROOT / ".venv" / "bin" / "statewarden-rollup", *container["args"])
         assert done.returncode == 2

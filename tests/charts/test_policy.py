@@ -18,7 +18,10 @@ REASONS = {
     ("CKV_K8S_35", "audit-statewarden-(rollup|test)"): "Spark's s3a takes credentials from the environment",
     ("CKV_K8S_8", "audit-statewarden-test"): "the pod of `helm test` ends by itself",
     ("CKV_K8S_9", "audit-statewarden-test"): "the same",
-    ("CKV_K8S_9", "orders"): "plain variant: an auditor never takes traffic away, so it has no readiness probe",
+    (
+        "CKV_K8S_9",
+        "orders",
+    ): "plain variant: an auditor never takes traffic away, so it has no readiness probe",
     ("CKV_K8S_8", "word-count"): "Kafka's demo answers no probe",
     ("CKV_K8S_9", "word-count"): "the same",
     ("CKV_K8S_22", "kafka"): "the image of the throw-away broker writes its settings at start",

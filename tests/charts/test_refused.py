@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.charts import Helm, scenarios
@@ -9,7 +11,10 @@ from tests.support.charts import sidecar_values as own
 
 pytestmark = pytest.mark.charts
 
-SCHEMA_OF_THE_AUDIT = {
+Cases = dict[str, tuple[dict[str, Any], str]]
+"""What is wrong -> values, and what the refusal says."""
+
+SCHEMA_OF_THE_AUDIT: Cases = {
     "unknown key": ({"rollup__shedule": "@daily"}, "shedule"),
     "unknown key at the top": ({"podmonitor": {"enabled": True}}, "podmonitor"),
     "text for a number": ({"rollup__backoffLimit": "three"}, "rollup.backoffLimit"),
@@ -30,7 +35,7 @@ SCHEMA_OF_THE_AUDIT = {
     ),
 }
 
-COMBINATIONS_OF_THE_AUDIT = {
+COMBINATIONS_OF_THE_AUDIT: Cases = {
     "directory without a claim": ({"events__existingClaim": ""}, "set events.existingClaim"),
     "claim beside a bucket": ({"rollup__input": "s3a://bucket/prefix"}, "would not be used"),
     "policy that cuts off the input": (
@@ -48,10 +53,13 @@ COMBINATIONS_OF_THE_AUDIT = {
     ),
 }
 
-MISTAKES_OF_THE_SIDECAR = {
+MISTAKES_OF_THE_SIDECAR: Cases = {
     "unknown key": (own(agent__rescanseconds=5), "rescanseconds"),
     "unknown fact": (own(facts={"processing.guarantee": "at_least_once"}), "processing.guarantee"),
-    "guarantee that there is not": (own(facts={"processing_guarantee": "exactly-once"}), "processing_guarantee"),
+    "guarantee that there is not": (
+        own(facts={"processing_guarantee": "exactly-once"}),
+        "processing_guarantee",
+    ),
     "release as a number": (own(facts={"kafka_streams_version": 4.10}), "kafka_streams_version"),
     "credentials in the address": (own(ship__to="s3://key:secret@bucket"), "ship.to"),
     "root as user": (own(user=0), "user"),

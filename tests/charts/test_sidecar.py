@@ -12,11 +12,12 @@ from tests.support.charts import sidecar_values as own
 
 pytestmark = pytest.mark.charts
 
+
 def pod_of(workload: Manifest) -> dict[str, Any]:
     return workload["spec"]["template"]["spec"]
 
 
-def native(helm: Helm, **sets: object) -> tuple[dict[str, Any], dict[str, Any]]:
+def native(helm: Helm, **sets: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give pod and sidecar of the workload."""
     pod = pod_of(kind_of(helm.objects(**sets), "StatefulSet"))
     return pod, pod["initContainers"][0]
@@ -66,7 +67,10 @@ def test_spool_is_bounded_and_its_own(sidecar: Helm) -> None:
 
 def test_spool_may_be_a_claim_of_the_stateful_set(sidecar: Helm) -> None:
     (workload, *_) = sidecar.objects(**own(spool__claimTemplate__enabled=True))
-    assert [x["metadata"]["name"] for x in workload["spec"]["volumeClaimTemplates"]] == ["data", "statewarden-spool"]
+    assert [x["metadata"]["name"] for x in workload["spec"]["volumeClaimTemplates"]] == [
+        "data",
+        "statewarden-spool",
+    ]
     assert "volumes" not in pod_of(workload) or pod_of(workload)["volumes"] == []
 
 
@@ -134,11 +138,30 @@ def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
     chosen = [x.removeprefix("--set=") for x in agent["args"] if x.startswith("--set=")]
     config = load_config(environment=environment(agent), sets=chosen)
     given = {name for name, origin in config.origins.items() if origin == "environment"}
-    assert {"state_dir", "spool", "ship_to", "ship.endpoint", "privacy.hash_names", "kubernetes.events"} <= given
+    assert {
+        "state_dir",
+        "spool",
+        "ship_to",
+        "ship.endpoint",
+        "privacy.hash_names",
+        "kubernetes.events",
+    } <= given
     assert len(given) == len(environment(agent)), "a variable that no setting answers to"
     assert config.agent.memory_mib == 100
     assert config.applications.of("orders").values["kafka_streams_version"].value == "4.1.2"
     assert config.applications.of("other").values["num_standby_replicas"].value == "1"
+
+
+def test_image_has_the_library_that_the_sink_needs(sidecar: Helm) -> None:
+    for target, tag in (
+        ("/events", "0.1.0"),
+        ("s3://bucket/prefix", "0.1.0-sinks"),
+        ("kafka://b:9092/t", "0.1.0-sinks"),
+    ):
+        _, agent = native(sidecar, **own(ship__to=target))
+        assert agent["image"] == f"statewarden-agent:{tag}"
+    _, agent = native(sidecar, **own(ship__to="s3://bucket", image__tag="mine"))
+    assert agent["image"] == "statewarden-agent:mine"
 
 
 def test_files_are_mounted_where_the_settings_say(sidecar: Helm) -> None:
@@ -157,8 +180,9 @@ def test_files_are_mounted_where_the_settings_say(sidecar: Helm) -> None:
     assert environment(agent)["STATEWARDEN_SHIP_KAFKA_CONFIG"].startswith(
         mounts["statewarden-kafka"]["mountPath"]
     )
-    assert environment(agent)["STATEWARDEN_KUBERNETES_SERVICE_ACCOUNT_DIR"] == (
-        mounts["statewarden-token"]["mountPath"]
+    assert (
+        environment(agent)["STATEWARDEN_KUBERNETES_SERVICE_ACCOUNT_DIR"]
+        == (mounts["statewarden-token"]["mountPath"])
     )
 
 

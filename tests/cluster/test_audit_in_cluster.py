@@ -49,7 +49,9 @@ def make_claim(cluster: Cluster, namespace: str, name: str) -> None:
 
 
 def pods_of(cluster: Cluster, namespace: str, component: str = "rollup") -> list[Manifest]:
-    return cluster.get("pods", "--namespace", namespace, "--selector", f"app.kubernetes.io/component={component}")
+    return cluster.get(
+        "pods", "--namespace", namespace, "--selector", f"app.kubernetes.io/component={component}"
+    )
 
 
 @pytest.mark.parametrize("name", list(SCENARIOS))
@@ -57,6 +59,16 @@ def test_server_accepts_each_scenario_without_a_warning(cluster: Cluster, chart:
     namespace = cluster.namespace("scenarios-audit")
     for other in ("shop", "search"):
         cluster.namespace(other)
+    for account in ("audit-statewarden", "audits"):  # a dry run stores none, and the test's pod asks for it
+        body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
+        cluster.do("apply", "--namespace", namespace, "-f", "-", stdin=json.dumps(body))
+    rank = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "batch"},
+        "value": 1,
+    }
+    cluster.do("apply", "-f", "-", stdin=json.dumps(rank))
     text = chart.text(SCENARIOS[name], kube="1.36.0").replace("namespace: audits", f"namespace: {namespace}")
     done = cluster.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=text)
     assert done.returncode == 0, done.stderr
@@ -70,16 +82,23 @@ def test_installed_upgraded_tested_and_removed(cluster: Cluster, chart: Helm) ->
     notes = installed(cluster, chart, namespace, SCENARIOS["directory"])
     assert "helm test audit" in notes
     assert "No Pushgateway" in notes
-    more = ["podMonitor__enabled", "prometheusRule__enabled", "grafanaDashboards__enabled", "pushgateway__enabled"]
+    more = [
+        "podMonitor__enabled",
+        "prometheusRule__enabled",
+        "grafanaDashboards__enabled",
+        "pushgateway__enabled",
+    ]
     notes = installed(cluster, chart, namespace, SCENARIOS["directory"], **dict.fromkeys(more, "true"))
     assert "No Pushgateway" not in notes
     assert len(cluster.get("podmonitor", "--namespace", namespace)) == 2
     (rule,) = cluster.get("prometheusrule", "--namespace", namespace)
     assert sum(len(group["rules"]) for group in rule["spec"]["groups"]) > 50
     assert len(cluster.get("configmap", "--namespace", namespace, "--selector", "grafana_dashboard=1")) == 5
-    cluster.eventually(lambda: [x for x in pods_of(cluster, namespace, "pushgateway") if x["status"]["phase"] == "Running"])
+    cluster.eventually(
+        lambda: [x for x in pods_of(cluster, namespace, "pushgateway") if x["status"]["phase"] == "Running"]
+    )
 
-    # The hook's pod is admitted, bound and waited for; its container is simulated (tests/charts runs the script itself).
+    # The hook's pod is admitted, bound and waited for; its container is simulated (tests/charts runs the script).
     tested = chart.on(cluster.kubeconfig, "test", "audit", "--namespace", namespace, "--timeout=2m")
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert "Phase:          Succeeded" in tested.stdout
@@ -127,7 +146,10 @@ def test_cron_job_runs_in_order_and_never_overlaps(cluster: Cluster, chart: Helm
 
     # Exit code 1 says that findings are open: the Job fails at once and is not tried again.
     done = {"exitCode": 1, "reason": "Error", "startedAt": _now(), "finishedAt": _now()}
-    statuses = [{**x, "ready": False, "started": False, "state": {"terminated": done}} for x in pod["status"]["containerStatuses"]]
+    statuses = [
+        {**x, "ready": False, "started": False, "state": {"terminated": done}}
+        for x in pod["status"]["containerStatuses"]
+    ]
     cluster.do(
         "patch", "pod", pod["metadata"]["name"], "--namespace", scheduled, "--subresource=status", "--type=merge",
         "--patch", json.dumps({"status": {"phase": "Failed", "containerStatuses": statuses}}),
@@ -147,7 +169,9 @@ def test_cron_job_runs_in_order_and_never_overlaps(cluster: Cluster, chart: Helm
 def test_nobody_may_do_more_than_it_needs(cluster: Cluster, chart: Helm) -> None:
     namespace = cluster.namespace(f"rights-{chart.binary.name}")
     shop = cluster.namespace(f"rights-shop-{chart.binary.name}")
-    subject = f"kubernetesEvents.subjects[0].namespace={shop},kubernetesEvents.subjects[0].serviceAccount=default"
+    subject = (
+        f"kubernetesEvents.subjects[0].namespace={shop},kubernetesEvents.subjects[0].serviceAccount=default"
+    )
     done = chart.on(
         cluster.kubeconfig, "install", "audit", chart.chart, "--namespace", namespace,
         f"--values={SCENARIOS['directory']}", f"--set={subject}",
@@ -183,14 +207,18 @@ def may(cluster: Cluster, account: str, namespace: str, verb: str, resource: str
         "kind": "SubjectAccessReview",
         "spec": {"user": f"system:serviceaccount:{account}", "resourceAttributes": attributes},
     }
-    return json.loads(cluster.do("create", "--output=json", "-f", "-", stdin=json.dumps(review)))["status"]["allowed"]
+    return json.loads(cluster.do("create", "--output=json", "-f", "-", stdin=json.dumps(review)))["status"][
+        "allowed"
+    ]
 
 
 def test_agent_makes_events_with_no_other_right(cluster: Cluster, sidecar: Helm, tmp_path: Path) -> None:
     """The agent's own code against the real API server, with the token of an account that has the chart's role."""
     namespace = cluster.namespace(f"events-{sidecar.binary.name}")
     values = {"statewarden-sidecar__kubernetesEvents__level": "warning"}
-    found = objects(sidecar.text(**values, kube="1.36.0").replace("namespace: audits", f"namespace: {namespace}"))
+    found = objects(
+        sidecar.text(**values, kube="1.36.0").replace("namespace: audits", f"namespace: {namespace}")
+    )
     for kind in ("Role", "RoleBinding"):
         cluster.do("apply", "-f", "-", stdin=json.dumps(kind_of(found, kind)))
     cluster.do("create", "serviceaccount", "orders", "--namespace", namespace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def custom(crds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def strict(node: object) -> object:
+def strict(node: Any) -> Any:
     """Forbid fields that a definition does not name; the server would drop them without a word."""
     if isinstance(node, list):
         return [strict(x) for x in node]

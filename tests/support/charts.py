@@ -70,7 +70,7 @@ class Helm:
     chart: Path
 
     def template(
-        self, *values: Path, kube: str = NEWEST, release: str = "audit", **sets: object
+        self, *values: Path, kube: str = NEWEST, release: str = "audit", **sets: Any
     ) -> subprocess.CompletedProcess[str]:
         """Render; `sets` are values by their dotted path, dots written as double underscores."""
         given = [f"--set-json={key.replace('__', '.')}={json.dumps(value)}" for key, value in sets.items()]
@@ -81,17 +81,17 @@ class Helm:
         command, *rest = "lint", "--strict"
         return run(self.binary, command, self.chart, *rest, *(f"--values={path}" for path in values))
 
-    def text(self, *values: Path, kube: str = NEWEST, **sets: object) -> str:
+    def text(self, *values: Path, kube: str = NEWEST, **sets: Any) -> str:
         """Render and insist that it works."""
         done = self.template(*values, kube=kube, **sets)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def objects(self, *values: Path, kube: str = NEWEST, **sets: object) -> list[Manifest]:
+    def objects(self, *values: Path, kube: str = NEWEST, **sets: Any) -> list[Manifest]:
         """Render into objects."""
         return objects(self.text(*values, kube=kube, **sets))
 
-    def refusal(self, *values: Path, kube: str = NEWEST, **sets: object) -> str:
+    def refusal(self, *values: Path, kube: str = NEWEST, **sets: Any) -> str:
         """Render and insist that it is refused; gives what is said."""
         done = self.template(*values, kube=kube, **sets)
         assert done.returncode != 0, done.stdout[-2000:]
@@ -116,7 +116,7 @@ def consumer(directory: Path) -> Path:
     return copy
 
 
-def sidecar_values(**sets: object) -> dict[str, object]:
+def sidecar_values(**sets: Any) -> dict[str, Any]:
     """Name values of the sidecar as the consuming chart knows them."""
     return {f"{LIBRARY.name}__{key}": value for key, value in sets.items()}
 
@@ -132,6 +132,24 @@ def kind_of(found: Sequence[Manifest], kind: str, name: str = "") -> Manifest:
     """Give the one object of a kind whose name ends so."""
     (one,) = (x for x in found if x["kind"] == kind and x["metadata"]["name"].endswith(name))
     return one
+
+
+def essence(container: Manifest) -> Manifest:
+    """Give a sidecar without what a server adds, and without what differs from application to application."""
+    left: Manifest = json.loads(json.dumps(container))
+    for key in ("terminationMessagePath", "args"):
+        left.pop(key, None)
+    for probe in ("startupProbe", "livenessProbe"):
+        left[probe].pop("successThreshold", None)
+        left[probe]["httpGet"].pop("scheme", None)
+    for variable in left["env"]:
+        if "valueFrom" in variable:
+            variable["valueFrom"]["fieldRef"].pop("apiVersion", None)
+    known = (x for x in left["env"] if x["name"] != "STATEWARDEN_STATE_DIR")
+    left["env"] = sorted(known, key=lambda x: x["name"])
+    left["securityContext"].pop("runAsGroup", None)
+    left["volumeMounts"] = [x for x in left["volumeMounts"] if x["name"] == "statewarden-spool"]
+    return left
 
 
 @cache

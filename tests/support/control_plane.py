@@ -32,9 +32,7 @@ class Cluster:
     server: str
     authority: Path
 
-    def kubectl(
-        self, *arguments: object, stdin: str | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def kubectl(self, *arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run kubectl; the caller judges."""
         return run(program("kubectl"), "--kubeconfig", self.kubeconfig, *arguments, stdin=stdin)
 
@@ -54,7 +52,9 @@ class Cluster:
         labels = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         self.do("apply", "-f", "-", stdin=json.dumps(body))
-        wait_until(lambda: self.kubectl("get", "serviceaccount", "default", "-n", name).returncode == 0, READY_S)
+        wait_until(
+            lambda: self.kubectl("get", "serviceaccount", "default", "-n", name).returncode == 0, READY_S
+        )
         return name
 
     def volume(self, name: str, *, claim: str, namespace: str, mode: str = "ReadWriteMany") -> None:

@@ -107,7 +107,7 @@ volumeMounts:
 {{- fail (printf "statewarden-sidecar: ship.claim %q is mounted at ship.to, which must then be an absolute path, not %q" $v.ship.claim $v.ship.to) -}}
 {{- end -}}
 STATE_DIR: {{ if $v.state.directory }}{{ printf "%s/%s" .mountPath $v.state.directory | quote }}{{ else }}{{ .mountPath | quote }}{{ end }}
-SPOOL: /var/lib/statewarden
+SPOOL: /var/lib/statewarden/spool
 LISTEN: {{ printf ":%d" (int $agent.port) | quote }}
 LOG_LEVEL: {{ $agent.logLevel | quote }}
 WATCH_MODE: {{ $agent.watchMode | quote }}

@@ -73,7 +73,7 @@ its label. Fails with a sentence if the sidecar could not see the state director
 {{- if and (eq (toString $group) "") (hasKey $context "runAsGroup") -}}{{- $group = $context.runAsGroup -}}{{- end -}}
 {{- end -}}
 {{- if eq (toString $group) "" -}}
-{{- fail (printf "statewarden-sidecar: %s does not say the group of container %s. Kafka Streams makes its directories 0750: set securityContext.runAsGroup there, or group of the sidecar to the group id that the image runs with (fsGroup alone is not enough: Kafka Streams clears the set-group-id bit)" .name $owner.name) -}}
+{{- fail (printf "statewarden-sidecar: %s does not say the group of container %s. Kafka Streams makes its directories 0750: set securityContext.runAsGroup there, or group of the sidecar to the group id that the image runs with (fsGroup is not enough: Kafka Streams clears the set-group-id bit of what it makes)" .name $owner.name) -}}
 {{- end -}}
 {{- $period := int (.pod.terminationGracePeriodSeconds | default 30) -}}
 {{- $needed := int $v.agent.graceSeconds -}}

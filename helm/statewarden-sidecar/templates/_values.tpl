@@ -17,7 +17,9 @@
 {{- if $image.digest -}}
 {{- printf "%s@%s" $name $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $name ($image.tag | default "0.1.0") -}}
+{{- /* Only the larger variant of the image has the libraries of object stores and Kafka. */ -}}
+{{- $tag := ternary "0.1.0-sinks" "0.1.0" (regexMatch "^(s3|s3a|gs|az|abfs|abfss|kafka)://" .values.ship.to) -}}
+{{- printf "%s:%s" $name ($image.tag | default $tag) -}}
 {{- end -}}
 {{- end -}}
 

@@ -18,7 +18,10 @@ def readable(folder):
     try:
         return f"{folder} is readable, {len(os.listdir(folder))} entries", True
     except OSError as error:
-        return f"{folder} cannot be read ({error.strerror}): is the claim bound, and is rollup.group its group?", False
+        return (
+            f"{folder} cannot be read ({error.strerror}): is the claim bound, and is rollup.group its group?",
+            False,
+        )
 
 
 def writable(folder):
@@ -27,7 +30,10 @@ def writable(folder):
         with tempfile.TemporaryFile(dir=folder):
             return f"{folder} is writable", True
     except OSError as error:
-        return f"{folder} cannot be written ({error.strerror}): is rollup.group the group of the claim?", False
+        return (
+            f"{folder} cannot be written ({error.strerror}): is rollup.group the group of the claim?",
+            False,
+        )
 
 
 def audited(folder):

@@ -126,6 +126,10 @@ volumes:
   {{- end }}
   - name: results
     persistentVolumeClaim: {claimName: {{ include "statewarden.resultsClaim" . }}}
+  {{- with .Values.rollup.kafkaConfigSecret }}
+  - name: kafka-config
+    secret: {secretName: {{ . }}}
+  {{- end }}
   - name: scratch
     emptyDir: {sizeLimit: {{ .Values.rollup.scratchSize }}}
 {{- end -}}
@@ -152,4 +156,7 @@ volumeMounts:
   {{- end }}
   - {name: results, mountPath: /results}
   - {name: scratch, mountPath: /tmp}
+  {{- if .context.Values.rollup.kafkaConfigSecret }}
+  - {name: kafka-config, mountPath: /etc/statewarden/kafka, readOnly: true}
+  {{- end }}
 {{- end -}}
