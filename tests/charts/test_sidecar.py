@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.config import load_config
-from tests.support.charts import Helm, Manifest, kind_of
+from tests.delivery.servers import free_port, running
+from tests.support.charts import ROOT, Helm, Manifest, kind_of
 from tests.support.charts import sidecar_values as own
 
 pytestmark = pytest.mark.charts
@@ -184,6 +189,35 @@ def test_files_are_mounted_where_the_settings_say(sidecar: Helm) -> None:
         environment(agent)["STATEWARDEN_KUBERNETES_SERVICE_ACCOUNT_DIR"]
         == (mounts["statewarden-token"]["mountPath"])
     )
+
+
+def test_rendered_sidecar_runs_and_answers_its_probes(
+    sidecar: Helm, tmp_path: Path, eventually: Callable[..., object]
+) -> None:
+    """The real agent, with arguments and environment word for word; only mounts are moved to where a test may write."""
+    port = free_port()
+    _, agent = native(sidecar, **own(agent__port=port, facts={"processing_guarantee": "exactly_once_v2"}))
+    given = environment(agent)
+    for mount in agent["volumeMounts"]:
+        place = tmp_path / mount["name"]
+        place.mkdir()
+        given = {name: value.replace(mount["mountPath"], str(place)) for name, value in given.items()}
+    (tmp_path / "data" / "kafka-streams").mkdir()
+
+    def passes(probe: str) -> bool:
+        url = f"http://127.0.0.1:{port}{agent[probe]['httpGet']['path']}"
+        try:
+            with urllib.request.urlopen(url, timeout=agent[probe]["timeoutSeconds"]) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    command = [str(ROOT / ".venv" / "bin" / "statewarden"), *agent["args"]]
+    with running(command, tmp_path / "agent.log", port, POD_NAME="orders-0", **given):
+        eventually(lambda: passes("startupProbe"), timeout_s=30)
+        assert passes("livenessProbe")
+    last = json.loads((tmp_path / "agent.log").read_text().splitlines()[-1])
+    assert last["message"] == "stopped"
 
 
 def test_shared_claim_is_mounted_where_segments_go(sidecar: Helm) -> None:
