@@ -35,8 +35,8 @@ def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
         "enabled": True,
         "disabled": ["StatewardenStartupPass"],
         "alertLabels": {"team": "streams"},
-        "runbooks": "https://docs.example/statewarden",
-        "dashboards": "https://grafana.example/d",
+        "runbooks": "https://example.org/statewarden",
+        "dashboards": "https://example.org/grafana/d",
     }
     everything = alerts(kind_of(chart.objects(DIRECTORY, prometheusRule__enabled=True), "PrometheusRule"))
     rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
@@ -47,8 +47,7 @@ def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
     assert all(x["labels"]["severity"] == everything[name]["labels"]["severity"] for name, x in found.items())
     assert "example.com" not in json.dumps(rule)
     assert any(
-        x["annotations"]["runbook_url"].startswith("https://docs.example/statewarden/")
-        for x in found.values()
+        x["annotations"]["runbook_url"].startswith("https://example.org/statewarden/") for x in found.values()
     )
 
 

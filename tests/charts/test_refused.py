@@ -44,7 +44,7 @@ COMBINATIONS_OF_THE_AUDIT: Cases = {
     ),
     "two claims for events": ({"events__create__enabled": True}, "exclude each other"),
     "two Pushgateways": (
-        {"pushgateway__enabled": True, "rollup__pushgatewayUrl": "http://pushgateway:9091"},
+        {"pushgateway__enabled": True, "rollup__pushgatewayUrl": "http://example.com:9091"},
         "exclude each other",
     ),
     "alert that there is not": (

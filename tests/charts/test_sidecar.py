@@ -130,13 +130,13 @@ def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
         facts=facts,
         applications={"orders": {"kafka_streams_version": "4.1.2"}},
         ship__to="s3://bucket/prefix",
-        ship__endpoint="https://s3.example",
+        ship__endpoint="https://example.com",
         ship__region="eu",
         ship__credentialsSecret="s3",
         ship__caConfigMap="ca",
         privacy={"hashNames": True, "keySecret": "hash"},
         kubernetesEvents__level="warning",
-        agent__runbooks="https://docs.example",
+        agent__runbooks="https://example.org",
         agent__memoryMib=100,
     )
     _, agent = native(sidecar, **sets)
@@ -205,7 +205,8 @@ def test_rendered_sidecar_runs_and_answers_its_probes(
     (tmp_path / "data" / "kafka-streams").mkdir()
 
     def passes(probe: str) -> bool:
-        url = f"http://127.0.0.1:{port}{agent[probe]['httpGet']['path']}"
+        path = agent[probe]["httpGet"]["path"]
+        url = f"http://127.0.0.1:{port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=agent[probe]["timeoutSeconds"]) as answer:
                 return answer.status == 200

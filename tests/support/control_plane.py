@@ -21,6 +21,7 @@ from tests.delivery.servers import free_port, running
 from tests.support.charts import Manifest, program, run
 
 READY_S = 120.0
+ISSUER = "kubernetes.default.svc"
 STAGES = Path(__file__).resolve().parents[1] / "cluster" / "kwok.yaml"
 
 
@@ -114,7 +115,7 @@ def control_plane(directory: Path) -> Iterator[Cluster]:
             "advertise-address": "127.0.0.1", "service-cluster-ip-range": "10.0.0.0/24",
             "token-auth-file": pki / "tokens.csv", "authorization-mode": "RBAC",
             "service-account-key-file": key, "service-account-signing-key-file": key,
-            "service-account-issuer": "https://kubernetes.default.svc", "allow-privileged": "false",
+            "service-account-issuer": f"https://{ISSUER}", "allow-privileged": "false",
             "endpoint-reconciler-type": "none",
         })  # fmt: skip
         wait_until(lambda: cluster.kubectl("get", "--raw", "/readyz").returncode == 0, READY_S)
