@@ -122,7 +122,8 @@ priorityClassName: {{ . }}
 volumes:
   {{- with include "statewarden.eventsClaim" . }}
   - name: events
-    persistentVolumeClaim: {claimName: {{ . }}}
+    {{- /* Read-only for the pod, not only for containers: else the kubelet would hand the agents' files to fsGroup. */}}
+    persistentVolumeClaim: {claimName: {{ . }}, readOnly: true}
   {{- end }}
   - name: results
     persistentVolumeClaim: {claimName: {{ include "statewarden.resultsClaim" . }}}
