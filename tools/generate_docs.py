@@ -17,6 +17,7 @@ if str(ROOT) not in sys.path:
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
+from tools.chart_files import chart_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
@@ -37,6 +38,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/tables.md": lambda _: render_tables_page(),
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},
+    **chart_files(),
 }
 """Path in the repository -> what renders it from the file as it stands (some keep a part written by hand)."""
 

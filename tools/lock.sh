@@ -20,6 +20,7 @@ lock agent pyproject.toml
 lock rollup --extra rollup pyproject.toml
 lock java --group java
 lock dashboards --group dashboards
+lock charts --group charts
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock delivery --extra objectstore --extra kafka --group delivery --constraint deploy/locks/dev.txt pyproject.toml
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("agent", "build", "dashboards", "delivery", "dev", "java", "rollup")
+LOCKS = ("agent", "build", "charts", "dashboards", "delivery", "dev", "java", "rollup")
 
 
 def normal(name: str) -> str:
@@ -33,6 +33,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "agent": base,
         "rollup": base + rollup,
         "build": groups["build"],
+        "charts": groups["charts"],
         "dashboards": groups["dashboards"],
         "delivery": base + extras["objectstore"] + extras["kafka"] + groups["delivery"],
         "java": groups["java"],
@@ -58,9 +59,12 @@ def test_what_is_asked_for_is_locked(repository: Path, lock: str) -> None:
 
 
 def test_the_sets_agree_on_versions(repository: Path) -> None:
-    """What is tested is what is shipped: a distribution has the same version in every lock."""
+    """What is tested is what is shipped: a distribution has the same version in every lock.
+
+    Not in that of the chart tests: their scanner wants old versions, in an environment where nothing of ours runs.
+    """
     versions: dict[str, set[str]] = {}
-    for lock in LOCKS:
+    for lock in sorted(set(LOCKS) - {"charts"}):
         for name, entry in locked(repository, lock).items():
             versions.setdefault(name, set()).add(entry.split()[0])
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}

@@ -1,0 +1,143 @@
+"""The application chart: what it makes of its values, beyond what the unit tests beside it say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
+from tools.alerts.model import DASHBOARDS, RUNBOOKS
+
+pytestmark = pytest.mark.charts
+
+DIRECTORY = APPLICATION / "ci" / "directory-values.yaml"
+
+
+def alerts(rule: Manifest) -> dict[str, Manifest]:
+    return {x["alert"]: x for group in rule["spec"]["groups"] for x in group["rules"] if "alert" in x}
+
+
+def test_all_alerts_are_there_word_for_word(chart: Helm) -> None:
+    given = {"enabled": True, "runbooks": RUNBOOKS, "dashboards": DASHBOARDS}
+    rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
+    written = objects(
+        "\n---\n".join(path.read_text("utf-8") for path in (ROOT / "deploy" / "alerts").glob("*.rules.yaml"))
+    )
+    wanted = {group["name"]: group for document in written for group in document["groups"]}
+    assert {group["name"]: group for group in rule["spec"]["groups"]} == wanted
+
+
+def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
+    given = {
+        "enabled": True,
+        "disabled": ["StatewardenStartupPass"],
+        "alertLabels": {"team": "streams"},
+        "runbooks": "https://example.org/statewarden",
+        "dashboards": "https://example.org/grafana/d",
+    }
+    everything = alerts(kind_of(chart.objects(DIRECTORY, prometheusRule__enabled=True), "PrometheusRule"))
+    rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
+    found = alerts(rule)
+    assert not any({"runbook_url", "dashboard_url"} & set(x["annotations"]) for x in everything.values())
+    assert set(everything) - set(found) == {"StatewardenStartupPass"}
+    assert all(x["labels"]["team"] == "streams" for x in found.values())
+    assert all(x["labels"]["severity"] == everything[name]["labels"]["severity"] for name, x in found.items())
+    assert "example.com" not in json.dumps(rule)
+    assert any(
+        x["annotations"]["runbook_url"].startswith("https://example.org/statewarden/") for x in found.values()
+    )
+
+
+def test_boards_arrive_unchanged(chart: Helm) -> None:
+    found = [x for x in chart.objects(DIRECTORY, grafanaDashboards__enabled=True) if x["kind"] == "ConfigMap"]
+    boards = {
+        path.name: json.loads(path.read_text("utf-8"))
+        for path in (ROOT / "deploy" / "dashboards").glob("*.json")
+    }
+    made = {name: json.loads(text) for x in found for name, text in x["data"].items()}
+    assert made == boards
+
+
+def test_nothing_but_copies_lies_beside_the_templates() -> None:
+    copied = {path.name for path in (APPLICATION / "files").rglob("*.*")} - {"check.py"}
+    sources = {path.name for path in (ROOT / "deploy" / "alerts").glob("*.rules.yaml")}
+    sources |= {path.name for path in (ROOT / "deploy" / "dashboards").glob("*.json")}
+    assert copied == sources
+
+
+def test_page_of_each_chart_has_every_value() -> None:
+    for place in (APPLICATION, LIBRARY):
+        page = (place / "README.md").read_text("utf-8")
+        rows = dict(re.findall(r"^\| `([\w.]+)` \| .* \| (.*) \|$", page, re.MULTILINE))
+        (values,) = objects((place / "values.yaml").read_text("utf-8"))
+        assert leaves(values) <= set(rows)
+        assert all(rows.values()), "a value without a comment"
+
+
+def leaves(values: Manifest, place: str = "") -> set[str]:
+    """List dotted names of all values that are no map, or an empty one, or free labels."""
+    found = set()
+    for key, value in values.items():
+        is_inner = (
+            isinstance(value, dict) and value and key not in ("labels", "annotations", "requests", "limits")
+        )
+        found |= leaves(value, f"{place}{key}.") if is_inner else {f"{place}{key}"}
+    return found
+
+
+def test_versions_agree(sidecar: Helm) -> None:
+    from agent import __version__
+
+    for place in (APPLICATION, LIBRARY):
+        (about,) = objects((place / "Chart.yaml").read_text("utf-8"))
+        assert about["appVersion"] == __version__
+    (pod, *_) = (x["spec"]["template"]["spec"] for x in sidecar.objects() if x["kind"] == "StatefulSet")
+    assert pod["initContainers"][0]["image"] == f"statewarden-agent:{__version__}"
+
+
+def test_selectors_of_monitor_policy_and_service_meet_their_pods(chart: Helm) -> None:
+    (everything,) = (x for x in scenarios(APPLICATION) if x.name.startswith("everything"))
+    found = chart.objects(everything)
+    gateway = kind_of(found, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    rollup = kind_of(found, "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    for selector, labels in (
+        (kind_of(found, "Service")["spec"]["selector"], gateway),
+        (kind_of(found, "PodMonitor", "pushgateway")["spec"]["selector"]["matchLabels"], gateway),
+        (kind_of(found, "NetworkPolicy", "pushgateway")["spec"]["podSelector"]["matchLabels"], gateway),
+        (kind_of(found, "NetworkPolicy", "rollup")["spec"]["podSelector"]["matchLabels"], rollup),
+    ):
+        assert selector.items() <= labels.items()
+    assert not kind_of(found, "Service")["spec"]["selector"].items() <= rollup.items()
+
+
+def test_rollup_takes_the_arguments_that_it_is_given(chart: Helm) -> None:
+    """Every command line is parsed by the program itself, which then refuses the input that is not there."""
+    (everything,) = (x for x in scenarios(APPLICATION) if x.name.startswith("everything"))
+    pod = kind_of(chart.objects(everything, rollup__ingestArgs=[]), "CronJob")["spec"]["jobTemplate"]["spec"][
+        "template"
+    ]["spec"]
+    for container in (*pod["initContainers"], *pod["containers"]):
+        done = run(ROOT / ".venv" / "bin" / "statewarden-rollup", *container["args"])
+        assert done.returncode == 2
+        assert "usage:" not in done.stderr, done.stderr
+
+
+def test_script_of_the_test_hook(tmp_path: Path) -> None:
+    script = APPLICATION / "files" / "check.py"
+    python = ROOT / ".venv" / "bin" / "python"
+    events, results = tmp_path / "events", tmp_path / "results"
+    done = run(python, script, "--results", results, "--events", events)
+    assert done.returncode == 1
+    assert done.stdout.count("FAILED") == 2
+    for folder in (events, results / "audit"):
+        folder.mkdir(parents=True)
+    (results / "audit" / "_SUCCESS.json").write_text('{"watermark": "2026-01-02T03:04:05Z"}')
+    done = run(python, script, "--results", results, "--events", events)
+    assert done.returncode == 0, done.stdout
+    assert "looked up to 2026-01-02T03:04:05Z" in done.stdout
+    done = run(python, script, "--results", results, "--pushgateway", "http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "does not answer" in done.stdout

@@ -1,0 +1,107 @@
+"""Mistakes that are refused before anything is installed, each with a sentence that says what to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.charts import Helm, scenarios
+from tests.support.charts import sidecar_values as own
+
+pytestmark = pytest.mark.charts
+
+Cases = dict[str, tuple[dict[str, Any], str]]
+"""What is wrong -> values, and what the refusal says."""
+
+SCHEMA_OF_THE_AUDIT: Cases = {
+    "unknown key": ({"rollup__shedule": "@daily"}, "shedule"),
+    "unknown key at the top": ({"podmonitor": {"enabled": True}}, "podmonitor"),
+    "text for a number": ({"rollup__backoffLimit": "three"}, "rollup.backoffLimit"),
+    "severity that there is not": ({"rollup__failOn": "fatal"}, "rollup.failOn"),
+    "schedule of four fields": ({"rollup__schedule": "*/5 * * *"}, "rollup.schedule"),
+    "time zone in the schedule": ({"rollup__schedule": "CRON_TZ=UTC 0 0 * * *"}, "rollup.schedule"),
+    "negative history": ({"rollup__failedJobsHistoryLimit": -1}, "rollup.failedJobsHistoryLimit"),
+    "digest without algorithm": ({"image__digest": "0123456789ab"}, "image.digest"),
+    "root as user": ({"rollup__user": 0}, "rollup.user"),
+    "size without unit": ({"results__size": 20}, "results.size"),
+    "input that nothing reads": ({"rollup__input": "ftp://host/events"}, "rollup.input"),
+    "override without a value": ({"rollup__settings": ["num_standby_replicas"]}, "rollup.settings"),
+    "label that is no text": ({"podMonitor__labels": {"release": 1}}, "podMonitor.labels"),
+    "port that there is not": ({"networkPolicy__egressPorts": [70000]}, "networkPolicy.egressPorts"),
+    "subject without namespace": (
+        {"kubernetesEvents__subjects": [{"serviceAccount": "orders"}]},
+        "kubernetesEvents.subjects",
+    ),
+}
+
+COMBINATIONS_OF_THE_AUDIT: Cases = {
+    "directory without a claim": ({"events__existingClaim": ""}, "set events.existingClaim"),
+    "claim beside a bucket": ({"rollup__input": "s3a://bucket/prefix"}, "would not be used"),
+    "policy that cuts off the input": (
+        {"rollup__input": "s3a://bucket/prefix", "events__existingClaim": ""},
+        "networkPolicy.egressPorts",
+    ),
+    "two claims for events": ({"events__create__enabled": True}, "exclude each other"),
+    "two Pushgateways": (
+        {"pushgateway__enabled": True, "rollup__pushgatewayUrl": "http://example.com:9091"},
+        "exclude each other",
+    ),
+    "alert that there is not": (
+        {"prometheusRule": {"enabled": True, "disabled": ["StatewardenTypo"]}},
+        "there is no alert StatewardenTypo",
+    ),
+}
+
+MISTAKES_OF_THE_SIDECAR: Cases = {
+    "unknown key": (own(agent__rescanseconds=5), "rescanseconds"),
+    "unknown fact": (own(facts={"processing.guarantee": "at_least_once"}), "processing.guarantee"),
+    "guarantee that there is not": (
+        own(facts={"processing_guarantee": "exactly-once"}),
+        "processing_guarantee",
+    ),
+    "release as a number": (own(facts={"kafka_streams_version": 4.10}), "kafka_streams_version"),
+    "credentials in the address": (own(ship__to="s3://key:secret@bucket"), "ship.to"),
+    "root as user": (own(user=0), "user"),
+    "no volume": (own(state__volume=""), "state.volume is empty; name the volume of StatefulSet orders"),
+    "another volume": (own(state__volume="date"), 'state.volume "date" is no volume'),
+    "volume that the application does not mount": (
+        {"volumeMount": {"name": "other", "mountPath": "/data"}},
+        "no container of StatefulSet orders mounts volume",
+    ),
+    "group unknown": ({"podSecurityContext": {"fsGroup": 1000, "runAsGroup": None}}, "runAsGroup"),
+    "no time to flush": ({"terminationGracePeriodSeconds": 5}, "leaves no room for the agent's 10 s"),
+    "no time to linger": (
+        {"terminationGracePeriodSeconds": 20, **own(variant="plain")},
+        "leaves no room for the agent's 25 s",
+    ),
+    "spool larger than its volume": (own(spool__sizeLimit="64Mi"), "the kubelet would evict the pod"),
+    "ceiling above the limit": (own(agent__memoryMib=128), "the kernel would kill the agent"),
+    "claim without a directory": (own(ship={"to": "s3://bucket", "claim": "events"}), "absolute path"),
+    "claim template of a Deployment": (
+        {"kind": "Deployment", **own(spool__claimTemplate__enabled=True)},
+        "spool.claimTemplate needs a StatefulSet",
+    ),
+    "workload without pods": ({"pods": False}, "only StatefulSet, Deployment and DaemonSet"),
+}
+
+
+@pytest.mark.parametrize("name", [*SCHEMA_OF_THE_AUDIT, *COMBINATIONS_OF_THE_AUDIT])
+def test_audit_refuses(chart: Helm, name: str) -> None:
+    sets, told = {**SCHEMA_OF_THE_AUDIT, **COMBINATIONS_OF_THE_AUDIT}[name]
+    (base,) = (x for x in scenarios(chart.chart) if x.name == "directory-values.yaml")
+    assert told in chart.refusal(base, **sets)
+
+
+@pytest.mark.parametrize("name", list(MISTAKES_OF_THE_SIDECAR))
+def test_sidecar_refuses(sidecar: Helm, name: str) -> None:
+    sets, told = MISTAKES_OF_THE_SIDECAR[name]
+    assert told in sidecar.refusal(**sets)
+
+
+def test_native_sidecar_is_refused_before_kubernetes_1_29(sidecar: Helm) -> None:
+    assert "1.29 is the first" in sidecar.refusal(kube="1.28.0")
+
+
+def test_audit_is_refused_before_kubernetes_1_29(chart: Helm) -> None:
+    assert "kubeVersion" in chart.refusal(scenarios(chart.chart)[0], kube="1.28.0")

@@ -1,0 +1,234 @@
+"""The library chart: what one include makes of somebody else's workload."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.config import load_config
+from tests.delivery.servers import free_port, running
+from tests.support.charts import ROOT, Helm, Manifest, kind_of
+from tests.support.charts import sidecar_values as own
+
+pytestmark = pytest.mark.charts
+
+
+def pod_of(workload: Manifest) -> dict[str, Any]:
+    return workload["spec"]["template"]["spec"]
+
+
+def native(helm: Helm, **sets: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give pod and sidecar of the workload."""
+    pod = pod_of(kind_of(helm.objects(**sets), "StatefulSet"))
+    return pod, pod["initContainers"][0]
+
+
+def environment(container: Manifest) -> dict[str, str]:
+    return {x["name"]: x["value"] for x in container["env"] if "value" in x}
+
+
+def test_native_sidecar_is_the_first_init_container(sidecar: Helm) -> None:
+    other = {"name": "migrate", "image": "example/migrate:1"}
+    pod, agent = native(sidecar, initContainers=[other])
+    assert [x["name"] for x in pod["initContainers"]] == ["statewarden", "migrate"]
+    assert agent["restartPolicy"] == "Always"
+    assert [x["name"] for x in pod["containers"]] == ["orders"]
+
+
+def test_application_waits_for_armed_watch_and_first_scan(sidecar: Helm) -> None:
+    _, agent = native(sidecar)
+    assert agent["startupProbe"]["httpGet"] == {"path": "/readyz", "port": "statewarden"}
+    assert agent["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "statewarden"}
+    assert "readinessProbe" not in agent
+    _, agent = native(sidecar, **own(probes__waitForAgent=False))
+    assert "startupProbe" not in agent
+
+
+def test_state_is_mounted_read_only_where_the_application_mounts_it(sidecar: Helm) -> None:
+    mount = {"name": "data", "mountPath": "/var/app", "subPath": "state"}
+    _, agent = native(sidecar, volumeMount=mount)
+    state, spool = agent["volumeMounts"]
+    assert state == {"name": "data", "mountPath": "/var/app", "subPath": "state", "readOnly": True}
+    assert environment(agent)["STATEWARDEN_STATE_DIR"] == "/var/app/kafka-streams"
+    assert spool == {"name": "statewarden-spool", "mountPath": "/var/lib/statewarden"}
+
+
+def test_sub_path_of_the_pod_is_followed(sidecar: Helm) -> None:
+    _, agent = native(sidecar, volumeMount={"name": "data", "mountPath": "/d", "subPathExpr": "$(POD_NAME)"})
+    assert agent["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
+    assert [x["name"] for x in agent["env"][:4]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME"]
+
+
+def test_spool_is_bounded_and_its_own(sidecar: Helm) -> None:
+    pod, agent = native(sidecar, **own(spool__capMib=16, spool__sizeLimit="32Mi"))
+    assert {"name": "statewarden-spool", "emptyDir": {"sizeLimit": "32Mi"}} in pod["volumes"]
+    assert environment(agent)["STATEWARDEN_SHIP_CAP_MIB"] == "16"
+
+
+def test_spool_may_be_a_claim_of_the_stateful_set(sidecar: Helm) -> None:
+    (workload, *_) = sidecar.objects(**own(spool__claimTemplate__enabled=True))
+    assert [x["metadata"]["name"] for x in workload["spec"]["volumeClaimTemplates"]] == [
+        "data",
+        "statewarden-spool",
+    ]
+    assert "volumes" not in pod_of(workload) or pod_of(workload)["volumes"] == []
+
+
+def test_agent_is_another_user_of_the_applications_group(sidecar: Helm) -> None:
+    _, agent = native(sidecar)
+    context = agent["securityContext"]
+    assert (context["runAsUser"], context["runAsGroup"]) == (65532, 1000650000)
+    _, agent = native(sidecar, **own(group=0, user=""))
+    assert agent["securityContext"]["runAsGroup"] == 0
+    assert "runAsUser" not in agent["securityContext"]
+
+
+def test_container_is_restricted(sidecar: Helm) -> None:
+    _, agent = native(sidecar)
+    context = agent["securityContext"]
+    assert context["allowPrivilegeEscalation"] is False
+    assert context["capabilities"] == {"drop": ["ALL"]}
+    assert context["readOnlyRootFilesystem"] is context["runAsNonRoot"] is True
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert set(agent["resources"]) == {"requests", "limits"}
+
+
+def test_plain_variant_is_an_ordinary_container_that_lingers(sidecar: Helm) -> None:
+    (workload, *_) = sidecar.objects(kube="1.25.0", **own(variant="plain"))
+    pod = pod_of(workload)
+    names = [x["name"] for x in pod["containers"]]
+    assert names == ["orders", "statewarden"]
+    assert "initContainers" not in pod
+    agent = pod["containers"][1]
+    assert "restartPolicy" not in agent
+    assert "startupProbe" not in agent
+    assert environment(agent)["STATEWARDEN_LINGER_SECONDS"] == "15"
+
+
+def test_rest_of_the_workload_is_left_alone(sidecar: Helm) -> None:
+    with_agent, without = sidecar.objects()[0], sidecar.objects(**own(enabled=False))[0]
+    template = with_agent["spec"]["template"]
+    assert template["metadata"]["labels"].pop("statewarden.io/agent") == "true"
+    assert [x["name"] for x in template["spec"].pop("initContainers")] == ["statewarden"]
+    assert [x["name"] for x in template["spec"].pop("volumes")] == ["statewarden-spool"]
+    assert with_agent == without
+
+
+def test_deployments_carry_it_too(sidecar: Helm) -> None:
+    (workload, *_) = sidecar.objects(kind="Deployment")
+    assert [x["name"] for x in pod_of(workload)["volumes"]] == ["data", "statewarden-spool"]
+
+
+def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
+    facts = {"processing_guarantee": "exactly_once_v2", "num_standby_replicas": 1}
+    sets = own(
+        facts=facts,
+        applications={"orders": {"kafka_streams_version": "4.1.2"}},
+        ship__to="s3://bucket/prefix",
+        ship__endpoint="https://example.com",
+        ship__region="eu",
+        ship__credentialsSecret="s3",
+        ship__caConfigMap="ca",
+        privacy={"hashNames": True, "keySecret": "hash"},
+        kubernetesEvents__level="warning",
+        agent__runbooks="https://example.org",
+        agent__memoryMib=100,
+    )
+    _, agent = native(sidecar, **sets)
+    chosen = [x.removeprefix("--set=") for x in agent["args"] if x.startswith("--set=")]
+    config = load_config(environment=environment(agent), sets=chosen)
+    given = {name for name, origin in config.origins.items() if origin == "environment"}
+    assert {
+        "state_dir",
+        "spool",
+        "ship_to",
+        "ship.endpoint",
+        "privacy.hash_names",
+        "kubernetes.events",
+    } <= given
+    assert len(given) == len(environment(agent)), "a variable that no setting answers to"
+    assert config.agent.memory_mib == 100
+    assert config.applications.of("orders").values["kafka_streams_version"].value == "4.1.2"
+    assert config.applications.of("other").values["num_standby_replicas"].value == "1"
+
+
+def test_image_has_the_library_that_the_sink_needs(sidecar: Helm) -> None:
+    for target, tag in (
+        ("/events", "0.1.0"),
+        ("s3://bucket/prefix", "0.1.0-sinks"),
+        ("kafka://b:9092/t", "0.1.0-sinks"),
+    ):
+        _, agent = native(sidecar, **own(ship__to=target))
+        assert agent["image"] == f"statewarden-agent:{tag}"
+    _, agent = native(sidecar, **own(ship__to="s3://bucket", image__tag="mine"))
+    assert agent["image"] == "statewarden-agent:mine"
+
+
+def test_files_are_mounted_where_the_settings_say(sidecar: Helm) -> None:
+    sets = own(
+        ship__to="kafka://broker:9092/events",
+        ship__credentialsSecret="sasl",
+        ship__kafkaConfigMap="options",
+        kubernetesEvents__level="critical",
+    )
+    pod, agent = native(sidecar, **sets)
+    volumes = {x["name"]: x for x in pod["volumes"]}
+    mounts = {x["name"]: x for x in agent["volumeMounts"]}
+    assert set(mounts) == {"data", *volumes}
+    assert volumes["statewarden-credentials"]["secret"] == {"secretName": "sasl", "defaultMode": 0o444}
+    assert all(mounts[name].get("readOnly") for name in volumes if name != "statewarden-spool")
+    assert environment(agent)["STATEWARDEN_SHIP_KAFKA_CONFIG"].startswith(
+        mounts["statewarden-kafka"]["mountPath"]
+    )
+    assert (
+        environment(agent)["STATEWARDEN_KUBERNETES_SERVICE_ACCOUNT_DIR"]
+        == (mounts["statewarden-token"]["mountPath"])
+    )
+
+
+def test_rendered_sidecar_runs_and_answers_its_probes(
+    sidecar: Helm, tmp_path: Path, eventually: Callable[..., object]
+) -> None:
+    """The real agent, with arguments and environment word for word; only mounts are moved to where a test may write."""
+    port = free_port()
+    _, agent = native(sidecar, **own(agent__port=port, facts={"processing_guarantee": "exactly_once_v2"}))
+    given = environment(agent)
+    for mount in agent["volumeMounts"]:
+        place = tmp_path / mount["name"]
+        place.mkdir()
+        given = {name: value.replace(mount["mountPath"], str(place)) for name, value in given.items()}
+    (tmp_path / "data" / "kafka-streams").mkdir()
+
+    def passes(probe: str) -> bool:
+        path = agent[probe]["httpGet"]["path"]
+        url = f"http://127.0.0.1:{port}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=agent[probe]["timeoutSeconds"]) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    command = [str(ROOT / ".venv" / "bin" / "statewarden"), *agent["args"]]
+    with running(command, tmp_path / "agent.log", port, POD_NAME="orders-0", **given):
+        eventually(lambda: passes("startupProbe"), timeout_s=30)
+        assert passes("livenessProbe")
+    last = json.loads((tmp_path / "agent.log").read_text().splitlines()[-1])
+    assert last["message"] == "stopped"
+
+
+def test_shared_claim_is_mounted_where_segments_go(sidecar: Helm) -> None:
+    pod, agent = native(sidecar, **own(ship__to="/events", ship__claim="statewarden-events"))
+    assert {"name": "statewarden-ship", "mountPath": "/events"} in agent["volumeMounts"]
+    assert pod["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "statewarden-events"}
+
+
+def test_events_need_two_verbs_on_one_resource(sidecar: Helm) -> None:
+    found = sidecar.objects(**own(kubernetesEvents__level="warning"))
+    role, binding = kind_of(found, "Role"), kind_of(found, "RoleBinding")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "orders", "namespace": "audits"}]

@@ -1,0 +1,2 @@
+// Package unittest pins the runner of the charts' unit tests.
+package unittest
