@@ -41,18 +41,22 @@ def load(root: str) -> None:
                 importlib.import_module(module.name)
 
 
+def compile_loaded() -> None:
+    """Compile every module of this process that has a source file, this script left out."""
+    loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    for file in sorted(x for x in loaded if x and x.endswith(".py") and Path(x).is_file()):
+        if not Path(file).samefile(__file__):
+            py_compile.compile(file, doraise=True, invalidation_mode=UNCHECKED)
+
+
 def main(image: str) -> int:
-    """Load everything, then compile what was loaded."""
+    """Load everything, then compile it, and all of the site-packages."""
     for name in ROOTS[image]:
         load(name)
     for name in LATE:
         importlib.import_module(name)
     compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=1, invalidation_mode=UNCHECKED)
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    for file in sorted(
-        x for x in files if x and x.endswith(".py") and Path(x).is_file() and Path(x) != Path(__file__)
-    ):
-        py_compile.compile(file, doraise=True, invalidation_mode=UNCHECKED)
+    compile_loaded()
     return 0
 
 

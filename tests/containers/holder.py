@@ -75,6 +75,7 @@ def main() -> int:
     uid, gid, state, *library = sys.argv[1:]
     database = None
     if library:
+        importlib.import_module("pickle")  # rocksdict wants it later, when the interpreter is out of reach
         database = importlib.import_module(library[0]).Rdict
     holder = Holder(Path(state), database)
 

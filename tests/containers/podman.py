@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path.home() / ".cache" / "statewarden" / "images"
 TOOLS = ("podman", "buildah", "runc", "debootstrap")
 BASE, BUILD_BASE = "localhost/statewarden-base", "localhost/statewarden-build-base"
-AGENT = "localhost/statewarden-agent"
+AGENT, ROLLUP = "localhost/statewarden-agent", "localhost/statewarden-rollup"
 SUITE = "bookworm"
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
@@ -137,6 +137,24 @@ def make_agent_image(sinks: str = "") -> str:
         tool="buildah",
     )  # fmt: skip
     return name
+
+
+def make_rollup_image() -> str:
+    """Build the rollup's image from this checkout: ten minutes and 2 GB the first time.
+
+    Returns:
+        Its name.
+    """
+    make_bases()
+    file = ROOT / "deploy" / "images" / "rollup.Containerfile"
+    mounts = [f"{CERTIFICATES}:{CERTIFICATES}:ro", f"{Path.home() / '.m2'}:/root/.m2"]
+    volumes = [part for mount in mounts for part in ("-v", mount)]
+    bases = ("--build-arg", f"BASE={BASE}", "--build-arg", f"BUILD_BASE={BUILD_BASE}")
+    podman(
+        "build", "--isolation", "chroot", "--layers", "-q", "-f", file, *bases, *volumes, "-t", ROLLUP, ROOT,
+        tool="buildah", timeout_s=3000,
+    )  # fmt: skip
+    return ROLLUP
 
 
 def size_bytes(image: str) -> int:

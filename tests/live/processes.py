@@ -69,7 +69,14 @@ class JavaProcess:
         self._errors = scratch / f"{name}.err"
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [*(launcher or (tool("java"),)), *_JVM, f"-Djava.io.tmpdir={scratch}", "-cp", class_path, *main],
+                [
+                    *(launcher or (tool("java"),)),
+                    *_JVM,
+                    f"-Djava.io.tmpdir={scratch}",
+                    "-cp",
+                    class_path,
+                    *main,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
