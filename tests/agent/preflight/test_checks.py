@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.inventory.disk import Unseen
 from agent.observe.volume import Mount, Space
-from agent.preflight.checks import CHECK_IDS, PATIENT, exit_code, judge
+from agent.preflight.checks import CHECK_IDS, CHECKS, PATIENT, exit_code, judge
 from agent.preflight.facts import ClockFacts, Directory, Facts, Identity, Level, OwnVolume
 from tests.agent.preflight.preflight_support import (
     AGENT,
@@ -195,6 +196,16 @@ def test_a_mistake_is_named_with_the_line_to_change(
     assert change in found.change
     assert bool(change) == bool(found.change)
     assert exit_code(judge(facts)) == int(any(x.level is Level.FAILED for x in judge(facts)))
+
+
+def test_the_page_has_a_row_for_every_check(repository: Path) -> None:
+    """Whoever is sent to docs/preflight.md finds the check there, in the order of the table."""
+    page = (repository / "docs" / "preflight.md").read_text(encoding="utf-8")
+    cells = [
+        [x.strip() for x in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| `"
+    ]
+    rows = [row[:2] for row in cells if len(row) == 4]
+    assert rows == [[f"`{check.id}`", check.looks_at] for check in CHECKS]
 
 
 @pytest.mark.parametrize(
