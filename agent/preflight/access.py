@@ -9,6 +9,7 @@ from agent.preflight import manifest
 from agent.preflight.facts import Directory, Facts, Identity, Level, Result
 
 _GROUP_READS = stat.S_IRGRP | stat.S_IXGRP
+_RECIPE = "the application will make directories 0750 of its own group, which must be one of the agent's"
 
 
 def judge_access(facts: Facts) -> Result:
@@ -17,6 +18,8 @@ def judge_access(facts: Facts) -> Result:
     if state.outcome is Unseen.DENIED and state.root is None:
         what = f"a directory above the state directory may not be entered ({identity})"
         return Result("access", Level.FAILED, what, facts.state_dir, manifest.STATE_MOUNT)
+    if state.is_to_come:
+        return Result("access", Level.OK, f"nothing to read yet; {_RECIPE} ({identity})", facts.state_dir)
     if state.root is None:
         return Result(
             "access", Level.WARNING, "cannot be told: the state directory is not there", facts.state_dir
@@ -56,7 +59,4 @@ def _forecast(root: Directory, identity: Identity) -> str:
     """Say what can be said before the application has made its directory."""
     if identity.uid == 0 or (root.mode & stat.S_ISGID and identity.is_member(root.gid)):
         return f"{root}: new directories will be the agent's to read"
-    return (
-        f"{root}; the application will make directories 0750 of its own group, which must be one of the agent's"
-        f" ({identity})"
-    )
+    return f"{root}; {_RECIPE} ({identity})"

@@ -97,7 +97,7 @@ class Check:
 
 CHECKS: tuple[Check, ...] = (
     Check("identity", "uid, gid and groups of the agent", judge_identity),
-    Check("state-dir", "the state directory is there and is one", judge_state_dir),
+    Check("state-dir", "the state directory is there and is one", judge_state_dir, takes_time=True),
     Check("access", "directories of the application (0750) can be read", judge_access, takes_time=True),
     Check("file-system", "the volume outlives the pod and announces changes", judge_file_system),
     Check("inotify", "queues and watches against the need", judge_inotify),

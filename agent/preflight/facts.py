@@ -9,6 +9,9 @@ from agent.inventory.disk import Unseen
 from agent.observe.volume import Mount, Space
 from agent.watch.limits import Limit
 
+PATIENCE_S = 300.0
+"""How long a sidecar waits for its application before the absence is worth a warning; as `auditor-blind` does."""
+
 
 class Level(StrEnum):
     """What came out of a check."""
@@ -113,6 +116,16 @@ class StateFacts:
     mount: Mount | Unseen = Unseen.UNREADABLE
     may_write: bool = False
 
+    @property
+    def is_on_volume(self) -> bool:
+        """Whether it lies, or would lie, on something that was mounted for it."""
+        return not isinstance(self.mount, Unseen) and self.mount.mount_point != "/"
+
+    @property
+    def is_to_come(self) -> bool:
+        """Whether it is not there but the volume is: the application makes its `state.dir` when it starts."""
+        return self.outcome is Unseen.VANISHED and self.root is None and self.is_on_volume
+
 
 @dataclass(frozen=True, slots=True)
 class InotifyFacts:
@@ -208,3 +221,8 @@ class Facts:
     endpoint: EndpointFacts = field(default_factory=EndpointFacts)
     waited_s: float | None = None
     release: str = ""
+
+    @property
+    def is_early(self) -> bool:
+        """Whether the application may still be on its way: a sidecar starts before it."""
+        return self.waited_s is not None and self.waited_s < PATIENCE_S

@@ -9,15 +9,14 @@ from agent.observe.volume import VolumeKind
 from agent.preflight import manifest
 from agent.preflight.facts import Facts, Level, Result
 
-PATIENCE_S = 300.0
-"""How long a sidecar waits for its application before the absence is worth a warning; as `auditor-blind` does."""
-
 _SHOWN = 3
 
 
 def judge_state_dir(facts: Facts) -> Result:
     """Judge whether the directory is there and is a state directory."""
     state, where = facts.state, facts.state_dir
+    if state.is_to_come:
+        return _to_come(facts)
     if state.outcome is Unseen.VANISHED:
         what = "no such directory" if state.root is None else "not a directory"
         return Result("state-dir", Level.FAILED, what, where, manifest.STATE_MOUNT)
@@ -33,10 +32,20 @@ def judge_state_dir(facts: Facts) -> Result:
     return Result("state-dir", Level.OK, seen, where)
 
 
+def _to_come(facts: Facts) -> Result:
+    if facts.is_early:
+        what = "not there yet; the volume is, and the application makes the directory when it starts"
+        return Result("state-dir", Level.OK, what, facts.state_dir)
+    what = "no such directory, though a volume is mounted above it: the application has not started, or has another"
+    return Result(
+        "state-dir", Level.WARNING, f"{what} `state.dir`", facts.state_dir, manifest.APPLICATION_STATE_DIR
+    )
+
+
 def judge_file_system(facts: Facts) -> Result:
     """Judge the volume: does it outlive the pod, and does it announce what changes on it?"""
     state, where = facts.state, facts.state_dir
-    if state.outcome is Unseen.VANISHED or isinstance(state.mount, Unseen):
+    if isinstance(state.mount, Unseen) or (state.outcome is Unseen.VANISHED and not state.is_to_come):
         what = "cannot be told: the state directory is not there, or the table of mounts cannot be read"
         return Result("file-system", Level.WARNING, what, where)
     kind, seen = state.mount.kind, f"{state.mount.filesystem}, mounted at {state.mount.mount_point}"
@@ -59,20 +68,24 @@ def judge_applications(facts: Facts) -> Result:
         names = ", ".join(state.applications[:_SHOWN]) + (" ..." if len(state.applications) > _SHOWN else "")
         what = f"{len(state.applications)} with {state.tasks} task directories: {names}"
         return Result("applications", Level.OK, what, where)
-    if state.outcome is not None:
+    if facts.is_early and (state.outcome is None or state.is_to_come) and not _denied(facts):
+        return Result("applications", Level.OK, "none yet; the application starts after its sidecar", where)
+    if state.outcome is not None and not state.is_to_come:
         what = "cannot be told: the state directory cannot be listed"
         return Result("applications", Level.WARNING, what, where)
-    if any(not one.is_readable for one in state.below):
+    if _denied(facts):
         what = "cannot be told: directories in the state directory may not be read"
         return Result("applications", Level.WARNING, what, where)
-    if facts.waited_s is not None and facts.waited_s < PATIENCE_S:
-        return Result("applications", Level.OK, "none yet; the application starts after its sidecar", where)
     others = f" ({len(state.strangers)} other directories)" if state.strangers else ""
     what = (
         f"no application directory{others}: the application has not started, has no persistent stores, or its"
         f" `state.dir` is not on this volume. Its default is {default_state_dir(facts.release)}"
     )
     return Result("applications", Level.WARNING, what, where, manifest.APPLICATION_STATE_DIR)
+
+
+def _denied(facts: Facts) -> bool:
+    return any(not one.is_readable for one in facts.state.below)
 
 
 def default_state_dir(release: str) -> str:

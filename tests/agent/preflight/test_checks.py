@@ -30,15 +30,19 @@ MEMORY, NFS, OVERLAY = (Mount("/x", kind, False) for kind in ("tmpfs", "nfs4", "
 OWN_LAYER = Mount("/", "overlay", True)
 DIRECTORY_SINK = OwnVolume(path="/out", space=Space(1 << 30, 1 << 30, 9))
 
+NO_VOLUME = Mount("/", "overlay", False)
+TO_COME = state(outcome=Unseen.VANISHED, root=None, below=(), applications=(), tasks=0)
 MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
     (replace(GOOD, identity=Identity(0, 0)), "identity", Level.WARNING, "runs as root", "runAsNonRoot: true"),
     (
-        state(outcome=Unseen.VANISHED, root=None),
+        state(outcome=Unseen.VANISHED, root=None, mount=NO_VOLUME),
         "state-dir",
         Level.FAILED,
         "no such directory",
         "volumeMounts",
     ),
+    (TO_COME, "state-dir", Level.WARNING, "a volume is mounted above it", "`state.dir`"),
+    (TO_COME, "applications", Level.WARNING, "no application directory", "`state.dir`"),
     (state(outcome=Unseen.VANISHED), "state-dir", Level.FAILED, "not a directory", "volumeMounts"),
     (state(outcome=Unseen.UNREADABLE), "state-dir", Level.FAILED, "cannot be listed", "volumeMounts"),
     (state(is_application=True), "state-dir", Level.FAILED, "wants its parent", "STATEWARDEN_STATE_DIR"),
@@ -231,6 +235,15 @@ def test_a_sidecar_waits_for_its_application() -> None:
     assert result(replace(facts, waited_s=299.0), "applications").level is Level.OK
     assert result(replace(facts, waited_s=300.0), "applications").level is Level.WARNING
     assert "applications" in PATIENT
+
+
+def test_a_sidecar_waits_for_the_directory_itself() -> None:
+    """`state.dir` may be a directory on the volume that the application makes: quiet until it should be there."""
+    early = [x for x in judge(replace(TO_COME, waited_s=1.0)) if x.level is not Level.OK]
+    late = {x.check for x in judge(replace(TO_COME, waited_s=300.0)) if x.level is not Level.OK}
+    assert early == []
+    assert late == {"state-dir", "applications"}
+    assert exit_code(judge(TO_COME)) == 0
 
 
 @pytest.mark.parametrize(
