@@ -56,7 +56,9 @@ def missing_tools() -> str:
     return ", ".join(missing)
 
 
-def podman(*arguments: object, tool: str = "podman", timeout_s: float = 600) -> str:
+def podman(
+    *arguments: object, tool: str = "podman", timeout_s: float = 600, expected: Sequence[int] = (0,)
+) -> str:
     """Run podman (or buildah) and give what it printed.
 
     Raises:
@@ -66,7 +68,7 @@ def podman(*arguments: object, tool: str = "podman", timeout_s: float = 600) -> 
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT
     )
-    if done.returncode != 0:
+    if done.returncode not in expected:
         raise ContainerError(f"{' '.join(command[:3])}: {done.returncode}: {done.stderr.strip()[-2000:]}")
     return done.stdout.strip()
 

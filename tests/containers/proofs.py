@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -13,7 +15,7 @@ from pathlib import Path
 from tests.containers.java_pod import RELEASE, ContainerStage
 from tests.containers.namespace_pod import NamespacePod, play
 from tests.containers.pod import AGENT_UID, SidecarPod
-from tests.containers.podman import AGENT, BASE, podman, size_bytes
+from tests.containers.podman import AGENT, BASE, ROOT, make_rollup_image, podman, size_bytes
 from tests.live.processes import Broker, wait_until
 from tests.oracle.toolbox import rocksdict_python
 from tests.support.shipped import last_findings, shipped_records
@@ -207,3 +209,42 @@ def _last_words(one: SidecarPod) -> str:
     ]
     require("process-ended" in changes, f"the application's end was not told: {changes[-8:]}")
     return f"{len(own)} records shipped without a hole, the last is `stopping`; {len(ended)} tell of the orderly close"
+
+
+def rollup(home: Path) -> Iterator[str]:
+    """The fleet audit in its own image: read-only root, 1 GiB, events of a recorded run, the verdict that is due."""
+    name = make_rollup_image()
+    base, whole = size_bytes(BASE) / MIB, size_bytes(name) / MIB
+    yield f"base {base:.0f} MiB, rollup's layers above it {whole - base:.0f} MiB"
+    events, out = home / "events", home / "out"
+    out.mkdir()
+    out.chmod(0o777)
+    sets = ("processing_guarantee=exactly_once_v2", "kafka_streams_version=4.1.2", "num_standby_replicas=0")
+    flags = [part for one in sets for part in ("--set", one)]
+    trace = ROOT / "tests" / "data" / "traces" / "kafka-20685-4.1.2" / "trace-pod-a.jsonl.gz"
+    command = [sys.executable, "-m", "agent", "replay", str(trace), "--events", str(events), *flags]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    run = (
+        "run", "--rm", "-m", "1g", "--read-only", "--read-only-tmpfs=false", "--cap-drop", "all",
+        "--security-opt", "no-new-privileges", "--tmpfs", "/tmp:rw,exec,size=512m",
+        "-v", f"{events}:/events:ro", "-v", f"{out}:/out", name,
+    )  # fmt: skip
+    for kind in ("s3a", "kafka"):
+        jars = podman(*run, "jars", kind).splitlines()
+        yield f"{kind}: {len(jars)} jars in the image, each as pinned"
+    podman(*run, "ingest", "--input", "/events", "--bronze", "/out/bronze")
+    podman(
+        *run,
+        "audit",
+        "--input",
+        "/out/bronze",
+        "--output",
+        "/out/audit",
+        "--fail-on",
+        "critical",
+        expected=(1,),
+    )
+    found = [json.loads(line) for line in (out / "audit" / "findings.jsonl").read_text().splitlines()]
+    rules = sorted({str(one["rule"]) for one in found})
+    require("stale-eos-state" in rules, f"found: {rules}")
+    yield f"ingest and audit with a read-only root in 1 GiB: {', '.join(rules)}"
