@@ -54,7 +54,11 @@ def judge(case: Case) -> Iterable[Verdict]:
     task, application = case.task, case.application
     assert task is not None
     assert application is not None
-    if case.settings.exactly_once is not True or task.is_global or case.affected(INTERRUPTED_WIPE) is Affected.NO:
+    if (
+        case.settings.exactly_once is not True
+        or task.is_global
+        or case.affected(INTERRUPTED_WIPE) is Affected.NO
+    ):
         return
     for store in task.stores.values():
         for before, after in reopenings(store, case.now_us):

@@ -41,7 +41,9 @@ def judge(case: Case) -> Iterable[Verdict]:
     task, application = case.task, case.application
     assert task is not None
     assert application is not None
-    if task.is_global or case.says(Fact.STARTUP_LOCK_KEPT) is not Truth.YES:  # start-up tasks are stream tasks
+    if (
+        task.is_global or case.says(Fact.STARTUP_LOCK_KEPT) is not Truth.YES
+    ):  # start-up tasks are stream tasks
         return
     for store in task.stores.values():
         for session in store.sessions:
