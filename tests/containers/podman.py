@@ -149,7 +149,9 @@ def make_rollup_image() -> str:
     """
     make_bases()
     file = ROOT / "deploy" / "images" / "rollup.Containerfile"
-    mounts = [f"{CERTIFICATES}:{CERTIFICATES}:ro", f"{Path.home() / '.m2'}:/root/.m2"]
+    # what Maven has fetched before; the build's user is root, whoever runs it
+    maven = f"{Path.home() / '.m2'}:{Path('/', 'root', '.m2')}"
+    mounts = [f"{CERTIFICATES}:{CERTIFICATES}:ro", maven]
     volumes = [part for mount in mounts for part in ("-v", mount)]
     bases = ("--build-arg", f"BASE={BASE}", "--build-arg", f"BUILD_BASE={BUILD_BASE}")
     podman(
