@@ -2,9 +2,8 @@
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
 beside a busy writer; every parser fuzzed; real releases of Kafka Streams under live agents (`tests/live`); the agent
-killed 500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); the agent's
-image in containers beside Kafka Streams (`tests/containers`); a backlog of 1 GiB. Later issues add theirs
-(soak, cluster).
+killed 500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of
+1 GiB. Later issues add theirs (soak, cluster).
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fleet audit: injected truth": ("tests/bench/recall.py",),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
+    "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
     "live releases": ("tests/live/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
-    "the image in containers": ("tests/containers/run.py",),
     "backlog of 1 GiB": ("tests/bench/run.py", "spool", "--full", "--rounds", "1"),
 }
 
