@@ -245,6 +245,6 @@ def rollup(home: Path) -> Iterator[str]:
         expected=(1,),
     )
     found = [json.loads(line) for line in (out / "audit" / "findings.jsonl").read_text().splitlines()]
-    rules = sorted({str(one["rule"]) for one in found})
+    rules = sorted({str(one["detector"]) for one in found})
     require("stale-eos-state" in rules, f"found: {rules}")
     yield f"ingest and audit with a read-only root in 1 GiB: {', '.join(rules)}"
