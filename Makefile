@@ -19,8 +19,9 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 
-.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster chart-docs packages lint format \
-  types docs docs-check dashboards dashboards-check evaluate bench mutate prove locks clean
+.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
+  check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
+  prove locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +108,10 @@ bench: setup ## measure what the design promises
 
 mutate: setup ## break the code on purpose; a test must notice
 	@$(PY) tools/run_part.py mutate $(ARGS)
+
+check-containers: setup ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
+	@tools/packages.sh containers
+	@$(PY) tools/run_part.py containers $(ARGS)
 
 prove: setup-delivery ## the long proofs: kill tests, soak, cluster
 	@$(PY) tools/run_part.py prove $(ARGS)

@@ -12,7 +12,8 @@ StatewardenError
 │   └── WatchLostError   the backend died
 ├── BaselineError        what a restart remembers cannot be read or written
 ├── SpoolError
-│   └── SpoolFullError
+│   ├── SpoolFullError
+│   └── SpoolInUseError  another agent has it
 └── ShipError
     ├── RetryableShipError  carries the delay
     └── PermanentShipError
@@ -76,6 +77,10 @@ class SpoolError(StatewardenError):
 
 class SpoolFullError(SpoolError):
     """The spool's cap is reached and nothing may be dropped."""
+
+
+class SpoolInUseError(SpoolError):
+    """Another agent uses the spool."""
 
 
 class ShipError(StatewardenError):

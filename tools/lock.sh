@@ -23,6 +23,8 @@ lock dashboards --group dashboards
 lock charts --group charts
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock delivery --extra objectstore --extra kafka --group delivery --constraint deploy/locks/dev.txt pyproject.toml
+# what the agent's image with sinks carries, in the versions that the delivery tests use
+lock agent-sinks --extra objectstore --extra kafka --constraint deploy/locks/delivery.txt pyproject.toml
 
 if grep -n '://' deploy/locks/*.txt; then
   echo "a lock names a host: see the lines above" >&2

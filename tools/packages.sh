@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # Install the programs that some tests start, from the distribution: promtool, Prometheus, Alertmanager, Chromium.
+# With the argument `containers`: what runs containers without a daemon, for `make check-containers`.
 # Where this cannot be done (no apt-get, no rights) those tests are skipped, and CI counts a skip as a failure.
 set -euo pipefail
 
 say() { echo "statewarden packages: $*" >&2; }
 
 missing=()
+if [ "${1:-}" = containers ]; then
+  for tool in podman buildah runc catatonit debootstrap; do
+    command -v "$tool" >/dev/null || [ -x "/usr/libexec/podman/$tool" ] || missing+=("$tool")
+  done
+else
 command -v promtool >/dev/null && command -v prometheus >/dev/null || missing+=(prometheus)
 command -v prometheus-alertmanager >/dev/null && command -v amtool >/dev/null || missing+=(prometheus-alertmanager)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing+=(chromium)
+fi
 
 if [ ${#missing[@]} -eq 0 ]; then
   exit 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from agent import __version__
 from agent.cli import catalogue, inspect, offline
 from agent.cli.output import printable
+from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
 from agent.config import Config, load_config
 from agent.errors import StatewardenError
@@ -83,6 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check-config", help="print the effective settings with their origin")
     _add_settings(check)
     check.set_defaults(command=_check_config)
+    add_preflight(commands, _add_settings, config_of)
     return parser
 
 

@@ -13,7 +13,7 @@ from agent.config import Config
 from agent.contract.events import Kind, Origin, Record
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
-from agent.layout import names
+from agent.layout.shape import is_application, is_surely_application
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
 from agent.replay.memory_disk import MemoryDisk
@@ -135,7 +135,7 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
     if isinstance(entries, Unseen):
         raise UsageError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
     found = {entry.name for entry in entries}
-    if {names.PROCESS_FILE, names.LOCK_FILE} & found or any(names.TASK_DIRECTORY.fullmatch(x) for x in found):
+    if is_surely_application(found):
         raise UsageError(
             f"{directory}: this is an application directory; give its parent, Kafka Streams' state.dir:"
             f" {directory.resolve().parent}"
@@ -149,7 +149,7 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         inner = disk.list(name)
         if inner is Unseen.DENIED:
             denied.append(name)
-        elif not isinstance(inner, Unseen) and _looks_like_application({entry.name for entry in inner}):
+        elif not isinstance(inner, Unseen) and is_application({entry.name for entry in inner}):
             return
     if denied:
         raise UsageError(
@@ -160,9 +160,3 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
         " directories (such as 0_0), a .lock or kafka-streams-process-metadata"
     )
-
-
-def _looks_like_application(found: set[str]) -> bool:
-    marks = {names.PROCESS_FILE, names.LOCK_FILE, names.GLOBAL_DIRECTORY}
-    patterns = (names.TASK_DIRECTORY, names.TOPOLOGY_DIRECTORY)
-    return bool(marks & found) or any(p.fullmatch(x) for p in patterns for x in found)

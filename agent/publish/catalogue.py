@@ -307,6 +307,12 @@ _SELF = (
     Metric("statewarden_agent_up", _G, "Whether the agent's worker is alive."),
     Metric("statewarden_agent_ready", _G, "Whether the watch is armed and the first scan is done."),
     Metric(
+        "statewarden_agent_preflight",
+        _G,
+        "What came of each preflight check: 0 ok, 1 warning, 2 failed; absent before the first round.",
+        labels=("kind",),
+    ),
+    Metric(
         "statewarden_agent_heartbeat_timestamp_seconds",
         _G,
         "When the worker's loop last came round.",

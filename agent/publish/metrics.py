@@ -292,6 +292,7 @@ READERS: Mapping[str, Reader] = {
     "statewarden_agent_build_info": lambda s: {(s.agent_version,): 1.0},
     "statewarden_agent_up": lambda s: _one(s.up),
     "statewarden_agent_ready": lambda s: _one(s.ready),
+    "statewarden_agent_preflight": lambda s: _by(s.preflight),
     "statewarden_agent_heartbeat_timestamp_seconds": lambda s: _one(s.heartbeat_at_us / 1_000_000),
     "statewarden_agent_detector_runs_total": lambda s: {(d.detector,): d.runs for d in s.detectors},
     "statewarden_agent_detector_failures_total": lambda s: {(d.detector,): d.failures for d in s.detectors},

@@ -190,6 +190,7 @@ class MetricsSnapshot:
         heartbeat_at_us: When the worker's loop last came round.
         resident_memory_bytes: Of the agent; None = not measured.
         kubernetes_events: Outcome slug -> Kubernetes Events.
+        preflight: Check -> 0 ok, 1 warning, 2 failed.
     """
 
     agent_version: str = ""
@@ -210,3 +211,4 @@ class MetricsSnapshot:
     heartbeat_at_us: int = 0
     resident_memory_bytes: int | None = None
     kubernetes_events: Mapping[str, int] = field(default_factory=dict)
+    preflight: Mapping[str, int] = field(default_factory=dict)

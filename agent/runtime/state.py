@@ -61,6 +61,7 @@ class Snapshots:
         shipper: Shipper | None,
         baseline: BaselineKeeper | None,
         events: KubernetesEvents | None = None,
+        preflight: Mapping[str, int] | None = None,
     ) -> None:
         """Bring the snapshot up to date, within its share of the time."""
         began_s = self._clock.monotonic_s()
@@ -90,6 +91,7 @@ class Snapshots:
             heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
             kubernetes_events=events.outcomes() if events is not None else {},
+            preflight=preflight or {},
         )
 
 

@@ -16,11 +16,13 @@ from agent.clock import Clock, SystemClock
 from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors.registry import DETECTORS
-from agent.errors import BaselineError, SpoolError, SpoolFullError
+from agent.errors import BaselineError, ConfigError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.inventory.disk import LockState
 from agent.logs import hide_with
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
+from agent.preflight.facts import Facts
+from agent.preflight.look import look
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
@@ -33,6 +35,7 @@ from agent.runtime.names import make_pseudonyms
 from agent.runtime.page_desk import PageDesk
 from agent.runtime.page_rows import take_page, with_hidden_names
 from agent.runtime.pipeline import Pipeline
+from agent.runtime.preflight_thread import PreflightThread
 from agent.runtime.reconcile import WATCHING
 from agent.runtime.self_limits import Ceilings, SelfLimits
 from agent.runtime.state import Snapshots
@@ -60,10 +63,12 @@ class Supervisor:
     def __init__(self, config: Config, clock: Clock | None = None) -> None:
         """Wire everything; nothing runs before `run`.
 
+        Spool, home or sink that cannot be used are told and done without: a sidecar that does not start keeps the
+        application from starting.
+
         Raises:
-            ConfigError: an address or a directory cannot be used.
-            SpoolError: the spool cannot be used.
-            BaselineError: the agent's home cannot be used.
+            ConfigError: the address of /metrics cannot be used.
+            SpoolInUseError: another agent uses the spool: one of the two is a mistake.
         """
         settings = config.agent
         self._config, self._settings, self._clock = config, settings, clock or SystemClock()
@@ -75,6 +80,7 @@ class Supervisor:
         self._heartbeat_s: float | None = None
         self._complain_s = 0.0
         self._linger_until_s: float | None = None
+        self._sink_refusal = ""
         origin = make_origin(settings)
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)
@@ -105,6 +111,7 @@ class Supervisor:
             self._clock,
             self._store_name if settings.metrics_detail == "store" else None,
         )
+        self._preflight = PreflightThread(self._look_around, self._clock)
         self._http = self._make_http(settings)
 
     def run(self) -> int:
@@ -152,12 +159,15 @@ class Supervisor:
         self._lookout.turn()
         if self._lookout.is_ready and not was_ready:
             gc.freeze()  # the dossier stays: no search for cycles need walk through it
+            self._preflight.start()  # not before: the first look is what the start waits for
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if self._baseline is not None and self._lookout.is_ready:
             self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
-        self._snapshots.refresh(self._spool, self._shipper, self._baseline, self._events)
+        self._snapshots.refresh(
+            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels()
+        )
 
     # -- edges ------------------------------------------------------------------------------------------
 
@@ -183,6 +193,7 @@ class Supervisor:
 
     def _end(self) -> None:
         now_us = self._clock.now_us()
+        self._preflight.stop()
         self._lookout.stop()
         self._pipeline.summarise(now_us)
         self._pipeline.beat(now_us)
@@ -215,13 +226,23 @@ class Supervisor:
             cap_bytes=int(sizes.cap_mib * 1024 * 1024),
             cap_files=int(sizes.cap_files),
         )
-        return Spool(
-            Path(config.agent.spool), origin, clock=self._clock, limits=limits, state_directory=self._root
-        )
+        try:
+            return Spool(
+                Path(config.agent.spool), origin, clock=self._clock, limits=limits, state_directory=self._root
+            )
+        except SpoolInUseError:
+            raise
+        except SpoolError as error:
+            LOG.error("going on without a spool, events are only logged: %s", error)
+            return None
 
     def _make_home(self, settings: AgentSettings) -> OwnHome | None:
         directory = settings.home or (settings.spool and str(Path(settings.spool) / "home"))
-        return OwnHome(Path(directory), self._root) if directory else None
+        try:
+            return OwnHome(Path(directory), self._root) if directory else None
+        except BaselineError as error:
+            LOG.error("going on without a home, a restart will remember nothing: %s", error)
+            return None
 
     def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
         mailbox = Mailbox()
@@ -249,7 +270,15 @@ class Supervisor:
         # one request may not outlast the last flush
         timeout_s = min(config.ship.timeout_seconds, max(1.0, config.agent.grace_seconds))
         ship = replace(config.ship, timeout_seconds=timeout_s)
-        return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
+        try:
+            return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
+        except ConfigError as error:
+            self._sink_refusal = str(error)
+            LOG.error("going on without a sink, events stay in the spool: %s", error)
+            return None
+
+    def _look_around(self, waited_s: float) -> Facts:
+        return look(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agent.errors import SpoolError
+from agent.errors import SpoolError, SpoolInUseError
 
 _LOG = logging.getLogger(__name__)
 FORMAT = 2
@@ -115,7 +115,7 @@ class SpoolHome:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise SpoolError(
+            raise SpoolInUseError(
                 f"spool {self.directory} is in use by another statewarden agent; "
                 "give each agent a spool directory of its own, or stop the other one"
             ) from error

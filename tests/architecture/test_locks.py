@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("agent", "build", "charts", "dashboards", "delivery", "dev", "java", "rollup")
+LOCKS = ("agent", "agent-sinks", "build", "charts", "dashboards", "delivery", "dev", "java", "rollup")
 
 
 def normal(name: str) -> str:
@@ -31,6 +31,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
     base, rollup = project["project"]["dependencies"], extras["rollup"]
     wanted = {
         "agent": base,
+        "agent-sinks": base + extras["objectstore"] + extras["kafka"],
         "rollup": base + rollup,
         "build": groups["build"],
         "charts": groups["charts"],

@@ -48,6 +48,7 @@ class JavaProcess:
         scratch: Path,
         *,
         environment: Mapping[str, str] | None = None,
+        launcher: Sequence[str] = (),
     ) -> None:
         """Start it.
 
@@ -58,6 +59,7 @@ class JavaProcess:
             mark: Prefix of the output lines that count.
             scratch: For temporary files and what it says on standard error.
             environment: Added to ours.
+            launcher: Command that runs `java` with the arguments that follow; default: the one on the path.
         """
         self.name = name
         self.lines: list[str] = []
@@ -67,7 +69,14 @@ class JavaProcess:
         self._errors = scratch / f"{name}.err"
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [tool("java"), *_JVM, f"-Djava.io.tmpdir={scratch}", "-cp", class_path, *main],
+                [
+                    *(launcher or (tool("java"),)),
+                    *_JVM,
+                    f"-Djava.io.tmpdir={scratch}",
+                    "-cp",
+                    class_path,
+                    *main,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -34,6 +34,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
+    "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
     "live releases": ("tests/live/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),

@@ -70,6 +70,7 @@ FULL = MetricsSnapshot(
     heartbeat_at_us=1_700_000_002_000_000,
     resident_memory_bytes=30_000_000,
     kubernetes_events={"sent": 2},
+    preflight={"clock": 1, "spool": 2},
 )  # fmt: skip
 
 

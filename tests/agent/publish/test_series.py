@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from agent.detectors.registry import DETECTORS
+from agent.preflight.checks import CHECK_IDS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.metrics import Exposition
 from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
@@ -23,7 +24,11 @@ def lines(by_store: bool) -> list[str]:
         for number in range(TASKS)
     )
     snapshot = MetricsSnapshot(
-        agent_version="1", applications=("orders",), tasks=tasks, resident_memory_bytes=1
+        agent_version="1",
+        applications=("orders",),
+        tasks=tasks,
+        resident_memory_bytes=1,
+        preflight=dict.fromkeys(CHECK_IDS, 0),
     )
     text = Exposition(lambda: snapshot, [x.meta.id for x in DETECTORS]).render()[1].decode()
     return text.splitlines()

@@ -1,0 +1,93 @@
+"""`preflight`: is the agent in the right place, with the right rights; if not, which line to change."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+
+from agent.cli import offline
+from agent.cli.output import printable
+from agent.clock import SystemClock
+from agent.config import Config
+from agent.errors import ConfigError
+from agent.preflight.facts import Level, Result
+
+_WIDTH = 110
+_INDENT = " " * 23
+
+
+def add_preflight(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    add_settings: Callable[[argparse.ArgumentParser], None],
+    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "preflight",
+        help="check rights, mounts, limits, clock, spool and sink, and say which line to change",
+        description="Exit codes: 0 no check failed (warnings are none), 1 a check failed, 2 wrong use.",
+    )
+    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir, as the agent sees it")
+    parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
+    parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
+    parser.add_argument("--json", action="store_true", help="one check per line")
+    add_settings(parser)
+    names = ("state_dir", "spool", "ship_to")
+
+    def run(chosen: argparse.Namespace) -> int:
+        config = config_of(chosen, {name: getattr(chosen, name) for name in names})
+        offline.require_state_dir_name(config.agent.state_dir)
+        return preflight(config, as_json=chosen.json)
+
+    parser.set_defaults(command=run)
+
+
+def preflight(config: Config, *, as_json: bool) -> int:
+    """Look, judge and print.
+
+    Returns:
+        0 = no check failed, 1 = one did.
+    """
+    # what preflight needs beside the rest is loaded only where it is asked for
+    from agent.preflight.checks import exit_code, judge
+    from agent.preflight.look import look
+
+    results = judge(look(config, SystemClock(), sink_refusal=_sink_refusal(config)))
+    print_results(results, as_json=as_json)
+    return exit_code(results)
+
+
+def print_results(results: Sequence[Result], *, as_json: bool) -> None:
+    """Print results: as JSON lines, or for people with the worst last, where the eye is."""
+    for result in results if as_json else sorted(results, key=lambda x: x.level.rank):
+        sys.stdout.write(json.dumps(dataclasses.asdict(result)) + "\n" if as_json else _paragraph(result))
+    if not as_json:
+        counts = {level: sum(x.level is level for x in results) for level in Level}
+        sys.stdout.write(", ".join(f"{count} {level.value}" for level, count in counts.items()) + "\n")
+
+
+def _sink_refusal(config: Config) -> str:
+    """Make the sink as the agent would; asks nothing of the network."""
+    if not config.agent.ship_to:
+        return ""
+    from agent.ship.sinks.factory import make_sink
+
+    try:
+        make_sink(config.agent.ship_to, config.ship, None)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _paragraph(result: Result) -> str:
+    mark = result.level.value if result.level is Level.OK else result.level.value.upper()
+    place = f"{printable(result.where)}: " if result.where else ""
+    lines = [f"{mark:<9}{result.check:<14}{place}{printable(result.what)}"]
+    if result.change:
+        lines.append(f"{_INDENT}change: {printable(result.change)}")
+    filled = (textwrap.fill(x, _WIDTH, subsequent_indent=_INDENT, break_long_words=False) for x in lines)
+    return "\n".join(filled) + "\n"

@@ -1,0 +1,57 @@
+"""Which line of which manifest to change: every place that preflight sends a person to, once. Pure.
+
+The names are those of the charts (`helm/`) and of `deploy/manifests`.
+"""
+
+from __future__ import annotations
+
+CONTAINER = "statewarden"
+_SIDECAR = f"StatefulSet, spec.template.spec.initContainers[name={CONTAINER}]"
+_POD = "StatefulSet, spec.template.spec.securityContext"
+
+STATE_MOUNT = (
+    f"{_SIDECAR}.volumeMounts: mount the volume that the application's container mounts at its `state.dir`, readOnly,"
+    " at the path in env STATEWARDEN_STATE_DIR"
+)
+STATE_DIR_ENV = f"{_SIDECAR}.env STATEWARDEN_STATE_DIR"
+STATE_VOLUME = "StatefulSet, spec.volumeClaimTemplates: a persistent volume for `state.dir`"
+APPLICATION_STATE_DIR = (
+    "the application's configuration, `state.dir`: set it to the mountPath of the shared volume in the application's"
+    " own container"
+)
+NOT_ROOT = f"{_SIDECAR}.securityContext: runAsNonRoot: true, runAsUser: 65532"
+UMASK = (
+    "the application's container: start it with umask 0027 (now its directories deny their own group);"
+    " existing directories: chmod -R g+rX, once, in the application's container"
+)
+SPOOL_MOUNT = (
+    f"{_SIDECAR}.volumeMounts and spec.template.spec.volumes: an emptyDir with a sizeLimit at the parent of the path"
+    " in env STATEWARDEN_SPOOL"
+)
+SPOOL_ENV = f"{_SIDECAR}.env STATEWARDEN_SPOOL"
+SPOOL_SIZE = "StatefulSet, spec.template.spec.volumes: the spool's sizeLimit; or env STATEWARDEN_SHIP_CAP_MIB"
+SHIP_TO = f"{_SIDECAR}.env STATEWARDEN_SHIP_TO"
+NETWORK = (
+    f"{_SIDECAR}.env STATEWARDEN_SHIP_TO (or STATEWARDEN_SHIP_ENDPOINT), or the NetworkPolicy's egress rules of the"
+    " application's pods"
+)
+IMAGE_EXTRAS = f"{_SIDECAR}.image: the variant with sinks (tag suffix -sinks)"
+NODE_CLOCK = "the node: run chrony, or another time service, that slews the clock"
+
+
+def group_line(gid: int) -> str:
+    """Name the line that gives the agent a group."""
+    return f"{_POD}: supplementalGroups: [{gid}], or fsGroup: {gid} for the whole pod"
+
+
+def any_group_line() -> str:
+    """Name the line where the application's group is not known yet."""
+    return (
+        f"{_POD}: fsGroup (any number, for the whole pod: the volume then hands its group to every new directory),"
+        " or supplementalGroups with the application's gid"
+    )
+
+
+def sysctl_line(name: str, value: int) -> str:
+    """Name a kernel setting of the node."""
+    return f"the node (not the pod): sysctl -w {name}={value}, and the same line in /etc/sysctl.d"

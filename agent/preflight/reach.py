@@ -1,0 +1,101 @@
+"""Can an address be reached? Name, connection, and for a collector by TLS the handshake; in bounded time."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from agent.delivery import ShipSettings, SinkKind, Target
+
+LIMIT_S = 3.0
+"""For all addresses together, names included: a resolver alone may take half a minute to say no."""
+
+_OWN_SHARE = 0.4
+"""Of it that connection and handshake may take each: then they tell themselves that time is up, and clean up."""
+
+Address = tuple[str, int]
+_PORTS = {"http": 80, "https": 443}
+_KAFKA_PORT = 9092
+_PROVIDERS = {"s3": "s3.{region}.amazonaws.com", "gs": "storage.googleapis.com"}
+_DEFAULT_REGION = "us-east-1"
+
+
+def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
+    """List what a sink would connect to; empty where only its library knows.
+
+    Args:
+        target: A target that is no directory.
+        ship: Endpoint and region of an object store.
+    """
+    if target.kind is SinkKind.KAFKA:
+        return tuple(_host_and_port(broker, _KAFKA_PORT) for broker in target.place.split(",") if broker)
+    url = ship.endpoint if target.kind is SinkKind.OBJECT_STORE and ship.endpoint else target.url
+    scheme = urlsplit(url).scheme
+    if scheme in _PORTS:
+        return (_host_and_port(urlsplit(url).netloc, _PORTS[scheme]),)
+    if scheme in _PROVIDERS:
+        return ((_PROVIDERS[scheme].format(region=ship.region or _DEFAULT_REGION), 443),)
+    _, at, host = target.place.rpartition("@")  # abfss://CONTAINER@ACCOUNT.HOST/PREFIX
+    return ((host, 443),) if at else ()
+
+
+def is_by_tls(target: Target) -> bool:
+    """Tell whether the handshake is ours to try: a library has rules of its own."""
+    return target.kind is SinkKind.HTTP and target.url.startswith("https://")
+
+
+def refusals(
+    tried: tuple[Address, ...], ship: ShipSettings, *, by_tls: bool, limit_s: float = LIMIT_S
+) -> list[str]:
+    """Try all addresses at once.
+
+    Returns:
+        One sentence for each that cannot be reached.
+    """
+    said: dict[Address, str] = dict.fromkeys(tried, f"no answer within {limit_s:g} s")
+
+    def ask(address: Address) -> None:
+        said[address] = _try(address, ship, by_tls=by_tls, limit_s=limit_s)
+
+    threads = [
+        threading.Thread(target=ask, args=(one,), name="preflight-reach", daemon=True) for one in tried
+    ]
+    for thread in threads:
+        thread.start()
+    for number, thread in enumerate(threads):
+        thread.join(limit_s if number == 0 else limit_s / 10)
+    return [f"{host}:{port}: {reason}" for (host, port), reason in list(said.items()) if reason]
+
+
+def _try(address: Address, ship: ShipSettings, *, by_tls: bool, limit_s: float) -> str:
+    try:
+        with socket.create_connection(address, timeout=limit_s * _OWN_SHARE) as connection:
+            if by_tls:
+                import ssl  # 3 MiB that only this question needs
+
+                context = ssl.create_default_context(cafile=ship.ca_file or None)
+                name = address[0]
+                with context.wrap_socket(
+                    connection, server_hostname=name, do_handshake_on_connect=False
+                ) as secure:
+                    secure.do_handshake()
+    except socket.gaierror:
+        return "the name is not known"
+    except TimeoutError:
+        return f"no answer within {limit_s:g} s"
+    except OSError as error:  # ssl.SSLError is one
+        return error.strerror or str(error)
+    return ""
+
+
+def _host_and_port(text: str, default: int) -> Address:
+    split = urlsplit(f"//{text}")
+    return split.hostname or "", split.port or default
+
+
+def written(tried: tuple[Address, ...]) -> Iterator[str]:
+    """Write addresses for people."""
+    for host, port in tried:
+        yield f"{host}:{port}"

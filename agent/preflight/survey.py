@@ -1,0 +1,132 @@
+"""Looks at a state directory: rights, applications, and how many watches it wants. Reads only, bounded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from agent.inventory.disk import EntryKind, Unseen
+from agent.layout import names
+from agent.layout.shape import is_application, is_surely_application
+from agent.observe.kernel_disk import KernelDisk
+from agent.observe.volume import find_mount
+from agent.preflight.facts import Directory, StateFacts
+
+SAMPLED_APPLICATIONS, SAMPLED_TASKS, SAMPLED_BELOW = 8, 8, 8
+"""How many of each are looked into; rights and stores of their siblings are alike."""
+
+_T = TypeVar("_T")
+
+
+class _Survey:
+    """One look at a state directory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._disk = root, KernelDisk(root)
+        self.sample: list[Directory] = []
+        self.tasks = 0
+        self.wanted = 0.0
+
+    def directory(self, path: str) -> Directory | None:
+        """Look at one directory; None = it is not there, or hidden by one above."""
+        try:
+            found = (self._root / path).lstat() if path else self._root.stat()
+        except OSError:
+            return None
+        return Directory(
+            path=str(self._root / path),
+            uid=found.st_uid,
+            gid=found.st_gid,
+            mode=stat.S_IMODE(found.st_mode),
+            is_readable=self._can_be_read(path),
+            mtime_us=found.st_mtime_ns // 1000,
+        )
+
+    def children(self, path: str) -> list[str]:
+        """List the directories in a directory; empty where it cannot be listed."""
+        entries = self._disk.list(path)
+        if isinstance(entries, Unseen):
+            return []
+        return sorted(x.name for x in entries if x.kind is EntryKind.DIRECTORY)
+
+    def names(self, path: str) -> set[str] | None:
+        """List every name in a directory; None where it cannot be listed."""
+        entries = self._disk.list(path)
+        return None if isinstance(entries, Unseen) else {x.name for x in entries}
+
+    def add_application(self, path: str) -> None:
+        """Count the tasks of an application, or of a topology in one, and look at some of them down to the stores."""
+        self.wanted += 1
+        children = self.children(path)
+        for topology in filter(names.TOPOLOGY_DIRECTORY.fullmatch, children):
+            self.add_application(f"{path}/{topology}")
+        tasks = [x for x in children if names.TASK_DIRECTORY.fullmatch(x) or x == names.GLOBAL_DIRECTORY]
+        self.tasks += len(tasks)
+        chosen = _spread(tasks, SAMPLED_TASKS)
+        directories = sum(self._add_task(f"{path}/{task}") for task in chosen)
+        if chosen:
+            self.wanted += len(tasks) * directories / len(chosen)
+
+    def _add_task(self, path: str) -> int:
+        """Look at a task, its `rocksdb`, stores and segments; tells how many want a watch."""
+        count, level = 0, [path]
+        for _ in range(4):  # task, rocksdb, store, segment
+            count += len(level)
+            self.sample += filter(None, map(self.directory, level[:SAMPLED_BELOW]))
+            level = [f"{one}/{name}" for one in level for name in self.children(one)]
+        return count
+
+    def _can_be_read(self, path: str) -> bool:
+        """List it and look at something in it: both rights are needed, and bits alone do not tell."""
+        entries = self._disk.list(path)
+        if isinstance(entries, Unseen):
+            return entries is not Unseen.DENIED
+        first = f"{path}/{entries[0].name}" if path and entries else entries[0].name if entries else ""
+        return not entries or self._disk.stat(first) is not Unseen.DENIED
+
+
+def survey(root: Path) -> StateFacts:
+    """Look at a state directory once.
+
+    Cost:
+        Listings of the applications and, of a few tasks, of everything below; 20 ms with 10,000 tasks.
+    """
+    look = _Survey(root)
+    own, listed = look.directory(""), KernelDisk(root).list("")
+    mount = find_mount(root)
+    if isinstance(listed, Unseen):
+        return StateFacts(outcome=listed, root=own, mount=mount)
+    children = [x for x in look.children("") if x != names.LOST_AND_FOUND]
+    applications, strangers = [], []
+    for child in children:
+        found = look.names(child)
+        if found is None:
+            look.sample += filter(None, [look.directory(child)])
+        elif is_application(found):
+            applications.append(child)
+        else:
+            strangers.append(child)
+    for application in _spread(applications, SAMPLED_APPLICATIONS):
+        look.sample += filter(None, [look.directory(application)])
+    for application in applications:
+        look.add_application(application)
+    return StateFacts(
+        root=own,
+        below=tuple(look.sample),
+        applications=tuple(applications),
+        strangers=tuple(strangers),
+        is_application=is_surely_application({x.name for x in listed}),
+        tasks=look.tasks,
+        directories=1 + round(look.wanted),
+        mount=mount,
+        may_write=os.access(root, os.W_OK),
+    )
+
+
+def _spread(things: Sequence[_T], count: int) -> list[_T]:
+    """Choose some, evenly over all."""
+    step = max(1, len(things) // count)
+    return list(things[::step][:count])

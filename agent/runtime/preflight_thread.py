@@ -1,0 +1,93 @@
+"""Preflight beside the running agent: a log line for what is wrong, a metric, and never the end of the agent."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from agent.clock import Clock
+from agent.preflight.checks import PATIENT, judge
+from agent.preflight.facts import Facts, Level, Result
+
+LOG = logging.getLogger("agent.preflight")
+
+AGAIN_S, AGAIN_MOST_S = 60.0, 3600.0
+"""Distance of the first two rounds; doubled up to the second while something is wrong, or nothing is there yet."""
+
+_LOG_LEVELS = {Level.OK: logging.INFO, Level.WARNING: logging.WARNING, Level.FAILED: logging.ERROR}
+
+
+class PreflightThread:
+    """Looks at the start and again until everything is right; of its own, because an endpoint may not answer."""
+
+    def __init__(self, look: Callable[[float], Facts], clock: Clock) -> None:
+        """Prepare; nothing runs before `start`.
+
+        Args:
+            look: Gathers facts; given how long the agent has run, in seconds.
+            clock: Monotonic time.
+        """
+        self._look, self._clock = look, clock
+        self._stopping = threading.Event()
+        self._told: dict[str, Result] = {}
+        self._levels: Mapping[str, Level] = {}
+        self._rounds = 0
+        self._thread = threading.Thread(target=self._run, name="preflight", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look; once."""
+        if not self._thread.ident:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more. An address that is being tried is not waited for."""
+        self._stopping.set()
+
+    def levels(self) -> Mapping[str, int]:
+        """Tell what came of each check: id -> 0 ok, 1 warning, 2 failed; empty before the first round."""
+        return {check: level.rank for check, level in self._levels.items()}
+
+    def _run(self) -> None:
+        began_s = self._clock.monotonic_s()
+        pause_s = AGAIN_S
+        while not self._turn(self._clock.monotonic_s() - began_s):
+            if self._stopping.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, AGAIN_MOST_S)
+
+    def _turn(self, waited_s: float) -> bool:
+        """Look once; tells whether there is nothing left to look for."""
+        try:
+            facts = self._look(waited_s)
+            results = judge(facts)
+        except Exception:  # the fence of this thread
+            LOG.exception("preflight: a round failed")
+            return False
+        self._levels = {x.check: x.level for x in results}
+        self.tell(results)
+        self._rounds += 1
+        return bool(facts.state.applications) and all(x.level is Level.OK for x in results)
+
+    def tell(self, results: tuple[Result, ...]) -> None:
+        """Log what is wrong or mended, each once; what may come right by itself is not told in the first round."""
+        for result in results:
+            before = self._told.get(result.check)
+            is_early = self._rounds == 0 and result.check in PATIENT
+            is_news = result.level is not (Level.OK if before is None else before.level)
+            if not is_news or is_early:
+                continue
+            self._told[result.check] = result
+            extra = {"check": result.check, "where": result.where or None, "change": result.change or None}
+            word = "mended" if result.level is Level.OK else result.level.value
+            LOG.log(
+                _LOG_LEVELS[result.level],
+                "preflight: %s %s: %s",
+                result.check,
+                word,
+                result.what,
+                extra=extra,
+            )
+        if self._rounds == 0:
+            counts = {level: sum(x.level is level for x in results) for level in Level}
+            LOG.info("preflight: %s", ", ".join(f"{count} {level.value}" for level, count in counts.items()))

@@ -1,0 +1,93 @@
+"""An application's process as the agent sees it: it holds locks and a store, in namespaces of its own.
+
+Usage: python holder.py UID GID STATE [rocksdict]   Commands on stdin, one answer each: hold, tear, free.
+
+With `rocksdict` the store is a real RocksDB, else files like one's with the same lock. Standard library otherwise:
+any interpreter runs it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.containers.apart import live_apart
+
+
+class Holder:
+    """One application with one task and one store."""
+
+    def __init__(self, state: Path, database: Any) -> None:
+        """Remember where; nothing is made yet."""
+        self._application = state / "app"
+        self._task = self._application / "0_0"
+        self._store = self._task / "rocksdb" / "s"
+        self._database = database
+        self._held: list[Any] = []
+
+    def hold(self) -> None:
+        """Take the locks, make what is missing of the store, and write a checkpoint where there is none."""
+        self._store.mkdir(parents=True, exist_ok=True)
+        self._held.append(_locked(self._application / ".lock"))
+        self._open_store()
+        checkpoint = self._task / ".checkpoint"
+        if not checkpoint.exists():
+            temporary = checkpoint.with_name(".checkpoint.tmp")
+            temporary.write_text("0\n1\napp-s-changelog 0 10\n")
+            temporary.rename(checkpoint)
+
+    def tear(self) -> None:
+        """Delete the store and leave its checkpoint, as a deletion does that was killed on its way."""
+        shutil.rmtree(self._store)
+
+    def free(self) -> None:
+        """Let everything go."""
+        self._held.clear()
+
+    def _open_store(self) -> None:
+        if self._database is not None:
+            database = self._database(str(self._store))
+            database[b"key"] = b"value"
+            database.flush()
+            self._held.append(database)
+            return
+        (self._store / "IDENTITY").write_text(f"00000000-0000-4000-8000-{os.urandom(6).hex()}")
+        (self._store / "CURRENT").write_text("MANIFEST-000001\n")
+        self._held.append(_locked(self._store / "LOCK"))
+
+
+def _locked(path: Path) -> Any:
+    """Take the lock that the JVM and RocksDB take."""
+    file = path.open("wb")
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
+
+
+def main() -> int:
+    """Obey until stdin ends."""
+    uid, gid, state, *library = sys.argv[1:]
+    database = None
+    if library:
+        importlib.import_module("pickle")  # rocksdict wants it later, when the interpreter is out of reach
+        database = importlib.import_module(library[0]).Rdict
+    holder = Holder(Path(state), database)
+
+    def obey() -> int:
+        for line in sys.stdin:
+            getattr(holder, line.strip())()
+            sys.stdout.write(f"{line.strip()}\n")
+            sys.stdout.flush()
+        return 0
+
+    return live_apart(int(uid), int(gid), obey)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

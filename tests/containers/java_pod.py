@@ -1,0 +1,78 @@
+"""A pod with the real thing: Kafka Streams in one container, the agent in the other, a broker beside them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tests.containers.pod import APPLICATION_UID, GROUP, SidecarPod, java_command
+from tests.containers.podman import environment, podman, quietly
+from tests.live.processes import Broker, JavaProcess
+from tests.live.stage import EOS, Plan, Stage
+from tests.live.toolbox import CACHE, application_classes
+
+RELEASE = "4.2.0"
+"""A release with KAFKA-20685: an exposure that the agent must see."""
+
+
+class ContainerStage(Stage):
+    """`tests.live.stage.Stage` whose application runs in a container, with another user, on the pod's volume."""
+
+    def __init__(self, broker: Broker, pod: SidecarPod, name: str) -> None:
+        """Make the topics; nothing runs yet."""
+        super().__init__(broker, pod.home / "stage", name, Plan(RELEASE, EOS))
+        self._pod = pod
+        self.container = f"{pod.name}-app"
+        scratch = self.home / "tmp"
+        scratch.mkdir(parents=True)
+        for path in (self.home, scratch):
+            os.chown(path, APPLICATION_UID, GROUP)
+
+    def state_dir(self, pod: str) -> Path:
+        """The pod's volume."""
+        return self._pod.state
+
+    def sets(self) -> list[str]:
+        """What an operator would tell the agent."""
+        settings = self.settings("a", RELEASE)
+        names = {
+            "processing_guarantee": "processing.guarantee",
+            "state_cleanup_delay_ms": "state.cleanup.delay.ms",
+            "num_standby_replicas": "num.standby.replicas",
+            "commit_interval_ms": "commit.interval.ms",
+            "session_timeout_ms": "session.timeout.ms",
+        }
+        return [
+            f"kafka_streams_version={RELEASE}",
+            *(f"{ours}={settings[theirs]}" for ours, theirs in names.items()),
+        ]
+
+    def start_in_container(self) -> None:
+        """Start the application; wait until it is RUNNING."""
+        quietly("rm", "-f", "-i", "-t", "0", self.container)
+        launcher = java_command(self.container, self.home, self._pod.state, [CACHE.resolve()])
+        arguments = [f"{key}={value}" for key, value in self.settings("a", RELEASE).items()]
+        java = JavaProcess(
+            "a", application_classes(RELEASE), ["App", *arguments], "app: ", self.home / "tmp",
+            environment=environment(), launcher=launcher,
+        )  # fmt: skip
+        self._stack.callback(self.kill_container)
+        self.pods["a"] = java
+        java.ask("start")
+        self.wait_running("a")
+
+    def kill_container(self) -> None:
+        """SIGKILL to the application itself, as the kernel does when memory is used up."""
+        quietly("kill", "-s", "KILL", self.container)
+        self.pods["a"].kill()
+
+    def java_process_id(self) -> int:
+        """Tell the JVM's process id as the machine sees it."""
+        return int(podman("inspect", "-f", "{{.State.Pid}}", self.container))
+
+    def close_app(self, after_s: float = 0.0) -> None:
+        """Close in order, as a SIGTERM handler does, after so long."""
+        time.sleep(after_s)
+        self.pods["a"].ask("close")
+        self.pods["a"].exit()

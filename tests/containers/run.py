@@ -1,0 +1,96 @@
+"""The agent's image in real containers, beside real Kafka Streams: `make check-containers`.
+
+    python tests/containers/run.py                 every part, about six minutes on a quiet machine
+    python tests/containers/run.py image pod       parts by name
+
+Parts: `image` (size, who runs it, what is not in it), `namespaces` (the same sidecar without containers, beside a
+RocksDB that rocksdict holds), `pod` (Kafka Streams in one container, the agent in the other), `order` (SIGTERM to
+both), `memory` and `cpu` (limits), `cold` (start); by name only: `rollup` (the fleet audit in its own image). Needs
+root, the Debian packages podman, buildah, runc, catatonit and debootstrap, Java 17 and Maven; a tool that is missing
+is named and its parts fail.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.containers import limits, proofs
+from tests.containers.podman import ContainerError, make_agent_image, missing_tools
+from tests.containers.proofs import ProofError
+from tests.live.processes import LiveError
+from tests.oracle.toolbox import MissingToolError
+
+Part = Callable[[Path], Iterator[str]]
+
+PARTS: dict[str, Part] = {
+    "image": proofs.image,
+    "namespaces": proofs.namespaces,
+    "pod": proofs.pod,
+    "order": proofs.order,
+    "memory": limits.memory,
+    "cpu": limits.cpu,
+    "cold": limits.cold_start,
+    "rollup": proofs.rollup,
+}
+BY_NAME_ONLY = frozenset({"rollup"})
+"""Ten minutes and 2 GB the first time."""
+
+
+BROKEN = (
+    ProofError,
+    ContainerError,
+    LiveError,
+    MissingToolError,
+    OSError,
+    AssertionError,
+    subprocess.SubprocessError,
+)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a directory that every user may enter."""
+    with tempfile.TemporaryDirectory(prefix="statewarden-pod-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts; 0 = all held."""
+    chosen = list(sys.argv[1:] if arguments is None else arguments) or [
+        x for x in PARTS if x not in BY_NAME_ONLY
+    ]
+    missing = missing_tools()
+    if missing:
+        sys.stdout.write(
+            f"FAILED: not here: {missing}. Debian: apt-get install podman buildah runc debootstrap\n"
+        )
+        return 1
+    sys.stdout.write(f"image: {make_agent_image()}\n")
+    failed = []
+    for name in chosen:
+        began_s = time.monotonic()
+        sys.stdout.write(f"== {name}\n")
+        try:
+            with scratch() as home:
+                for line in PARTS[name](home):
+                    sys.stdout.write(f"   {line}\n")
+                    sys.stdout.flush()
+        except BROKEN as error:  # a part that breaks is told with the others
+            sys.stdout.write(f"   FAILED: {type(error).__name__}: {error}\n")
+            failed.append(name)
+        sys.stdout.write(f"   {time.monotonic() - began_s:.0f} s\n")
+    sys.stdout.write(f"failed: {', '.join(failed) or 'nothing'}\n")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
