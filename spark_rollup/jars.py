@@ -20,6 +20,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -81,7 +82,7 @@ def pins(release: str, kind: str) -> tuple[Pin, ...]:
     Raises:
         JarError: no set is known for this release of Spark.
     """
-    known = json.loads(Path(__file__).with_name("jars.json").read_text(encoding="utf-8"))
+    known = json.loads(files("spark_rollup").joinpath("jars.json").read_text(encoding="utf-8"))
     if release not in known:
         raise JarError(
             f"no tested set of jars is known for Spark {release} (known: {', '.join(sorted(known))}): hand a set of "
@@ -152,7 +153,7 @@ def mirror_of(settings: str) -> str | None:
         root = ElementTree.fromstring(settings)  # noqa: S314 - the user's own file
     except ElementTree.ParseError:
         return None
-    for mirror in root.iter("{*}mirror"):
+    for mirror in root.findall(".//{*}mirror"):
         of = (mirror.findtext("{*}mirrorOf") or "").split(",")
         if {"*", "central", "external:*"} & {name.strip() for name in of}:
             return mirror.findtext("{*}url")

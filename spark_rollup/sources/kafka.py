@@ -222,8 +222,8 @@ def _explained(address: TopicAddress, patience_ms: str, error: Py4JJavaError) ->
             return f"{where}: the brokers have no topic {address.topic} (or these credentials may not see it)"
         case "TimeoutException" | "DisconnectException":
             return (
-                f"{where}: no broker answered within {int(patience_ms) // 1000} s ({why}); are host and port right, and "
-                f"do these brokers want TLS or SASL (--kafka-config)?"
+                f"{where}: no broker answered within {int(patience_ms) // 1000} s ({why}); are host and port "
+                f"right, and do these brokers want TLS or SASL (--kafka-config)?"
             )
         case "ConfigException":
             return f"{where}: the settings for Kafka's client are not usable: {why}"
