@@ -91,7 +91,7 @@ def run(
     writer = source.stream(spark, ingest.taken(bronze)).writeStream.foreachBatch(turn).trigger(**trigger)
     query = writer.option("checkpointLocation", str(checkpoint)).start()
     try:
-        with _stop_asked() as asked:
+        with stop_asked() as asked:
             while not asked.is_set() and not query.awaitTermination(1):
                 pass
     except StreamingQueryException as error:
@@ -104,7 +104,7 @@ def run(
 
 
 @contextmanager
-def _stop_asked() -> Iterator[threading.Event]:
+def stop_asked() -> Iterator[threading.Event]:
     """Give a flag that SIGTERM and Ctrl-C raise; an exception from a handler would leave Spark's gateway torn."""
     asked = threading.Event()
     before = {

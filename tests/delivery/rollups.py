@@ -87,7 +87,12 @@ def ship(segments: Sequence[Path], root: Path, ship_to: str, **settings: Any) ->
     sink = make_sink(ship_to, ShipSettings(**settings), None)
     for path in segments:
         name = str(path.relative_to(root)).removesuffix(".jsonl.gz")
-        sink.put(name, gzip.decompress(path.read_bytes()))
+        sink.put(name, b"".join(lines(path)))
+
+
+def lines(segment: Path) -> list[bytes]:
+    """Read a segment's lines."""
+    return gzip.decompress(segment.read_bytes()).splitlines(keepends=True)
 
 
 def rows(bronze: Path, query: str) -> list[Any]:

@@ -13,7 +13,7 @@ from tests.delivery.rollups import Rollup, Told, count, rows, ship
 from tests.delivery.servers import BUCKET, S3, Broker, free_port
 from tests.support.recorded_fleet import replayed
 
-pytestmark = [pytest.mark.delivery, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.delivery, pytest.mark.timeout(900)]
 SCENARIO = "kafka-8187-stage2-2.0.1"
 
 

@@ -75,9 +75,8 @@ def packed(work: Path) -> Path:
 def submitted(master: str, work: Path) -> list[str]:
     """Give the beginning of a command line that runs the rollup on the cluster."""
     main = work / "rollup.py"
-    main.write_text(
-        "import sys\n\nfrom spark_rollup import cli\n\nassert '.zip' in cli.__file__, cli.__file__\nsys.exit(cli.main())\n"
-    )
+    proof = "assert '.zip' in cli.__file__, cli.__file__"  # not what is installed beside Spark
+    main.write_text(f"import sys\n\nfrom spark_rollup import cli\n\n{proof}\nsys.exit(cli.main())\n")
     submit = [str(SPARK / "bin" / "spark-submit"), "--master", master, "--executor-memory", "512m"]
     return [*submit, "--conf", "spark.driver.host=127.0.0.1", "--py-files", str(packed(work)), str(main)]
 
