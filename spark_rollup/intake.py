@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_rollup import ingest, jars, progress, session, stream
+from spark_rollup.claim import claimed
 from spark_rollup.config import check_directories
 from spark_rollup.errors import JarError, SourceError, UsageError
 from spark_rollup.ingest import Ingested
@@ -71,7 +72,7 @@ def run(options: IntakeOptions) -> None:
     _check_class(spark, _kind(options.input))
     for key, value in store_settings(options, os.environ).items():
         spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
-    with watched(spark, options.progress):
+    with claimed(options.bronze), watched(spark, options.progress):
         if options.trigger is None:
             _once(spark, source, options)
         else:
@@ -149,7 +150,6 @@ def _once(spark: SparkSession, source: Source, options: IntakeOptions) -> None:
 
 
 def _stream(spark: SparkSession, source: Source, options: IntakeOptions, trigger: stream.Trigger) -> None:
-    options.bronze.mkdir(parents=True, exist_ok=True)
     turns: list[Ingested] = []
     ends_by_itself = stream.AVAILABLE_NOW in trigger
 

@@ -120,7 +120,7 @@ def test_trouble_with_a_store_is_one_line(rollup: Rollup, s3: S3, tmp_path: Path
     ):
         where = ("--input", f"s3a://{BUCKET}/{prefix}", "--endpoint", endpoint)
         refused(rollup.run("ingest", *where, "--bronze", tmp_path / "bronze"), message)
-    assert not (tmp_path / "bronze").exists()
+    assert not (tmp_path / "bronze" / "_bronze.json").exists()
 
 
 @pytest.mark.parametrize("s3", ["versitygw"], indirect=True)  # moto takes any credentials

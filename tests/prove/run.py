@@ -1,9 +1,9 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer; every parser fuzzed; real releases of Kafka Streams under live agents (`tests/live`); the agent
-killed 500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of
-1 GiB. Later issues add theirs (soak, cluster).
+beside a busy writer; every parser fuzzed; the fleet audit killed at random, and on a standalone Spark cluster; real
+releases of Kafka Streams under live agents (`tests/live`); the agent killed 500 times under load for each sink, with an
+account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB. Later issues add theirs (soak).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     },
     "fleet audit: injected truth": ("tests/bench/recall.py",),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
+    "fleet audit: standalone cluster": ("tests/prove/cluster.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
     "live releases": ("tests/live/run.py",),

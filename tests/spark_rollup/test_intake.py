@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rollup import intake
+from spark_rollup import session
 from spark_rollup.cli import main
 from spark_rollup.errors import UsageError
 from spark_rollup.ingest import Ingested
@@ -80,9 +80,9 @@ def test_turns_are_added_up():
 def test_wrong_use_ends_before_spark_starts(tmp_path, monkeypatch, capsys, arguments, message):
     """Each is one line on stderr and exit code 2."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(intake.session, "build_session", lambda *_, **__: pytest.fail("Spark was started"))
+    monkeypatch.setattr(session, "build_session", lambda *_, **__: pytest.fail("Spark was started"))
     given = arguments if "--bronze" in arguments else [*arguments, "--bronze", "bronze"]
-    monkeypatch.setattr(intake.session, "is_submitted", lambda: False)
+    monkeypatch.setattr(session, "is_submitted", lambda: False)
     assert main(["ingest", *given]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

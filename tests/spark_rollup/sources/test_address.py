@@ -17,6 +17,8 @@ from spark_rollup.sources.address import (
     refuse_address,
 )
 
+TWO = "b1:9092,[::1]:9093"
+
 
 @pytest.mark.parametrize(
     ("text", "meant"),
@@ -28,7 +30,7 @@ from spark_rollup.sources.address import (
         ("s3a://events/fleet/a/", ObjectAddress("s3a://events/fleet/a")),
         ("s3://events/fleet", ObjectAddress("s3a://events/fleet")),
         ("kafka://b1:9092/events", TopicAddress("b1:9092", "events")),
-        ("kafka://b1:9092,[::1]:9093/a.b-c_d", TopicAddress("b1:9092,[::1]:9093", "a.b-c_d")),
+        (f"kafka://{TWO}/a.b-c_d", TopicAddress(TWO, "a.b-c_d")),
     ],
 )
 def test_every_form_is_read(text, meant):
