@@ -35,7 +35,7 @@ TIMEOUT_S = 60
 MAVEN_TIMEOUT_S = 900
 """Longest time for Maven to bring all, seconds."""
 
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+_POM = """<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>io.statewarden</groupId><artifactId>jars</artifactId><version>1</version>
   <dependencies>{dependencies}</dependencies>

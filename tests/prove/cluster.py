@@ -1,6 +1,6 @@
 """The rollup on a standalone Spark cluster: a master and two workers of the installed pyspark, by `spark-submit`.
 
-    python tests/prove/cluster.py [SCENARIO ...]     default: four recorded incidents
+    python tests/prove/cluster.py [SCENARIO ...]     default: three recorded incidents
 
 `ingest` and `audit` run there unchanged and on `local[*]`; every table of the audit must be the same. The package is
 handed over with `--py-files` as it would be to Kubernetes, and the driver runs outside the source tree.
@@ -27,7 +27,7 @@ import pyspark  # noqa: E402 - path first
 from tests.delivery.servers import free_port, running  # noqa: E402
 from tests.support.recorded_fleet import replayed  # noqa: E402
 
-SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-9891-2.5.0", "kafka-20685-4.1.2")
+SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-20685-4.1.2")
 SPARK = Path(pyspark.__file__).parent
 WORKERS = 2
 TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine")

@@ -12,9 +12,9 @@ from spark_rollup.cli import main
 from spark_rollup.errors import JarError
 from spark_rollup.jars import Pin
 
-SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"><mirrors>
+SETTINGS = """<settings xmlns="urn:maven-settings"><mirrors>
 <mirror><id>a</id><mirrorOf>{of}</mirrorOf><url>https://example.com/maven</url></mirror></mirrors></settings>"""
-"""As Maven documents it."""
+"""With a name space, as most such files have one."""
 
 
 @pytest.fixture

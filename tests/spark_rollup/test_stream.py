@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -95,8 +94,3 @@ def fleet(name: str) -> Fleet:
     told = Fleet(name)
     told.pod("pod-a", ends_s=50).holds("0_0", 5)
     return told
-
-
-def test_checkpoints_are_no_events(tmp_path):
-    """Bronze's own directories have names that readers of events pass over."""
-    assert all(name.startswith("_") for name in (stream.CHECKPOINTS, Path(ingest.TAKEN).name))

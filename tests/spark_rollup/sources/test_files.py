@@ -66,7 +66,6 @@ class Flaky:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.xdist_group("spark")
 def test_what_could_not_be_read_is_left_for_the_next_run(spark, tmp_path):
