@@ -48,7 +48,10 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+logger.stream.name = org.apache.spark.sql.execution.streaming
+logger.stream.level = off
 """
+"""Failures that Spark tells are told; those of a stream by `stream.py`, in one line."""
 
 
 def build_session(

@@ -7,6 +7,7 @@ same files or offsets, and bronze knows the events by their ids.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import signal
 import threading
@@ -27,6 +28,9 @@ CHECKPOINTS = "_checkpoints"
 """Directory in bronze with one checkpoint per source."""
 
 AVAILABLE_NOW = "availableNow"
+
+WHY_CHARS = 300
+"""How much of Spark's account of a failure is told."""
 
 Trigger = Mapping[str, Any]
 """Arguments of Spark's `trigger`."""
@@ -74,6 +78,9 @@ def run(
             on from the checkpoint.
     """
     failures: list[RollupError] = []
+    logging.getLogger("py4j.clientserver").setLevel(
+        logging.CRITICAL
+    )  # it would print what is told below, at length
 
     def turn(frame: DataFrame, _: int) -> None:
         try:
@@ -97,8 +104,9 @@ def run(
     except StreamingQueryException as error:
         if failures:
             raise failures[-1] from error
-        why = " ".join(str(error).split())[:500]
-        raise SourceError(f"the stream from {source.name} ended: {why}") from error
+        account = str(error).partition("=== Streaming Query ===")[0]  # what follows is the plan
+        why = " ".join(account.split())[-WHY_CHARS:]  # causes stand last
+        raise SourceError(f"the stream from {source.name} ended: ... {why}") from error
     finally:
         query.stop()  # in the middle of whatever runs: what is not committed is repeated by the next start
 
