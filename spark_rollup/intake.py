@@ -68,15 +68,17 @@ def run(options: IntakeOptions) -> None:
     if isinstance(options.input, DirectoryAddress):
         check_directories(options.input.path, options.bronze, may_be_empty=options.trigger is not None)
         size_bytes = sum(path.stat().st_size for path in options.input.path.rglob("*") if path.is_file())
-    spark = session.build_session(size_bytes, conf=options.conf, jars=_jars(options))
-    _check_class(spark, _kind(options.input))
-    for key, value in store_settings(options, os.environ).items():
-        spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
-    with claimed(options.bronze), watched(spark, options.progress):
-        if options.trigger is None:
-            _once(spark, source, options)
-        else:
-            _stream(spark, source, options, options.trigger)
+    brought = _jars(options)
+    with claimed(options.bronze):
+        spark = session.build_session(size_bytes, conf=options.conf, jars=brought)
+        _check_class(spark, _kind(options.input))
+        for key, value in store_settings(options, os.environ).items():
+            spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
+        with watched(spark, options.progress):
+            if options.trigger is None:
+                _once(spark, source, options)
+            else:
+                _stream(spark, source, options, options.trigger)
 
 
 def source_of(options: IntakeOptions) -> Source:
