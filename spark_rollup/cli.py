@@ -1,28 +1,35 @@
-"""Command line: `ingest`, `compact`, `audit`, answers. Arguments are checked before Spark (and its Java) is started."""
+"""Command line. Arguments are checked before Spark (and its Java) is started."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.contract.events import Severity
-from spark_rollup import __version__
+from spark_rollup import jars
+from spark_rollup.arguments import parser
 from spark_rollup.config import (
     AuditOptions,
     check_directories,
     check_input,
     is_bronze,
     parse_as_of,
+    parse_conf,
     parse_overrides,
 )
 from spark_rollup.errors import RollupError, UsageError
+from spark_rollup.sources.address import parse_address, refuse_address
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from spark_rollup.report import Outcome
 
 FOUND, WRONG_USE = 1, 2
@@ -37,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 nothing at or above `--fail-on`, 1 something, 2 wrong use or unreadable input.
     """
-    parsed = _parser().parse_args(arguments)
+    parsed = parser().parse_args(arguments)
     try:
         return _COMMANDS[parsed.command](parsed)
     except RollupError as error:
@@ -45,81 +52,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="statewarden-rollup",
-        description="Correlate what statewarden agents shipped: which state of the fleet can no longer be trusted.",
-    )
-    parser.add_argument("--version", action="version", version=f"statewarden-rollup {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    ingest = commands.add_parser("ingest", help="add agents' segments to a bronze directory (Parquet by day)")
-    ingest.add_argument(
-        "--input", type=Path, required=True, metavar="DIR", help="directory with *.jsonl(.gz) segments"
-    )
-    ingest.add_argument(
-        "--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to"
-    )
-    compact = commands.add_parser(
-        "compact", help="join the small files of finished days in a bronze directory"
-    )
-    compact.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
-    audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
-    _add_input(audit)
-    audit.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
-    audit.add_argument("--json", action="store_true", help="print one finding per line on stdout")
-    audit.add_argument(
-        "--textfile",
-        type=Path,
-        metavar="FILE",
-        help="write the metrics there, too (they are always in OUTPUT/metrics.prom)",
-    )
-    audit.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
-    audit.add_argument(
-        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
-        help="exit with 1 if an open finding is at least this severe (default: critical)",
-    )  # fmt: skip
-    safe = commands.add_parser("safe-to-restart", help="may this pod be restarted? without --pod: all pods")
-    _add_input(safe)
-    safe.add_argument("--pod", help="tell task by task")
-    why = commands.add_parser("why", help="one task's story across pods")
-    _add_input(why)
-    why.add_argument("task", help="task id, for example 0_3")
-    why.add_argument("--application", metavar="ID", help="application, where several have this task")
-    _add_input(commands.add_parser("coverage", help="which pods and times were watched"))
-    return parser
-
-
-def _add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--input", type=Path, required=True, metavar="DIR", help="segments, or a bronze directory"
-    )
-    parser.add_argument(
-        "--as-of", metavar="ISO8601", help="look no further than this (default: the newest event)"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
-        help="override what the agents reported, for application ID or for all; may be repeated",
-    )  # fmt: skip
-
-
 def _ingest(parsed: argparse.Namespace) -> int:
-    check_directories(parsed.input, parsed.bronze)
-    from spark_rollup import ingest, session
+    address, conf = parse_address(parsed.input), parse_conf(parsed.spark_conf)
+    refuse_address("--bronze", parsed.bronze)
+    from spark_rollup import intake, stream
 
-    counts = ingest.run(session.build_session(_size_bytes(parsed.input)), parsed.input, parsed.bronze)
-    print(
-        f"{counts.events} new events, {counts.quarantined} new quarantined lines from {counts.files} new files"
-        f" in {parsed.bronze}"
+    options = intake.IntakeOptions(
+        input=address,
+        bronze=parsed.bronze,
+        endpoint=parsed.endpoint,
+        region=parsed.region,
+        kafka_config=parsed.kafka_config,
+        jars=parsed.jars,
+        conf=conf,
+        trigger=stream.parse_trigger(parsed.trigger) if parsed.trigger else None,
+        checkpoint=parsed.checkpoint,
+        progress=parsed.progress,
     )
+    intake.run(options)
+    return 0
+
+
+def _jars(parsed: argparse.Namespace) -> int:
+    release = jars.installed_spark()
+    wanted = jars.pins(release, parsed.source)
+    if parsed.names:
+        _print([pin.coordinate for pin in wanted])
+        return 0
+    folder = parsed.jars or jars.default_directory(os.environ, release, parsed.source)
+    fetched = jars.fetch(wanted, folder, parsed.repository, os.environ)
+    print(f"{fetched} of {len(wanted)} jars fetched for Spark {release}, all in {folder}", file=sys.stderr)
+    _print([str(folder / pin.name) for pin in wanted])
     return 0
 
 
 def _compact(parsed: argparse.Namespace) -> int:
+    refuse_address("--bronze", parsed.bronze)
     if not is_bronze(parsed.bronze):
         raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
-    from spark_rollup import compact, session
+    from spark_rollup import compact
 
-    days = compact.run(session.build_session(_size_bytes(parsed.bronze)), parsed.bronze)
+    with _session(parsed, parsed.bronze) as spark:
+        days = compact.run(spark, parsed.bronze)
     print(f"{days} days compacted in {parsed.bronze}")
     return 0
 
@@ -127,15 +101,27 @@ def _compact(parsed: argparse.Namespace) -> int:
 def _audit(parsed: argparse.Namespace) -> int:
     options = _options(parsed, parsed.output)
     check_directories(options.input, options.output)
-    from spark_rollup import audit, session
+    from spark_rollup import audit
 
-    outcome = audit.run(session.build_session(_size_bytes(options.input)), options)
+    with _session(parsed, options.input) as spark:
+        outcome = audit.run(spark, options)
     _tell_metrics(outcome, options, parsed)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
     for line in lines:
         print(line)
     worst = outcome.worst_open()
     return FOUND if worst is not None and worst.rank >= Severity(parsed.fail_on).rank else 0
+
+
+@contextmanager
+def _session(parsed: argparse.Namespace, source: Path) -> Iterator[SparkSession]:
+    """Give a session that fits the input, with progress shown if it is wanted."""
+    conf = parse_conf(parsed.spark_conf)
+    from spark_rollup import progress, session
+
+    spark = session.build_session(_size_bytes(source), conf=conf)
+    with progress.shown(spark, sys.stderr) if parsed.progress else nullcontext():
+        yield spark
 
 
 def _tell_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
@@ -159,33 +145,38 @@ def _tell_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Name
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
-    from spark_rollup import answers, session
+    from spark_rollup import answers
 
-    lines, safe = answers.safe_to_restart(
-        session.build_session(_size_bytes(options.input)), options, parsed.pod
-    )
+    with _session(parsed, options.input) as spark:
+        lines, safe = answers.safe_to_restart(spark, options, parsed.pod)
     _print(lines)
     return 0 if safe else FOUND
 
 
 def _why(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
-    from spark_rollup import answers, session
+    from spark_rollup import answers
 
-    spark = session.build_session(_size_bytes(options.input))
-    _print(answers.why(spark, options, parsed.task, parsed.application))
+    with _session(parsed, options.input) as spark:
+        lines = answers.why(spark, options, parsed.task, parsed.application)
+    _print(lines)
     return 0
 
 
 def _coverage(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
-    from spark_rollup import answers, session
+    from spark_rollup import answers
 
-    _print(answers.covered(session.build_session(_size_bytes(options.input)), options))
+    with _session(parsed, options.input) as spark:
+        lines = answers.covered(spark, options)
+    _print(lines)
     return 0
 
 
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> AuditOptions:
+    refuse_address("--input", parsed.input)
+    if output is not None:
+        refuse_address("--output", output)
     if output is None:
         check_input(parsed.input)
     return AuditOptions(
@@ -198,6 +189,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> AuditOpt
 
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "ingest": _ingest,
+    "jars": _jars,
     "compact": _compact,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,

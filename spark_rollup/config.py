@@ -81,6 +81,21 @@ def parse_as_of(text: str) -> int:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
+def parse_conf(texts: Iterable[str]) -> dict[str, str]:
+    """Read `KEY=VALUE` texts of Spark's settings; the last one for a key wins.
+
+    Raises:
+        UsageError: names the key of the first that is not one; never a value, which may be a secret.
+    """
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise UsageError(f"--spark-conf {key!r} is not spark.KEY=VALUE")
+        found[key] = value
+    return found
+
+
 def parse_overrides(texts: Iterable[str]) -> tuple[Override, ...]:
     """Read `[ID:]KEY=VALUE` texts; the last one for a key wins.
 
@@ -117,13 +132,18 @@ def _problem(text: str, equals: str, key: str, value: str) -> str | None:
     return None
 
 
-def check_directories(source: Path, target: Path) -> None:
+def check_directories(source: Path, target: Path, *, may_be_empty: bool = False) -> None:
     """Refuse an input without segments and an output that would be read as input.
+
+    Args:
+        source: Input.
+        target: Output.
+        may_be_empty: Whether segments may come later.
 
     Raises:
         UsageError: says which directory and why.
     """
-    check_input(source)
+    check_input(source, may_be_empty=may_be_empty)
     if target.exists() and not target.is_dir():
         raise UsageError(f"output {target} is not a directory")
     here, there = source.resolve(), target.resolve()
@@ -131,7 +151,7 @@ def check_directories(source: Path, target: Path) -> None:
         raise UsageError(f"output {target} and input {source} must not lie inside each other")
 
 
-def check_input(source: Path) -> None:
+def check_input(source: Path, *, may_be_empty: bool = False) -> None:
     """Refuse an input without anything to read.
 
     Raises:
@@ -142,7 +162,7 @@ def check_input(source: Path) -> None:
     if not source.is_dir():
         raise UsageError(f"input {source} is not a directory")
     try:
-        readable = has_events(source)
+        readable = has_events(source) or may_be_empty
     except OSError as error:
         raise UsageError(f"input {source} cannot be read: {error.strerror or error}") from error
     if not readable:

@@ -2,6 +2,8 @@
 
 RollupError
 ├── UsageError           wrong use or unreadable input; one line on stderr, exit code 2
+├── SourceError          an object store or broker that does not answer, refuses, or has not what was asked for
+├── JarError             jars that a source needs are missing, cannot be fetched, or are not the known ones
 └── JavaNotFoundError    no Java runtime; names the three ways to give one
 """
 
@@ -14,6 +16,14 @@ class RollupError(Exception):
 
 class UsageError(RollupError):
     """Wrong arguments, or an input or output directory that cannot be used."""
+
+
+class SourceError(RollupError):
+    """A source is not reachable, refuses the credentials, or has not what was asked for."""
+
+
+class JarError(RollupError):
+    """Jars that a source needs are missing, cannot be fetched, or are not the known ones."""
 
 
 class JavaNotFoundError(RollupError):

@@ -1,7 +1,8 @@
 """Segments -> bronze Parquet by day: each event once across all runs, unusable lines beside them with a reason.
 
-Only files that no earlier run took are read. The list of what was taken is written last, so a run that is cut off
-between any two steps is repeated harmlessly: events that it had added already are recognised by their ids.
+Only files (of a topic: offsets) that no earlier run took are read. The list of what was taken is written last, so a
+run that is cut off between any two steps is repeated harmlessly: events that it had added already are recognised by
+their ids.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,71 +21,88 @@ from agent.contract.events import SCHEMA_MAJOR
 from spark_rollup.bronze import TAKEN, read_events, read_quarantine, write_events
 from spark_rollup.config import MARKER
 from spark_rollup.dedupe import one_row_per_id
-from spark_rollup.load import load_files, segments
+from spark_rollup.load import CUT_OFF
 from spark_rollup.schemas import QUARANTINE
+from spark_rollup.sources.base import Batch, Source
+from spark_rollup.sources.files import Directory, FileSource
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """How many rows one run added, and how many files it read."""
+    """What one run did.
+
+    Args of the dataclass:
+        events: Rows that it added to bronze.
+        quarantined: Rows that it added to the quarantine.
+        files: Files that it read, or partitions of a topic.
+        unread: Files that could not be read to their ends, and why: they are left for the next run.
+    """
 
     events: int
     quarantined: int
     files: int
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
-def run(spark: SparkSession, source: Path, bronze: Path) -> Ingested:
+def run(spark: SparkSession, source: Path | Source, bronze: Path) -> Ingested:
     """Add what is new; a run that is repeated, or was cut off half way, adds nothing twice.
 
     The raw line stays in the table, so fields that this version does not know are not lost.
+
+    Raises:
+        SourceError: the source does not answer, refuses, or has not what was asked for.
     """
-    found = {str(path): path.stat().st_size for path in segments(source)}
-    known = taken(bronze)
-    fresh = sorted(path for path, size in found.items() if known.get(path) != size)
-    if not fresh and (bronze / MARKER).exists():
+    chosen = FileSource(Directory(source)) if isinstance(source, Path) else source
+    return take(spark, chosen.batch(spark, taken(bronze)), bronze)
+
+
+def take(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
+    """Add one batch; the list of what was taken is written last."""
+    if not batch.parts and (bronze / MARKER).exists():
         return Ingested(0, 0, 0)
-    size_bytes = sum(found[path] for path in fresh)
-    counts = _add(spark, fresh, bronze, size_bytes)
+    counts = _add(spark, batch, bronze)
     (bronze / MARKER).write_text(json.dumps({"contract_major": SCHEMA_MAJOR}) + "\n")
-    _remember(bronze, {path: found[path] for path in fresh})
+    _remember(bronze, {place: until for place, until in batch.taken.items() if place not in counts.unread})
     return counts
 
 
 def taken(bronze: Path) -> dict[str, int]:
-    """Read which files earlier runs took, with the size that they had."""
+    """Read what earlier runs took: files with the size that they had, partitions with the next offset."""
     rows = (
         json.loads(line)
         for part in sorted((bronze / TAKEN).glob("*.jsonl"))
         for line in part.read_text(encoding="utf-8").splitlines()
     )
-    return {row["file"]: row["size_bytes"] for row in rows}
+    return {row["place"]: row["until"] for row in rows}
 
 
-def _remember(bronze: Path, files: dict[str, int]) -> None:
-    lines = [json.dumps({"file": path, "size_bytes": size}) for path, size in sorted(files.items())]
+def _remember(bronze: Path, places: dict[str, int]) -> None:
+    lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
     text = "".join(f"{line}\n" for line in lines)
     folder = bronze / TAKEN
     folder.mkdir(parents=True, exist_ok=True)
-    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    number = sum(1 for _ in folder.glob("*.jsonl"))  # later lists win
+    name = f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     part = folder / f".{name}.part"
     part.write_text(text, encoding="utf-8")
     os.replace(part, folder / f"{name}.jsonl")  # noqa: PTH105 - all of it or nothing
 
 
-def _add(spark: SparkSession, files: Sequence[str], bronze: Path, size_bytes: int) -> Ingested:
-    loaded = load_files(spark, files)
+def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
     day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
-    once = one_row_per_id(loaded.events).withColumn("day", day).persist()
+    once = one_row_per_id(batch.loaded.events).withColumn("day", day).persist()
     events = _unknown(spark, once, bronze).persist()
-    rejected = loaded.quarantine
+    rejected = batch.loaded.quarantine.persist()
+    torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
+    unread = batch.unread(torn)
+    fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
     if any((bronze / "quarantine").glob("*.parquet")):
-        rejected = _without(rejected, read_quarantine(spark, bronze), list(QUARANTINE.names))
-    rejected = rejected.persist()
-    counts = Ingested(events.count(), rejected.count(), len(files))
+        fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
+    counts = Ingested(events.count(), fresh.count(), batch.parts, unread)
     if counts.events or not (bronze / "events").exists():
-        write_events(events, bronze / "events", size_bytes, mode="append")
+        write_events(events, bronze / "events", batch.size_bytes, mode="append")
     if counts.quarantined or not (bronze / "quarantine").exists():
-        rejected.coalesce(1).write.mode("append").option("compression", "zstd").parquet(
+        fresh.coalesce(1).write.mode("append").option("compression", "zstd").parquet(
             str(bronze / "quarantine")
         )
     for frame in (once, events, rejected):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
 
 MAX_LINE_CHARS = 2_000
 """How much of an unusable line the quarantine keeps."""
+
+CUT_OFF = "cut-off-file"
+"""Reason for which the quarantine holds a whole file: it gave fewer records than its name announces."""
 
 SEGMENT_NAME = r"-(\d+)-(\d+)\.jsonl(\.gz)?$"
 """A segment's name ends with the first and last sequence that it holds."""
@@ -45,37 +49,58 @@ def load(spark: SparkSession, source: Path) -> Loaded:
             read_quarantine(spark, source),
             unique=not (source / COMPACTING).exists(),
         )
-    return load_files(spark, [str(source)])
+    return load_files(spark, [str(path) for path in segments(source)])
 
 
 def segments(source: Path) -> list[Path]:
     """List the segments below a directory; hidden names are skipped as Spark does."""
     return sorted(
         path
-        for path in source.rglob("*.jsonl*")
-        if path.name.endswith((".jsonl", ".jsonl.gz"))
-        and not any(part.startswith(("_", ".")) for part in path.relative_to(source).parts)
+        for path in source.absolute().rglob("*.jsonl*")
+        if is_segment(str(path.relative_to(source.absolute())))
     )
+
+
+def is_segment(path: str) -> bool:
+    """Tell by its path below the input whether a file is one to read: `*.jsonl(.gz)`, and nothing hidden above it."""
+    hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
+    return not hidden and path.endswith((".jsonl", ".jsonl.gz"))
 
 
 def load_files(spark: SparkSession, paths: Sequence[str]) -> Loaded:
-    """Read segments, by their paths or by their directory."""
-    read = spark.read.options(**_FILES)
-    text = read.format("text").load(list(paths))
-    lines = text.where(F.length(F.trim("value")) > 0).select(
+    """Read segments, by their whole paths or URLs."""
+    names = spark.createDataFrame([(path,) for path in paths], "file string")
+    judged = judge(_lines(spark, paths))
+    return Loaded(usable(judged), unusable(judged).unionByName(cut_off(names, judged)))
+
+
+def load_lines(lines: DataFrame) -> Loaded:
+    """Take lines that did not come as segments.
+
+    Input columns: file (where a line came from, for the quarantine), line.
+    """
+    judged = judge(lines)
+    return Loaded(usable(judged), unusable(judged))
+
+
+def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    if not paths:
+        return spark.createDataFrame([], "file string, line string")
+    text = spark.read.format("text").load([_literal(path) for path in paths])
+    return text.where(F.length(F.trim("value")) > 0).select(
         _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
     )
-    files = read.format("binaryFile").load(list(paths)).select(_plain_path(F.col("path")).alias("file"))
-    judged = judge(lines)
-    return Loaded(usable(judged), unusable(judged).unionByName(cut_off(files, judged)))
 
 
-_FILES = {"recursiveFileLookup": "true", "pathGlobFilter": "*.{jsonl,jsonl.gz}"}
+def _literal(path: str) -> str:
+    """Keep Spark from taking a path for a pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def _plain_path(url: Column) -> Column:
-    """Write a local file's URL, which sources spell with one or three slashes, as its path."""
-    return F.regexp_replace(url, "^file:/+", "/")
+    """Write a URL as Spark gives it (escaped, one or three slashes for a local file) as the path that it means."""
+    meant = F.url_decode(F.replace(url, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(meant, "^file:/+", "/")
 
 
 def judge(lines: DataFrame) -> DataFrame:
@@ -178,7 +203,7 @@ def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:
         .where(F.col("last").isNotNull() & (F.coalesce("got", F.lit(0)) < F.col("last")))
         .select(
             "file",
-            F.lit("cut-off-file").alias("reason"),
+            F.lit(CUT_OFF).alias("reason"),
             F.format_string(
                 "the name announces records up to %d, the file gave up to %d",
                 "last",

@@ -7,8 +7,10 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from spark_rollup import java
@@ -23,12 +25,21 @@ _QUICK_SQL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.buffer.pageSize": "1m",
 }
 """On small inputs planning and compiling cost more than running."""
 
 _QUICK_JVM = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a run of seconds the second compiler and a parallel collector never pay off."""
+
+_ALWAYS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
+    "spark.sql.files.ignoreCorruptFiles": "true",  # the rest of a cut-off segment shows as a sequence gap
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
+    "spark.sql.streaming.stopTimeout": "30s",
+}
 
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -37,18 +48,31 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+logger.stream.name = org.apache.spark.sql.execution.streaming
+logger.stream.level = off
 """
+"""Failures that Spark tells are told; those of a stream by `stream.py`, in one line."""
 
 
 def build_session(
-    input_bytes: int = 0, *, master: str | None = None, partitions: int | None = None
+    input_bytes: int | None = 0,
+    *,
+    master: str | None = None,
+    partitions: int | None = None,
+    conf: Mapping[str, str] | None = None,
+    jars: Sequence[Path] = (),
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
+    What a person says wins: `conf`, then what was given to `spark-submit`, then what is chosen here.
+
     Args:
-        input_bytes: Size of the input; chooses the number of shuffle partitions.
-        master: Spark master; None = the one spark-submit gave, else `local[*]`.
+        input_bytes: Size of the input; chooses memory and the number of shuffle partitions. None = not known
+            before Spark runs: see `fit`.
+        master: Spark master; None = the one spark-submit or `conf` gave, else `local[*]`.
         partitions: Shuffle partitions; None = by size.
+        conf: Spark's settings.
+        jars: To be put on the class path of driver and executors.
 
     Raises:
         JavaNotFoundError: no Java runtime.
@@ -57,30 +81,55 @@ def build_session(
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     _choose_java(scratch)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        **_ALWAYS,
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        **sql_settings(input_bytes, partitions),
+    }
+    if jars:
+        settings["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if is_submitted():
+        settings = {key: value for key, value in settings.items() if key not in dict(SparkConf().getAll())}
+    else:
+        settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch)}
+    builder = SparkSession.builder.appName("statewarden-rollup").config(map={**settings, **(conf or {})})
+    return builder.getOrCreate()
+
+
+def is_submitted() -> bool:
+    """Tell whether `spark-submit` started this process: then it chose master, memory and jars already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def fit(spark: SparkSession, input_bytes: int, conf: Mapping[str, str]) -> None:
+    """Adapt a session that was started before the size of the input (compressed bytes) was known."""
+    for key, value in sql_settings(input_bytes).items():
+        if key not in conf:
+            spark.conf.set(key, value)
+
+
+def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict[str, str]:
+    """Choose how queries are run, by the size of the input (compressed bytes; None = not known)."""
+    if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
+        return {
+            "spark.sql.shuffle.partitions": str(partitions or 200),
+        }
+    return {
+        "spark.sql.shuffle.partitions": str(partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2)),
+        **_QUICK_SQL,
+    }
+
+
+def _jvm_settings(input_bytes: int | None, scratch: Path) -> dict[str, str]:
     quiet = scratch / "log4j2.properties"
     quiet.write_text(_LOG4J)
-    small = input_bytes < SMALL_INPUT_BYTES
-    settings: dict[str, bool | float | int | str | None] = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(
-            partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2 if small else 200)
-        ),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
-        "spark.sql.files.ignoreCorruptFiles": "true",  # the rest of a cut-off segment shows as a sequence gap
+    small = input_bytes is not None and input_bytes < SMALL_INPUT_BYTES
+    return {
         "spark.driver.memory": "1g" if small else "4g",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"
         + (_QUICK_JVM if small else ""),
-        **(_QUICK_SQL if small else {}),
+        **({"spark.buffer.pageSize": "1m"} if small else {}),
     }
-    builder = SparkSession.builder.appName("statewarden-rollup").config(map=settings)
-    if (
-        master or "PYSPARK_GATEWAY_PORT" not in os.environ
-    ):  # spark-submit sets it, and knows the master itself
-        builder = builder.master(master or "local[*]")
-    return builder.getOrCreate()
 
 
 def _choose_java(scratch: Path) -> None:

@@ -1,9 +1,10 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer; every parser fuzzed; real releases of Kafka Streams under live agents (`tests/live`); the agent
-killed 500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of
-1 GiB; the charts in a Kubernetes control plane.
+beside a busy writer; every parser fuzzed; the fleet audit killed at random, and on a standalone Spark cluster; alert
+noise over a simulated fleet; the image in containers; the charts in a Kubernetes control plane; real releases of Kafka
+Streams under live agents (`tests/live`); the agent killed 500 times under load for each sink, with an account of every
+event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/deploy/test_dashboards.py",
     ),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
+    "fleet audit: standalone cluster": ("tests/prove/cluster.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_rollup.config import Override, check_directories, parse_as_of, parse_overrides
+from spark_rollup.config import Override, check_directories, parse_as_of, parse_conf, parse_overrides
 from spark_rollup.errors import UsageError
 
 
@@ -21,6 +21,15 @@ def test_what_is_no_time_is_refused(text):
     """The message shows what was given and an example."""
     with pytest.raises(UsageError, match="ISO 8601"):
         parse_as_of(text)
+
+
+def test_spark_settings_are_passed_on():
+    """The last one for a key wins; values may hold an equals sign; a value is never shown in an error."""
+    assert parse_conf(["spark.a=1", "spark.a=2=3"]) == {"spark.a": "2=3"}
+    for text in ("spark.a", "fs.s3a.secret.key=hunter2"):
+        with pytest.raises(UsageError, match=r"is not spark\.KEY=VALUE") as caught:
+            parse_conf([text])
+        assert "hunter2" not in str(caught.value)
 
 
 def test_overrides_name_an_application_or_all():

@@ -1,0 +1,110 @@
+"""What the command line takes; nothing is decided here."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from agent.contract.events import Severity
+from spark_rollup import __version__
+from spark_rollup.jars import KINDS
+
+
+def parser() -> argparse.ArgumentParser:
+    """Describe every command."""
+    program = argparse.ArgumentParser(
+        prog="statewarden-rollup",
+        description="Correlate what statewarden agents shipped: which state of the fleet can no longer be trusted.",
+    )
+    program.add_argument("--version", action="version", version=f"statewarden-rollup {__version__}")
+    commands = program.add_subparsers(dest="command", required=True)
+    _add_ingest(
+        commands.add_parser("ingest", help="add agents' events to a bronze directory (Parquet by day)")
+    )
+    _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs to read a source"))
+    compact = commands.add_parser(
+        "compact", help="join the small files of finished days in a bronze directory"
+    )
+    compact.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
+    _add_spark(compact)
+    audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
+    _add_input(audit)
+    audit.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
+    audit.add_argument("--json", action="store_true", help="print one finding per line on stdout")
+    audit.add_argument(
+        "--textfile",
+        type=Path,
+        metavar="FILE",
+        help="write the metrics there, too (they are always in OUTPUT/metrics.prom)",
+    )
+    audit.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
+    audit.add_argument(
+        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
+        help="exit with 1 if an open finding is at least this severe (default: critical)",
+    )  # fmt: skip
+    safe = commands.add_parser("safe-to-restart", help="may this pod be restarted? without --pod: all pods")
+    _add_input(safe)
+    safe.add_argument("--pod", help="tell task by task")
+    why = commands.add_parser("why", help="one task's story across pods")
+    _add_input(why)
+    why.add_argument("task", help="task id, for example 0_3")
+    why.add_argument("--application", metavar="ID", help="application, where several have this task")
+    _add_input(commands.add_parser("coverage", help="which pods and times were watched"))
+    return program
+
+
+def _add_ingest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input", required=True, metavar="WHERE",
+        help="directory with *.jsonl(.gz) segments, s3a://bucket/prefix, or kafka://host:port,host:port/topic",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to"
+    )
+    parser.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
+    parser.add_argument("--region", help="the object store's region")
+    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
+    parser.add_argument("--jars", type=Path, metavar="DIR", help="where the source's jars are (see `jars`)")
+    parser.add_argument(
+        "--trigger", metavar="WHEN", help="as a stream: availableNow, or for ever: 'processing 60 seconds'"
+    )
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", type=Path, help="the stream's place (default: in bronze)"
+    )
+    _add_spark(parser)
+
+
+def _add_jars(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", choices=KINDS)
+    parser.add_argument(
+        "--jars", type=Path, metavar="DIR", help="where to (default: the user's cache directory)"
+    )
+    parser.add_argument(
+        "--repository", metavar="URL", help="Maven repository (default: what Maven is set up for)"
+    )
+    parser.add_argument("--names", action="store_true", help="print the Maven coordinates and fetch nothing")
+
+
+def _add_spark(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--spark-conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of Spark; may be repeated",
+    )
+    parser.add_argument("--progress", action="store_true", help="show on stderr what Spark is at")
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    _add_spark(parser)
+    parser.add_argument(
+        "--input", type=Path, required=True, metavar="DIR", help="segments, or a bronze directory"
+    )
+    parser.add_argument(
+        "--as-of", metavar="ISO8601", help="look no further than this (default: the newest event)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
+        help="override what the agents reported, for application ID or for all; may be repeated",
+    )  # fmt: skip

@@ -1,0 +1,42 @@
+"""One `ingest` at a time on a bronze directory: two would not see each other's events, and add them twice."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spark_rollup.errors import UsageError
+
+CLAIM = "_intake"
+"""File in bronze that the running `ingest` has locked; the kernel frees it however that ends."""
+
+
+@contextmanager
+def claimed(bronze: Path) -> Iterator[None]:
+    """Keep others out until the block ends.
+
+    Raises:
+        UsageError: another one is at work; tells its process.
+    """
+    bronze.mkdir(parents=True, exist_ok=True)
+    with (bronze / CLAIM).open("a+", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            raise UsageError(
+                f"another ingest is at work on {bronze} ({file.read().strip()}): wait for its end"
+            ) from error
+        except OSError as error:
+            print(
+                f"statewarden-rollup: {bronze} knows no locks ({error}); let no two runs overlap",
+                file=sys.stderr,
+            )
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+        file.flush()
+        yield

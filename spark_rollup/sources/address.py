@@ -1,0 +1,101 @@
+"""What `--input` says: a directory, `s3a://bucket/prefix` or `kafka://host:port,host:port/topic`. No Spark here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from spark_rollup.errors import UsageError
+
+FORMS = "a directory, s3a://bucket/prefix, or kafka://host:port,host:port/topic"
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""Names that Kafka allows. Source: `org.apache.kafka.common.internals.Topic`, all releases."""
+
+_BROKER = re.compile(r"[^\s:/@,]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryAddress:
+    """A directory that this machine (and on a cluster every worker) sees."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAddress:
+    """A prefix in a bucket; `url` has the scheme `s3a` and no slash at its end."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAddress:
+    """A topic and some of its cluster's brokers (`host:port,host:port`)."""
+
+    brokers: str
+    topic: str
+
+
+Address = DirectoryAddress | ObjectAddress | TopicAddress
+
+
+def parse_address(text: str) -> Address:
+    """Read what `--input` says.
+
+    Raises:
+        UsageError: a scheme that is not known, or a part that is missing.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return DirectoryAddress(Path(text))
+    if "@" in rest.partition("/")[0]:
+        raise UsageError(
+            "an address never holds credentials: they come from the environment, from Spark's own settings "
+            "(--spark-conf), or for Kafka from --kafka-config FILE"
+        )
+    match scheme:
+        case "file":
+            return DirectoryAddress(Path(urlsplit(text).path))
+        case "s3a" | "s3":
+            return _object(text, rest)
+        case "kafka":
+            return _topic(text, rest)
+    raise UsageError(f"--input {text}: {scheme}:// is not known; give {FORMS}")
+
+
+def refuse_address(option: str, path: Path) -> None:
+    """Refuse an address where a directory is needed.
+
+    Raises:
+        UsageError: says what to do instead.
+    """
+    found = re.match(r"([a-z][a-z0-9+]+):/", str(path))
+    if found:
+        raise UsageError(
+            f"{option} must be a directory that all of Spark sees, not {found[1]}://: bronze and results are moved and "
+            f"replaced file by file, which object stores cannot do; mount a shared volume. Events are taken in "
+            f"from s3a:// and kafka:// with `ingest --input`"
+        )
+
+
+def _object(text: str, rest: str) -> ObjectAddress:
+    bucket, _, prefix = rest.partition("/")
+    if not bucket:
+        raise UsageError(f"--input {text} names no bucket: s3a://bucket/prefix")
+    return ObjectAddress(f"s3a://{bucket}/{prefix.strip('/')}".rstrip("/"))
+
+
+def _topic(text: str, rest: str) -> TopicAddress:
+    brokers, _, topic = rest.partition("/")
+    if not all(_BROKER.fullmatch(broker) for broker in brokers.split(",")):
+        raise UsageError(
+            f"--input {text}: brokers are host:port,host:port, as in kafka://b1:9092,b2:9092/topic"
+        )
+    if not _TOPIC.fullmatch(topic):
+        raise UsageError(
+            f"--input {text} names no topic (letters, digits, '.', '_', '-'): kafka://b1:9092/topic"
+        )
+    return TopicAddress(brokers, topic)

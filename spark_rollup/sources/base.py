@@ -1,0 +1,77 @@
+"""What every source gives: batches of lines that no earlier run took, and streams that say when there are more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rollup.load import Loaded
+
+Taken = Mapping[str, int]
+"""Place -> how far it was taken: a file with its size (bytes), a partition with the first offset not yet taken."""
+
+
+class Checker(Protocol):
+    """Looks again at files that gave less than their names announce."""
+
+    def __call__(self, files: Sequence[str]) -> Mapping[str, str]:
+        """Tell which of them could not be read now, and why; the others are really damaged."""
+        ...
+
+
+def nothing_unread(files: Sequence[str]) -> Mapping[str, str]:
+    """Stand in where nothing can be cut off."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Lines that bronze may not have yet.
+
+    Args of the dataclass:
+        loaded: Events and what cannot be used.
+        size_bytes: About how much it is, compressed.
+        parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
+        taken: What to remember once bronze has it.
+        unread: Which files of those that gave too little could not be read, and why.
+        notes: What a person should know, one line each.
+    """
+
+    loaded: Loaded
+    size_bytes: int
+    parts: int
+    taken: Taken
+    unread: Checker = nothing_unread
+    notes: Sequence[str] = field(default=())
+
+
+class Source(Protocol):
+    """A place that events come from."""
+
+    @property
+    def name(self) -> str:
+        """The source as a person wrote it; the place of a stream's checkpoint depends on it."""
+        ...
+
+    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
+        """Give everything that is new.
+
+        Raises:
+            SourceError: the source does not answer, refuses, or has not what was asked for.
+        """
+        ...
+
+    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+        """Give a streaming frame that brings what is new, in a form that only `batch_of` reads.
+
+        Raises:
+            SourceError: as for `batch`.
+        """
+        ...
+
+    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+        """Make a batch of what one turn of the stream brought."""
+        ...

@@ -1,0 +1,239 @@
+"""Segments as files: in a directory, or as objects in a store that Spark reaches through Hadoop (s3a)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from spark_rollup.errors import SourceError
+from spark_rollup.load import SEGMENT_NAME, is_segment, load_files, segments
+from spark_rollup.sources.base import Batch, Taken
+
+FILES_PER_TURN = 20_000
+"""Most files that one turn of a stream takes."""
+
+IMPATIENT: Mapping[str, str] = {
+    "fs.s3a.attempts.maximum": "2",
+    "fs.s3a.retry.limit": "2",
+    "fs.s3a.retry.interval": "250ms",
+    "fs.s3a.connection.establish.timeout": "5s",
+    "fs.s3a.connection.timeout": "10s",
+    "fs.s3a.connection.acquisition.timeout": "10s",
+    "fs.s3a.connection.request.timeout": "15s",
+}
+"""For the first contact: a wrong endpoint shall be told at once. Reading the objects has Hadoop's full patience."""
+
+_FOUND = T.StructType(
+    [
+        T.StructField("path", T.StringType()),
+        T.StructField("modificationTime", T.TimestampType()),
+        T.StructField("length", T.LongType()),
+        T.StructField("content", T.BinaryType()),
+    ]
+)
+"""Columns of Spark's `binaryFile`; all but `content` are read without opening the file."""
+
+
+class Store(Protocol):
+    """Where files lie."""
+
+    @property
+    def root(self) -> str:
+        """Path or URL above all files."""
+        ...
+
+    def sizes(self, spark: SparkSession) -> Mapping[str, int]:
+        """List segments: path as Spark gives it -> size (bytes).
+
+        Raises:
+            SourceError: it cannot be listed.
+        """
+        ...
+
+    def content(self, spark: SparkSession, path: str) -> bytes:
+        """Read a whole file.
+
+        Raises:
+            OSError: it cannot be read now.
+        """
+        ...
+
+
+class FileSource:
+    """Files that only ever are added; one that grew is taken again."""
+
+    def __init__(self, store: Store) -> None:
+        """Take files from a store."""
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        """The directory or URL."""
+        return self._store.root
+
+    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
+        """Give the files that are new or have another size than when they were taken.
+
+        Raises:
+            SourceError: there is no segment at all, or the store cannot be listed.
+        """
+        found = self._store.sizes(spark)
+        if not found and not any(path.startswith(self._store.root) for path in taken):
+            raise SourceError(f"input {self._store.root} holds no *.jsonl or *.jsonl.gz file")
+        return self._batch(spark, found, taken)
+
+    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+        """Give a stream of names; the files themselves are read by `batch_of`."""
+        self._store.sizes(spark)  # tells trouble in clear words, which a stream does not
+        options = {
+            "recursiveFileLookup": "true",
+            "pathGlobFilter": "*.{jsonl,jsonl.gz}",
+            "maxFilesPerTrigger": str(FILES_PER_TURN),
+        }
+        found = spark.readStream.format("binaryFile").schema(_FOUND).options(**options)
+        return found.load(self._store.root).select("path", "length")
+
+    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+        """Read the files that one turn of the stream named."""
+        rows = frame.collect()
+        found = {_plain(row["path"]): int(row["length"]) for row in rows}
+        return self._batch(frame.sparkSession, found, taken)
+
+    def _batch(self, spark: SparkSession, found: Mapping[str, int], taken: Taken) -> Batch:
+        fresh = {path: size for path, size in sorted(found.items()) if taken.get(path) != size}
+
+        def unread(files: Sequence[str]) -> dict[str, str]:
+            return {path: why for path in files if (why := self._why_unread(spark, path))}
+
+        return Batch(load_files(spark, list(fresh)), sum(fresh.values()), len(fresh), fresh, unread)
+
+    def _why_unread(self, spark: SparkSession, path: str) -> str | None:
+        try:
+            content = self._store.content(spark, path)
+        except OSError as error:
+            return str(error)
+        return None if is_damaged(path, content) else "it gave less while Spark read it than it holds"
+
+
+class Directory:
+    """A directory in the file system."""
+
+    def __init__(self, path: Path) -> None:
+        """Name it."""
+        self.root = str(path.absolute())
+
+    def sizes(self, spark: SparkSession) -> Mapping[str, int]:
+        """List segments."""
+        return {str(path): path.stat().st_size for path in segments(Path(self.root))}
+
+    def content(self, spark: SparkSession, path: str) -> bytes:
+        """Read a file."""
+        return Path(path).read_bytes()
+
+
+class ObjectStore:
+    """A prefix of a bucket, through Hadoop's s3a file system and its chain of credentials."""
+
+    def __init__(self, url: str) -> None:
+        """Name it: `s3a://bucket/prefix`."""
+        self.root = url
+
+    def sizes(self, spark: SparkSession) -> Mapping[str, int]:
+        """List segments, in one flat listing of the store.
+
+        Raises:
+            SourceError: the endpoint does not answer, or refuses.
+        """
+        gateway: Any = spark._jvm
+        where = gateway.org.apache.hadoop.fs.Path(self.root)
+        patience = gateway.org.apache.hadoop.conf.Configuration(spark._jsc.hadoopConfiguration())
+        for key, value in IMPATIENT.items():
+            patience.set(key, value)
+        try:
+            files = gateway.org.apache.hadoop.fs.FileSystem.newInstance(where.toUri(), patience)
+            try:
+                return dict(_listed(files, where, self.root))
+            finally:
+                files.close()
+        except Py4JJavaError as error:
+            raise SourceError(_explained(self.root, error)) from error
+
+    def content(self, spark: SparkSession, path: str) -> bytes:
+        """Read an object.
+
+        Raises:
+            OSError: the store does not give it.
+        """
+        gateway: Any = spark._jvm
+        where = gateway.org.apache.hadoop.fs.Path(path)
+        try:
+            stream = where.getFileSystem(spark._jsc.hadoopConfiguration()).open(where)
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise OSError(_reason(error)) from error
+
+
+def is_damaged(path: str, content: bytes) -> bool:
+    """Tell whether a segment's own bytes explain that it gave fewer records than its name announces."""
+    try:
+        plain = gzip.decompress(content) if path.endswith(".gz") else content
+    except (OSError, EOFError, zlib.error):
+        return True
+    named = re.search(SEGMENT_NAME, path)
+    return named is None or _last_sequence(plain.splitlines()) < int(named[2])
+
+
+def _last_sequence(lines: Iterable[bytes]) -> int:
+    last = 0
+    for line in lines:
+        try:
+            sequence = json.loads(line)["data"]["sequence"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        last = max(last, sequence) if isinstance(sequence, int) else last
+    return last
+
+
+def _listed(files: Any, where: Any, root: str) -> list[tuple[str, int]]:
+    found, listing = [], files.listFiles(where, True)
+    while listing.hasNext():
+        status = listing.next()
+        path = status.getPath().toString()
+        if is_segment(path.removeprefix(root)):
+            found.append((path, int(status.getLen())))
+    return found
+
+
+def _plain(path: str) -> str:
+    return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path
+
+
+def _explained(root: str, error: Py4JJavaError) -> str:
+    name, why = str(error.java_exception.getClass().getSimpleName()), _reason(error)
+    match name:
+        case "FileNotFoundException" | "UnknownStoreException":
+            return f"input {root} does not exist, or holds nothing: {why}"
+        case "AccessDeniedException" | "NoAuthWithAWSException" | "NoAwsCredentialsException":
+            return (
+                f"input {root}: the store refuses these credentials ({why}); they come from the environment "
+                f"(AWS_ACCESS_KEY_ID ...), the pod's or machine's role, or --spark-conf spark.hadoop.fs.s3a.*"
+            )
+    return (
+        f"input {root} cannot be listed ({name}: {why}); is --endpoint right, and is it reachable from here?"
+    )
+
+
+def _reason(error: Py4JJavaError) -> str:
+    return " ".join(str(error.java_exception.getMessage()).split())[:300]

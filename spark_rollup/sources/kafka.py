@@ -1,0 +1,232 @@
+"""A Kafka topic as the agents' Kafka sink writes it: one event per message, structured or binary CloudEvents.
+
+What was taken is kept per topic id and partition, as files are: bronze, not a consumer group, says where to go on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rollup.errors import SourceError
+from spark_rollup.load import load_lines
+from spark_rollup.sources.address import TopicAddress
+from spark_rollup.sources.base import Batch, Taken
+
+PATIENCE_MS = 10_000
+"""Longest wait for the brokers' first answer, milliseconds."""
+
+_API_TIMEOUT = "default.api.timeout.ms"
+
+EVENT_BYTES = 75
+"""About what one event takes in a segment, compressed; chooses how many files bronze gets."""
+
+OFFSETS_PER_TURN = 5_000_000
+"""Most messages that one turn of a stream takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets of one partition: the first that is still there, and the first that is not there yet."""
+
+    earliest: int
+    latest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets to take from one partition, half-open; `expired` of those not taken are gone already."""
+
+    first: int
+    until: int
+    expired: int
+
+
+class KafkaSource:
+    """One topic."""
+
+    def __init__(self, address: TopicAddress, client: Mapping[str, str]) -> None:
+        """Name it.
+
+        Args:
+            address: Brokers and topic.
+            client: Settings of Kafka's Java client, such as `security.protocol`.
+        """
+        self._address = address
+        self._client = client
+
+    @property
+    def name(self) -> str:
+        """The address."""
+        return f"kafka://{self._address.brokers}/{self._address.topic}"
+
+    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
+        """Give the messages that are there now and were not taken."""
+        topic, ranges = self._ranges(spark, taken)
+        fresh = {number: found for number, found in ranges.items() if found.first < found.until}
+        ends = json.dumps(
+            {self._address.topic: {str(number): found.until for number, found in ranges.items()}}
+        )
+        options = {**self._options(ranges), "endingOffsets": ends}
+        parallel = {"minPartitions": str(spark.sparkContext.defaultParallelism)}
+        frame = spark.read.format("kafka").options(**options, **parallel).load()
+        return Batch(
+            load_lines(lines_of(frame)),
+            sum(found.until - found.first for found in fresh.values()) * EVENT_BYTES,
+            len(fresh),
+            {f"{topic}/{number}": found.until for number, found in fresh.items()},
+            notes=[
+                f"{found.expired} messages of {self._address.topic}, partition {number}, expired before they were "
+                f"taken: keep the topic longer, or ingest more often"
+                for number, found in ranges.items()
+                if found.expired
+            ],
+        )
+
+    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+        """Give the messages from where bronze stands; a checkpoint that is there already wins over that."""
+        _, ranges = self._ranges(spark, taken)
+        options = {**self._options(ranges), "maxOffsetsPerTrigger": str(OFFSETS_PER_TURN)}
+        return spark.readStream.format("kafka").options(**options).load()
+
+    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+        """Take one turn's messages; the place in the topic is kept by the stream's checkpoint, not beside bronze."""
+        count = frame.count()
+        parts = frame.select("partition").distinct().count() if count else 0
+        return Batch(load_lines(lines_of(frame)), count * EVENT_BYTES, parts, {})
+
+    def _ranges(self, spark: SparkSession, taken: Taken) -> tuple[str, dict[int, Range]]:
+        topic, spans = self._look(spark)
+        places = {number: f"{topic}/{number}" for number in spans}
+        return topic, to_take(
+            spans, {number: taken[place] for number, place in places.items() if place in taken}
+        )
+
+    def _options(self, ranges: Mapping[int, Range]) -> dict[str, str]:
+        begins = {str(number): found.first for number, found in ranges.items()}
+        return {
+            "startingOffsets": json.dumps({self._address.topic: begins}),
+            "kafka.bootstrap.servers": self._address.brokers,
+            "subscribe": self._address.topic,
+            "includeHeaders": "true",
+            # what expired meanwhile shows as a hole in its agent's sequence
+            "failOnDataLoss": "false",
+            **{f"kafka.{key}": value for key, value in self._client.items()},
+        }
+
+    def _look(self, spark: SparkSession) -> tuple[str, dict[int, Span]]:
+        """Ask the brokers for the topic's id and its partitions' offsets.
+
+        Raises:
+            SourceError: no broker answers, or they refuse, or there is no such topic.
+        """
+        gateway: Any = spark._jvm
+        settings = gateway.java.util.Properties()
+        patience = {_API_TIMEOUT: str(PATIENCE_MS), "request.timeout.ms": str(PATIENCE_MS)}
+        given = {**patience, **self._client, "bootstrap.servers": self._address.brokers}
+        for key, value in given.items():
+            settings.setProperty(key, value)
+        try:
+            admin = gateway.org.apache.kafka.clients.admin.AdminClient.create(settings)
+            try:
+                return _described(gateway, admin, self._address.topic)
+            finally:
+                admin.close()
+        except Py4JJavaError as error:
+            raise SourceError(_explained(self._address, given[_API_TIMEOUT], error)) from error
+
+
+def to_take(spans: Mapping[int, Span], taken: Mapping[int, int]) -> dict[int, Range]:
+    """Decide what to read of each partition.
+
+    Args:
+        spans: What the topic holds.
+        taken: Partition -> first offset not yet taken; absent = nothing was.
+    """
+    found = {}
+    for number, span in sorted(spans.items()):
+        wanted = taken.get(number, span.earliest)
+        if wanted > span.latest:  # offsets went back: an unclean election of a leader
+            wanted = span.earliest
+        first = max(wanted, span.earliest)
+        found[number] = Range(first, span.latest, first - wanted)
+    return found
+
+
+def lines_of(messages: DataFrame) -> DataFrame:
+    """Make lines of messages, whatever the content mode.
+
+    Input columns: topic, partition, offset, value, headers.
+    Output columns: file (`topic/partition/offset`), line.
+    """
+    value = F.coalesce(F.col("value").cast("string"), F.lit(""))
+    attributes = F.filter("headers", lambda header: header["key"].startswith("ce_"))
+    is_binary = F.exists(attributes, lambda header: header["key"] == "ce_id")
+    pairs = F.transform(
+        attributes,
+        lambda header: F.concat(
+            _quoted(F.substr(header["key"], F.lit(4))), F.lit(":"), _quoted(header["value"].cast("string"))
+        ),
+    )
+    joined = F.concat(F.lit("{"), F.array_join(pairs, ","), F.lit(',"data":'), value, F.lit("}"))
+    return messages.select(
+        F.concat_ws("/", "topic", "partition", "offset").alias("file"),
+        F.when(F.coalesce(is_binary, F.lit(False)), joined).otherwise(value).alias("line"),
+    )
+
+
+def _quoted(text: Column) -> Column:
+    """Write a text as JSON does."""
+    return F.regexp_replace(F.to_json(F.array(text)), r"^\[|\]$", "")
+
+
+def _described(gateway: Any, admin: Any, topic: str) -> tuple[str, dict[int, Span]]:
+    names = gateway.java.util.ArrayList()
+    names.add(topic)
+    described = admin.describeTopics(names).allTopicNames().get()[topic]
+    numbers = [int(partition.partition()) for partition in described.partitions()]
+    offset_spec, partition_of = (
+        gateway.org.apache.kafka.clients.admin.OffsetSpec,
+        gateway.org.apache.kafka.common.TopicPartition,
+    )
+
+    def offsets(spec: Any) -> dict[int, int]:
+        asked = gateway.java.util.HashMap()
+        for number in numbers:
+            asked.put(partition_of(topic, number), spec)
+        answered = admin.listOffsets(asked)
+        return {
+            number: int(answered.partitionResult(partition_of(topic, number)).get().offset())
+            for number in numbers
+        }
+
+    earliest, latest = offsets(offset_spec.earliest()), offsets(offset_spec.latest())
+    spans = {number: Span(earliest[number], latest[number]) for number in numbers}
+    return f"kafka:{topic}/{described.topicId().toString()}", spans
+
+
+def _explained(address: TopicAddress, patience_ms: str, error: Py4JJavaError) -> str:
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    name, why = str(cause.getClass().getSimpleName()), " ".join(str(cause.getMessage()).split())[:300]
+    where = f"kafka://{address.brokers}/{address.topic}"
+    match name:
+        case "UnknownTopicOrPartitionException" | "InvalidTopicException":
+            return f"{where}: the brokers have no topic {address.topic} (or these credentials may not see it)"
+        case "TimeoutException" | "DisconnectException":
+            return (
+                f"{where}: no broker answered within {int(patience_ms) // 1000} s ({why}); are host and port "
+                f"right, and do these brokers want TLS or SASL (--kafka-config)?"
+            )
+        case "ConfigException":
+            return f"{where}: the settings for Kafka's client are not usable: {why}"
+    if "Auth" in name or "Ssl" in name or "SSL" in name:
+        return f"{where}: the brokers refuse these credentials ({name}: {why}); see --kafka-config"
+    return f"{where}: {name}: {why}"
