@@ -12,6 +12,7 @@ is named and its parts fail.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,7 @@ def scratch() -> Iterator[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts; 0 = all held."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # in order: nothing is left behind
     chosen = list(sys.argv[1:] if arguments is None else arguments) or [
         x for x in PARTS if x not in BY_NAME_ONLY
     ]
