@@ -60,7 +60,7 @@ test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheu
 check: lint docs-check dashboards-check check-charts test-services test evaluate ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
-	@$(PY) -m pytest -m charts tests/charts $(ARGS)
+	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
 
 check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster

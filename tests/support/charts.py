@@ -162,7 +162,10 @@ def schemas(version: str) -> Path:
         work.mkdir(parents=True)
         for path in source.glob("*.json"):
             (work / path.name).write_text(json.dumps(_local(json.loads(path.read_text("utf-8")), top=True)))
-        work.rename(target)
+        try:
+            work.rename(target)
+        except OSError:  # another worker was faster
+            shutil.rmtree(work)
     return target
 
 
