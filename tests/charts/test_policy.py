@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.charts import APPLICATION, CONSUMER, ROOT, Helm, program, run, scenarios
 
-pytestmark = [pytest.mark.charts, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.charts, pytest.mark.timeout(360)]
 
 REASONS = {
     ("CKV_K8S_43", ".*"): "digests are values (`image.digest`): the project cannot know yours",

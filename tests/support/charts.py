@@ -24,7 +24,7 @@ NEWEST = "1.37.0"
 VERSIONS = tuple(f"1.{minor}.0" for minor in range(29, 38))
 """Kubernetes releases that the charts promise: native sidecars began with 1.29; 1.37 has the newest schemas."""
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 Manifest = dict[str, Any]
 
 
