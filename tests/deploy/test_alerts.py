@@ -148,7 +148,7 @@ def test_a_link_can_be_left_out(tmp_path: Path) -> None:
     text = (tmp_path / files.DIRECTORY / "fleet-unaudited.rules.yaml").read_text(encoding="utf-8")
     assert "_url" not in text
     assert "https://" not in text
-    assert 'runbook: "statewarden explain rules/unaudited (in any container of statewarden)"' in text
+    assert "statewarden explain rules/unaudited (in any agent's container)" in text
 
 
 def test_committed_links_have_one_base_each(repository: Path) -> None:

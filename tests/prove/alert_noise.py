@@ -3,7 +3,7 @@
 Events of the simulated fleet (`tests/bench/fleet.py`) become the series that its agents and the fleet audit, run
 again and again while the stories go on, would have exposed; promtool evaluates the committed rules at every minute.
 
-    python tests/prove/alert_noise.py           1,000 benign rebalances among 100 idle pods of 20 tasks, in 3 hours
+    python tests/prove/alert_noise.py           1,000 benign rebalances among 20 idle pods of 20 tasks, in 3 hours
     python tests/prove/alert_noise.py --small   5 benign rebalances in a quarter of an hour
 
 Idle pods have no findings: more of them show nothing more. One of every injected bug is the counter-proof. Exit code
@@ -64,7 +64,7 @@ class Plan:
     audit_every_m: int
 
 
-FULL = Plan(fleet.Size(pods=100, tasks=20, hours=3, bugs=1, benign=1000), 60)
+FULL = Plan(fleet.Size(pods=20, tasks=20, hours=3, bugs=1, benign=1000), 90)
 SMALL = Plan(fleet.Size(pods=2, tasks=1, hours=0.25, bugs=1, benign=5), 15)
 
 

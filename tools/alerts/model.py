@@ -87,7 +87,7 @@ class Links:
         shown = {
             "summary": alert.summary,
             "description": fill(alert.description, WHERE),
-            "runbook": f"statewarden explain {alert.runbook} (in any container of statewarden)",
+            "runbook": f"statewarden explain {alert.runbook} (in any agent's container)",
         }
         if self.runbooks:
             shown["runbook_url"] = f"{self.runbooks}/{alert.runbook}.html"
