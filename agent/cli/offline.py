@@ -130,7 +130,7 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
     if entries is Unseen.DENIED:
         raise UsageError(
             f"{directory}: permission denied; Kafka Streams makes its directories 0750, so run with the"
-            " application's group (in Kubernetes: the same fsGroup)"
+            " application's group (in Kubernetes: the same runAsGroup)"
         )
     if isinstance(entries, Unseen):
         raise UsageError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
@@ -154,7 +154,7 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
     if denied:
         raise UsageError(
             f"{directory / denied[0]}: permission denied; Kafka Streams makes its directories 0750, so run with"
-            " the application's group (in Kubernetes: the same fsGroup)"
+            " the application's group (in Kubernetes: the same runAsGroup)"
         )
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"

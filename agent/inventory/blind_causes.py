@@ -52,7 +52,7 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "watch-refused",
         "a directory may not be read, so it cannot be watched",
-        "run the agent with the application's group (same `fsGroup`); Kafka Streams makes directories 0750",
+        "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
         lasts=True,
     ),
     BlindCause(

@@ -57,6 +57,6 @@ def explain(denied: Directory, identity: Identity) -> tuple[str, str]:
 
 def _forecast(root: Directory, identity: Identity) -> str:
     """Say what can be said before the application has made its directory."""
-    if identity.uid == 0 or (root.mode & stat.S_ISGID and identity.is_member(root.gid)):
+    if identity.uid == 0:
         return f"{root}: new directories will be the agent's to read"
     return f"{root}; {_RECIPE} ({identity})"

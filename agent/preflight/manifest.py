@@ -28,6 +28,7 @@ SPOOL_MOUNT = (
     f"{_SIDECAR}.volumeMounts and spec.template.spec.volumes: an emptyDir with a sizeLimit at the parent of the path"
     " in env STATEWARDEN_SPOOL"
 )
+SPOOL_GROUP = f"{_POD}: fsGroup (any number: an emptyDir is made writable for it)"
 SPOOL_ENV = f"{_SIDECAR}.env STATEWARDEN_SPOOL"
 SPOOL_SIZE = "StatefulSet, spec.template.spec.volumes: the spool's sizeLimit; or env STATEWARDEN_SHIP_CAP_MIB"
 SHIP_TO = f"{_SIDECAR}.env STATEWARDEN_SHIP_TO"
@@ -40,15 +41,19 @@ NODE_CLOCK = "the node: run chrony, or another time service, that slews the cloc
 
 
 def group_line(gid: int) -> str:
-    """Name the line that gives the agent a group."""
-    return f"{_POD}: supplementalGroups: [{gid}], or fsGroup: {gid} for the whole pod"
+    """Name the line that gives the agent a group.
+
+    Not fsGroup: Java sets 0750 on the application's directory, which clears the set-group-id bit, so below it
+    everything has the group of the application's own process.
+    """
+    return f"{_SIDECAR}.securityContext: runAsGroup: {gid}; or {_POD}: supplementalGroups: [{gid}]"
 
 
 def any_group_line() -> str:
     """Name the line where the application's group is not known yet."""
     return (
-        f"{_POD}: fsGroup (any number, for the whole pod: the volume then hands its group to every new directory),"
-        " or supplementalGroups with the application's gid"
+        f"{_SIDECAR}.securityContext: runAsGroup as in the application's container; or {_POD}: supplementalGroups"
+        " with that gid (fsGroup alone reaches the volume's root only)"
     )
 
 

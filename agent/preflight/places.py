@@ -28,7 +28,7 @@ def judge_spool(facts: Facts) -> Result:
         what = f"cannot be written ({cause}): the agent runs without a spool"
         change = manifest.SPOOL_MOUNT
         if not spool.is_read_only:
-            change = f"{change}; where it is one already: {manifest.any_group_line()}"
+            change = f"{change}; where it is one already: {manifest.SPOOL_GROUP}"
         return Result("spool", Level.FAILED, what, spool.path, change)
     trouble = _weakness(spool)
     if trouble is not None:

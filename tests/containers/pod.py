@@ -15,7 +15,7 @@ from deploy.demo.agents import free_port
 from tests.containers.podman import AGENT, BASE, Container, ContainerError, podman
 
 APPLICATION_UID, AGENT_UID, GROUP = 10001, 65532, 2000
-"""Two users, one group: what `fsGroup` does in a pod."""
+"""Two users, one group: what one `runAsGroup` does in a pod."""
 
 READY_S = 60.0
 _LOCK_QUERY = """

@@ -62,7 +62,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         "umask 0027",
     ),
     (state(below=(replace(DENIED, gid=2000),)), "access", Level.FAILED, "security module", ""),
-    (state(below=(replace(DENIED, gid=0),)), "access", Level.FAILED, "group is root's", "fsGroup"),
+    (state(below=(replace(DENIED, gid=0),)), "access", Level.FAILED, "group is root's", "runAsGroup"),
     (state(outcome=Unseen.DENIED, root=None), "access", Level.FAILED, "may not be entered", "volumeMounts"),
     (state(mount=MEMORY), "file-system", Level.WARNING, "tmpfs", "volumeClaimTemplates"),
     (state(mount=NFS), "file-system", Level.WARNING, "polled", "volumeClaimTemplates"),
@@ -249,14 +249,14 @@ def test_a_sidecar_waits_for_the_directory_itself() -> None:
 @pytest.mark.parametrize(
     ("root", "identity", "words"),
     [
-        (Directory("/state", 0, 2000, 0o2775, True), AGENT, "will be the agent's to read"),
+        (Directory("/state", 0, 2000, 0o2775, True), AGENT, "must be one of the agent's"),
         (Directory("/state", 0, 0, 0o777, True), AGENT, "must be one of the agent's"),
     ],
 )
 def test_before_the_application_comes_the_group_is_foretold(
     root: Directory, identity: Identity, words: str
 ) -> None:
-    """A set-group-id volume (fsGroup) hands its group on; elsewhere the recipe is told, without alarm."""
+    """The recipe is told, without alarm; also with fsGroup, which ends where Java sets 0750 on a directory."""
     found = result(replace(state(root=root, below=(), applications=()), identity=identity), "access")
     assert found.level is Level.OK
     assert words in found.what
