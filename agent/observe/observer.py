@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
@@ -32,15 +32,41 @@ MAX_OPTIONS_BYTES = 256 * 1024
 MAX_PROCESS_FILE_BYTES = 16 * 1024
 
 
+WRITTEN_KEPT = 64
+"""Announced SST files per store whose time is remembered, the newest: far more than come between two looks."""
+
+ANNOUNCED_FOR_US = 60_000_000
+"""And for how long after a look. A flush is in the manifest within milliseconds of its file, and told at the first look
+that finds it there; what takes longer comes out of a compaction, or is nobody's."""
+
+TRIES = 5
+"""Looks at a store that is made anew during every one of them."""
+
+
 @dataclass(slots=True)
 class _Known:
-    """What need not be read twice: SST files and option files never change once written."""
+    """What need not be read twice, and when SST files were announced (None = none was)."""
 
     identity: str = ""
-    written_us: dict[int, int] = field(default_factory=dict)
+    announced_us: dict[int, int] | None = None
     options_name: str = ""
     options: OptionsFacts | None = None
     options_written_us: int = 0
+
+    def note_written(self, number: int, at_us: int) -> None:
+        """Remember an announcement, and forget the oldest file's if there are too many."""
+        if self.announced_us is None:
+            self.announced_us = {}
+        self.announced_us.setdefault(number, at_us)
+        if len(self.announced_us) > WRITTEN_KEPT:
+            del self.announced_us[min(self.announced_us)]
+
+    def forget_announcements(self, at_us: int) -> None:
+        """Forget what a look has had its chance to find."""
+        if self.announced_us is not None:
+            since_us = at_us - ANNOUNCED_FOR_US
+            recent = {number: told_us for number, told_us in self.announced_us.items() if told_us > since_us}
+            self.announced_us = recent or None
 
 
 class Observer:
@@ -100,11 +126,19 @@ class Observer:
         lock, inode = self._lock(place.path)
         return LockLook(place, at_us, source, None, lock, inode, announced)
 
+    def ask_lock(self, path: str) -> LockState | None:
+        """Ask who holds a lock file and nothing else, at half the cost of `lock`; None = it is not there."""
+        state = self.disk.lock_state(path)
+        if state is Unseen.VANISHED:
+            return None
+        return LockState.UNKNOWN if isinstance(state, Unseen) else state
+
     def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
         """Read a checkpoint file."""
-        stat = self.disk.stat(place.path)
-        if isinstance(stat, Unseen):
-            return CheckpointLook(place, at_us, source, stat)
+        found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
+        if isinstance(found, Unseen):
+            return CheckpointLook(place, at_us, source, found)
+        stat, content = found
         if stat.size_bytes > MAX_CHECKPOINT_BYTES:
             return CheckpointLook(
                 place,
@@ -113,9 +147,6 @@ class Observer:
                 mtime_us=stat.mtime_us,
                 problem=f"{stat.size_bytes} bytes, more than the {MAX_CHECKPOINT_BYTES} that are read",
             )
-        content = self.disk.read_at(place.path, 0, MAX_CHECKPOINT_BYTES)
-        if isinstance(content, Unseen):
-            return CheckpointLook(place, at_us, source, content)
         try:
             entries = parse_checkpoint(content)
         except CheckpointFormatError as error:
@@ -126,12 +157,15 @@ class Observer:
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0
     ) -> DatabaseLook:
         """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
-        with self.disk.stay_in(place.path):
-            look = self._database(place, at_us, source, announced_us)
-        if look.unseen is None and look.identity is None and self._identity(place.path)[0] is not None:
+        for _ in range(TRIES):
+            with self.disk.stay_in(place.path):
+                look = self._database(place, at_us, source, announced_us)
+            if look.unseen is not None or look.identity is not None:
+                return look
+            if self._identity(place.path)[0] is None:
+                return look
             # made anew while we looked: what was read belongs to no single life
-            return self.database(place, at_us, source, announced_us=announced_us)
-        return look
+        return DatabaseLook(place, at_us, source, Unseen.RACED, announced_us=announced_us)
 
     def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseLook:
         path = place.path
@@ -164,14 +198,14 @@ class Observer:
         )
         if isinstance(facts, Unseen):
             return replace(base, manifest_problem=facts.value)
-        return _with_store(base, facts, _flushes(facts, known))
+        return _with_store(base, facts, _flushes(facts, known, at_us))
 
     def note_written(self, place: StatePath, at_us: int) -> None:
         """Remember when an SST was announced as written: it may be compacted away before it is looked at."""
         match = names.SST_FILE.fullmatch(place.name)
         database = place.database
         if match and database:
-            self._known.setdefault(database, _Known()).written_us.setdefault(int(match[1]), at_us)
+            self._known.setdefault(database, _Known()).note_written(int(match[1]), at_us)
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
         known = self._known.setdefault(path, _Known())
@@ -203,11 +237,9 @@ class Observer:
         return parse_identity(content), stat.mtime_us
 
     def _lock(self, path: str) -> tuple[LockState | None, int]:
-        state = self.disk.lock_state(path)
-        if state is Unseen.VANISHED:
-            return None, 0
-        if isinstance(state, Unseen):
-            return LockState.UNKNOWN, 0
+        state = self.ask_lock(path)
+        if state is None or state is LockState.UNKNOWN:
+            return state, 0
         stat = self.disk.stat(path)
         return state, 0 if isinstance(stat, Unseen) else stat.inode
 
@@ -257,22 +289,19 @@ def _offsets(facts: OffsetsFacts) -> StoreOffsets:
     )
 
 
-def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
-    """Data files with the time at which each was written, as far as it is known."""
+def _flushes(facts: StoreFacts, known: _Known, at_us: int) -> tuple[Flush, ...]:
+    """Data files with the time at which each was written, as far as it is known at the time of the look."""
     view = facts.manifest
-    for one in facts.files:
-        if one.mtime_us is not None:
-            known.written_us[one.file.number] = one.mtime_us
-    oldest = min((x.number for x in view.new_files), default=view.next_file)
-    for number in [x for x in known.written_us if x < oldest]:
-        del known.written_us[number]
+    written_us = dict(known.announced_us or ())
+    written_us.update((one.file.number, one.mtime_us) for one in facts.files if one.mtime_us is not None)
     flushes = [
         Flush(
             added.number,
             added.largest_sequence,
-            known.written_us.get(added.number),
+            written_us.get(added.number),
             compacted=not (added.is_flush or added.in_snapshot),
         )
         for added in view.data_files
     ]
+    known.forget_announcements(at_us)
     return tuple(sorted(flushes, key=lambda flush: (flush.sequence, flush.number)))

@@ -7,14 +7,14 @@ scan and replay.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agent.contract.events import Source
 from agent.inventory.absence import Absence
-from agent.inventory.blindness import close_blind, end_blind, note_blind
-from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
+from agent.inventory.blindness import end_blind, note_blind
+from agent.inventory.disk import Disk, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
-from agent.inventory.model import Application, BlindInterval, Inventory, Task
+from agent.inventory.model import Inventory, Task
 from agent.inventory.observations import Observation, Removal
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
@@ -22,16 +22,20 @@ from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 from agent.observe.observer import Observer
+from agent.runtime.listing import directories, join
 from agent.runtime.lock_polls import LockPolls
+from agent.runtime.refusals import Refusals
 from agent.runtime.schedule import Schedule
 
 SETTLE_US = 100_000
 """A store is looked at once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
 
+TOLD_AT_ONCE = 500
+"""Changes that a walk gathers before it tells of them."""
+
 TORN_AGAIN_US = 5_500_000
 """When a store that misses files is looked at again."""
 
-_REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
 _RELEASES = frozenset({Role.STORE_LOCK})
 _STORE_EVENTS = frozenset(
     {Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK}
@@ -46,12 +50,13 @@ class Looker:
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
+        self._looked_at: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
         self._polls = LockPolls(
             self.inventory, self.observer, self._application, self.look_at_task, started_us
         )
-        self._refused: dict[str, BlindInterval] = {}
+        self._refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
 
     def resume(self, known: Inventory, until_us: int) -> None:
@@ -67,6 +72,11 @@ class Looker:
         self.inventory.root_seen = known.root_seen
         self._absence = Absence(self.inventory, until_us)
 
+    def take_looked_at(self) -> set[tuple[str, str]]:
+        """Take (application, task) of every task that anybody looked at since the last call."""
+        looked_at, self._looked_at = self._looked_at, set()
+        return looked_at
+
     @property
     def is_resuming(self) -> bool:
         """Whether the walk over everything after a restart is still to come."""
@@ -74,18 +84,20 @@ class Looker:
 
     # -- hints ------------------------------------------------------------------------------------------
 
-    def hint(self, hint: Hint, now_us: int) -> list[Transition]:
+    def hint(self, hint: Hint, now_us: int, tell: Tell | None = None) -> list[Transition]:
         """Follow one hint.
 
         Args:
             hint: Where to look; its own time orders removals.
             now_us: Time of the look.
+            tell: See `rescan`.
 
         Returns:
             What changed.
         """
         if hint.kind is HintKind.RESCAN:
-            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, hint.since_us or hint.at_us)
+            since_us = hint.since_us or hint.at_us
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, tell)
         place = classify(hint.path)
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
@@ -96,10 +108,12 @@ class Looker:
         return self._changed(place, hint, now_us)
 
     def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        if place.role is Role.TEMPORARY and ((task := self._task_of(place)) is None or task.walk is None):
+            return []  # a quarter of what a busy application announces; it says something beside a deletion only
         removal = Removal(place, hint.at_us, Source.INOTIFY)
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
-            self._settle(place.database, now_us)
+            self._settling.want(place.database, now_us + SETTLE_US)
         elif place.role in REPLACEABLE and place.database and self._seems_idle(place):
             # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
@@ -135,12 +149,12 @@ class Looker:
         if role is Role.TOPOLOGY:
             return self.rescan(place.path, now_us, Source.INOTIFY, "")
         if role in DATABASE_ROLES:
-            self._settle(place.path, now_us)
+            self._settling.want(place.path, now_us + SETTLE_US)
         elif role in _STORE_EVENTS and place.database is not None:
             if role in _RELEASES and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
-                self._settle(place.database, now_us)
+                self._settling.want(place.database, now_us + SETTLE_US)
         return []
 
     def _closed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
@@ -164,29 +178,16 @@ class Looker:
             return self._database(place, now_us, source)
         return []
 
-    def _settle(self, database: str, now_us: int) -> None:
-        self._settling.want(database, now_us + SETTLE_US)
-
     # -- looks ------------------------------------------------------------------------------------------
 
     def _reduce(self, look: Observation) -> list[Transition]:
         self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
-        self._mind_refusal(look.place, look.unseen, look.at_us)
+        self._refusals.mind(look.place, look.unseen, look.at_us)
         if self._absence is not None and look.source is Source.BASELINE:
             self._absence.prepare(look)
+        if look.place.task is not None and look.place.application is not None:
+            self._looked_at.add((look.place.application, look.place.task))
         return reduce_observation(self.inventory, look)
-
-    def _mind_refusal(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
-        """What may not be read is a blind interval, until it can be read or is gone."""
-        known = self._refused.get(place.path)
-        if unseen in _REFUSALS and known is None:
-            path = place.path or "the state directory"
-            interval = BlindInterval(at_us, f"{unseen}", None, place.application, place.task, f"at {path!r}")
-            self.inventory.blind.append(interval)
-            self._refused[place.path] = interval
-        elif unseen not in _REFUSALS and known is not None:
-            close_blind(self.inventory, known, at_us)
-            del self._refused[place.path]
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
@@ -249,7 +250,9 @@ class Looker:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
         look = self.observer.database(place, now_us, source, announced_us=announced_us)
-        if look.missing_files or look.leftovers:
+        if look.unseen is Unseen.RACED:
+            self._settling.want(place.path, now_us + SETTLE_US)
+        elif look.missing_files or look.leftovers:
             # a deletion that goes on looks the same; it is torn only if a later look finds it so again
             self._settling.want(place.path, now_us + TORN_AGAIN_US)
         return changes + self._reduce(look)
@@ -276,7 +279,13 @@ class Looker:
     # -- listing ----------------------------------------------------------------------------------------
 
     def rescan(
-        self, path: str, now_us: int, source: Source, cause: str, since_us: int = 0
+        self,
+        path: str,
+        now_us: int,
+        source: Source,
+        cause: str,
+        since_us: int = 0,
+        tell: Tell | None = None,
     ) -> list[Transition]:
         """Look at a directory and everything below it; a loss that it repairs becomes a blind interval.
 
@@ -286,12 +295,13 @@ class Looker:
             source: Why.
             cause: Cause of the rescan; a loss is one that leaves a blind interval.
             since_us: When the loss began; 0 = now.
+            tell: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
 
         Returns:
-            What changed.
+            What changed and was not told.
         """
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
-        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE)
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, tell)
         if absence is not None:
             changes += absence.conclude(now_us)
             self._absence = None
@@ -310,9 +320,9 @@ class Looker:
                 for store in task.stores.values():
                     for database in store.databases.values():
                         if database.lock is LockState.HELD:
-                            self._settle(database.path, now_us)
+                            self._settling.want(database.path, now_us + SETTLE_US)
 
-    def _rescan(self, path: str, now_us: int, source: Source) -> list[Transition]:
+    def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
         place = classify(path)
         if place.role is Role.TASK:
             return self._task_tree(place, now_us, source)
@@ -321,47 +331,45 @@ class Looker:
         if place.task is not None:
             return self._task_tree(classify(place.task_path or ""), now_us, source)
         entries = self._disk.list(path)
-        self._mind_refusal(place, entries if isinstance(entries, Unseen) else None, now_us)
+        self._refusals.mind(place, entries if isinstance(entries, Unseen) else None, now_us)
         if isinstance(entries, Unseen):
             return self._directory(place, now_us, source) if path else []
         self.inventory.root_seen = True
         changes: list[Transition] = []
         if place.role is Role.APPLICATION:
             changes += self._application(place, now_us, source)
-        found = {_join(path, entry.name) for entry in _directories(entries)}
+        found = {join(path, entry.name) for entry in directories(entries)}
         for child in sorted(found):
             role = classify(child).role
             if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
-                changes += self._rescan(child, now_us, source)
+                changes += self._rescan(child, now_us, source, tell)
+            if tell is not None and len(changes) >= TOLD_AT_ONCE:
+                tell(changes)
+                changes = []
         return changes + self._vanished(place, found, now_us, source)
 
     def _vanished(self, place: StatePath, found: set[str], now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
+        gone: list[Task] = []
         for application in list(self.inventory.applications.values()):
+            tasks = [task for task in application.tasks.values() if task.exists and task.path not in found]
             if place.role is Role.STATE_DIRECTORY:
                 if application.exists and application.id not in found:
                     changes += self._application(classify(application.id), now_us, source)
-                    changes += self._gone_tasks(application, now_us, source)
+                    gone += tasks
             elif place.role is Role.APPLICATION and application.id == place.application:
-                gone = [t for t in application.tasks.values() if t.exists and t.path not in found]
-                for task in gone:
-                    if "/" not in task.id or f"{application.id}/{task.id.partition('/')[0]}" not in found:
-                        changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
-        return changes
-
-    def _gone_tasks(self, application: Application, now_us: int, source: Source) -> list[Transition]:
-        changes: list[Transition] = []
-        for task in list(application.tasks.values()):
-            if task.exists:
-                changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
+                # a task of a topology that is there was looked for in its directory
+                gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
+        for task in gone:
+            changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
         return changes
 
     def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
         known = self._task_of(task)
         paths = {db.path for s in known.stores.values() for db in s.databases.values()} if known else set()
-        for entry in _directories(self._disk.list(task.path)):
+        for entry in directories(self._disk.list(task.path)):
             inner = f"{task.path}/{entry.name}"
-            for child in _directories(self._disk.list(inner)):
+            for child in directories(self._disk.list(inner)):
                 paths.add(f"{inner}/{child.name}")
         places = (classify(path) for path in sorted(paths))
         return [place for place in places if place.role in DATABASE_ROLES]
@@ -386,15 +394,7 @@ class Looker:
         return changes + self._polls.poll(now_us)
 
 
+Tell = Callable[[list[Transition]], None]
+
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
 """Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""
-
-
-def _directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
-    if isinstance(entries, Unseen):
-        return ()
-    return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}/{name}" if path else name

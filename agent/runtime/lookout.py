@@ -29,6 +29,9 @@ LOG = logging.getLogger("agent.runtime")
 
 LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
+HINTS_PER_TURN = 2_000
+"""A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
+wait for all of it, nor may a look at its end bear the time of its beginning."""
 UNANNOUNCED, UNWATCHED = "unannounced", "unwatched"
 
 
@@ -77,6 +80,7 @@ class Lookout:
     reconciler: Reconciler = field(init=False)
     missed: MissedChanges = field(init=False)
     _cpu_s: float = 0.0
+    _to_follow: list[Hint] = field(default_factory=list)
     _forgot_us: int = 0
     _limits_read: dict[str, int] = field(default_factory=dict)
 
@@ -96,23 +100,36 @@ class Lookout:
             self.is_ready = True
         self._tell_state(now_us)
 
+    @property
+    def waiting(self) -> int:
+        """Number of notifications that were taken out of the mailbox and wait to be followed."""
+        return len(self._to_follow)
+
     def inotify_limits(self) -> dict[str, int]:
         """Tell the kernel's limits as of the last walk over everything: sysctl -> value."""
         return self._limits_read
 
     def stop(self) -> None:
-        """End the watch."""
+        """End the watch; what was heard is followed first."""
+        hints, self._to_follow = self._to_follow, []
+        if hints:
+            self._follow(hints, self.clock.now_us())
         self.keeper.stop()
 
     def turn(self) -> None:
         """Wait for something to do, and do it."""
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
-        hints = self.mailbox.take(self._wait_s())
+        is_up_to_date = not self._to_follow
+        hints = self.mailbox.take(self._wait_s()) if is_up_to_date else []
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._mind_clock(now_us, now_s)
-        hints = self.keeper.hear(hints, now_us)
         if hints:
+            hints = self.keeper.hear(hints, now_us)
+            self.missed.hear(hints)
+            self._to_follow = hints
+        if self._to_follow:
+            hints, self._to_follow = self._to_follow[:HINTS_PER_TURN], self._to_follow[HINTS_PER_TURN:]
             self._follow(hints, now_us)
         if self.is_ready or not self.pipeline.looker.is_resuming:
             if self.pipeline.next_us() <= now_us:
@@ -120,7 +137,10 @@ class Lookout:
             if self.is_ready:
                 self.reconciler.step(now_us)
         self._settle_missed(now_us)
-        self.keeper.mind(now_us, now_s)
+        if is_up_to_date:
+            self.keeper.mind(
+                now_us, now_s
+            )  # else a canary may be in the mailbox: nothing has been taken out since
         self._tell_state(now_us)
         self._mind_limits(now_s)
 
@@ -136,7 +156,6 @@ class Lookout:
         return min(max(due_s, 0.0), LONGEST_WAIT_S)
 
     def _follow(self, hints: list[Hint], now_us: int) -> None:
-        self.missed.hear(hints)
         everything = [x for x in hints if x.kind is HintKind.RESCAN and not x.path]
         if everything:
             self._know_volume()

@@ -17,6 +17,8 @@ from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
+from agent.layout.profile import Profile
+from agent.layout.releases import ReleaseRange
 from agent.runtime.looker import Looker
 from agent.runtime.profiles import Profiles
 from agent.runtime.records import (
@@ -25,16 +27,16 @@ from agent.runtime.records import (
     summary_body,
     transition_body,
 )
-from agent.runtime.schedule import Rechecks, Schedule
+from agent.runtime.schedule import Rechecks, Schedule, in_turn
 
 RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
 
 SUMMARY_US = 60_000_000
 SUMMARIES = 1_000
-QUIET_SUMMARIES = 500
-"""Up to `SUMMARIES` tasks are summarised at a time. Of more, those that changed, and so many of the others in turn: at
-10,000 tasks a quiet one waits up to twenty minutes."""
+BUSY_SUMMARIES, QUIET_SUMMARIES = 400, 100
+"""Up to `SUMMARIES` tasks are summarised every minute. Of more, so many of those that changed and of the others, each
+in turn; what the first ones leave goes to the others: at 10,000 quiet tasks each waits up to twenty minutes."""
 
 HEARTBEAT_US = 30_000_000
 RESCAN_US = 60_000_000
@@ -47,6 +49,23 @@ class DetectorStats:
     runs: int = 0
     failures: int = 0
     seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _News:
+    """What a batch of hints brought: applications that are new, and everybody who is to be judged because of it.
+
+    Args of the dataclass:
+        at_us: Time of the batch.
+        introduced: New applications, with the releases that their `configuration` record names.
+        tasks: By path.
+        applications: By id.
+    """
+
+    at_us: int
+    introduced: list[tuple[Application, ReleaseRange]] = field(default_factory=list)
+    tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)
+    applications: dict[str, Application] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -80,12 +99,13 @@ class Pipeline:
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _by_scope: dict[Scope, list[tuple[Detector, DetectorStats]]] = field(default_factory=dict)
+    _by_scope: dict[Scope, list[tuple[Detector, str, DetectorStats]]] = field(default_factory=dict)
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
     _told_blind: int = 0
     _summarised: int = 0
+    _summarised_busy: int = 0
 
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
@@ -94,7 +114,7 @@ class Pipeline:
         self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
         self._silenced = silenced_by(self.detectors)
         self._by_scope = {
-            scope: [(x, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
+            scope: [(x, x.meta.id, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
             for scope in Scope
         }
         self._beats.want("heartbeat", self.started_us)
@@ -109,12 +129,12 @@ class Pipeline:
 
     def handle(self, hints: Iterable[Hint], now_us: int) -> None:
         """Follow hints and judge what they changed."""
-        changes: list[Transition] = []
+        news = _News(now_us)
         for hint in hints:
             if hint.kind is HintKind.RESCAN:
                 self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
-            changes += self.looker.hint(hint, now_us)
-        self._conclude(changes, now_us)
+            self._tell(self.looker.hint(hint, now_us, lambda changes: self._tell(changes, news)), news)
+        self._judge_news(news)
 
     def resume(
         self, known: Inventory, findings: Iterable[tuple[Place, str, Finding]], until_us: int, reason: str
@@ -163,8 +183,9 @@ class Pipeline:
             self.rescans["periodic"] = self.rescans.get("periodic", 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, "periodic")
         self._conclude(changes, now_us)
+        known: dict[str, Profile] = {}
         for path in (*self._rechecks.take(now_us), *self._late.take(now_us)):
-            self._recheck(path, now_us)
+            self._recheck(path, now_us, known)
         if "heartbeat" in beats:
             self._beats.want("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -190,16 +211,17 @@ class Pipeline:
         """Emit a heartbeat and judge the agent itself."""
         self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._told_blind)))
         self._told_blind = now_us
-        self._judge(Scope.AGENT, now_us, None, None)
+        self._judge(Scope.AGENT, now_us, None, None, {})
 
     def summarise(self, now_us: int, *, everything: bool = True) -> None:
         """Emit a summary of every task, or only of those whose turn it is, and judge them once more."""
+        known: dict[str, Profile] = {}
         for application, task in self._due(now_us, everything=everything):
             if task.exists:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
-            self._judge(Scope.TASK, now_us, application, task)
+            self._judge(Scope.TASK, now_us, application, task, known)
         for application in self.inventory.applications.values():
-            self._judge(Scope.APPLICATION, now_us, application, None)
+            self._judge(Scope.APPLICATION, now_us, application, None, known)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -208,79 +230,104 @@ class Pipeline:
             return tasks
         since_us = now_us - SUMMARY_US
         changed = [x for x in tasks if x[1].changed_us > since_us]
-        first = self._summarised % len(tasks)
-        last = first + QUIET_SUMMARIES
-        turn = [*tasks[first:last], *tasks[: max(0, last - len(tasks))]]
-        self._summarised = last
-        return changed + [x for x in turn if x[1].changed_us <= since_us]
+        busy, self._summarised_busy = in_turn(changed, self._summarised_busy, BUSY_SUMMARIES)
+        left = BUSY_SUMMARIES + QUIET_SUMMARIES - len(busy)
+        quiet, self._summarised = in_turn(tasks, self._summarised, left)
+        return busy + [x for x in quiet if x[1].changed_us <= since_us]
 
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
-        if not changes:
-            return
+        news = _News(now_us)
+        self._tell(changes, news)
+        self._judge_news(news)
+
+    def _tell(self, changes: list[Transition], news: _News) -> None:
+        """Emit what changed, and note who is to be judged when all of it is known."""
         self.revision += len(changes)
-        touched: dict[str, tuple[Application, Task]] = {}
-        applications: dict[str, Application] = {}
         for change in changes:
             application = self.inventory.applications[change.application]
-            applications[application.id] = application
+            news.applications[application.id] = application
             if change.change is Change.APPLICATION_SEEN:
-                self._configure(application, now_us)
-            self.emit(Record(Kind.TRANSITION, now_us, transition_body(application, change)))
+                news.introduced.append((application, self._configure(application, news.at_us)))
+            self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
             task = application.tasks.get(change.task or "")
             if task is not None:
-                touched[task.path] = (application, task)
+                news.tasks[task.path] = (application, task)
             elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
                 # whether a process lives decides what a released task or a half-done deletion means
-                touched.update((task.path, (application, task)) for task in application.tasks.values())
-        for path, (application, task) in touched.items():
-            self._rechecks.restart(path, now_us)
-            self._judge(Scope.TASK, now_us, application, task)
-        for application in applications.values():
-            self._judge(Scope.APPLICATION, now_us, application, None)
-            self._late.want(application.id, now_us + RECHECKS_US[-1])
+                news.tasks.update((task.path, (application, task)) for task in application.tasks.values())
 
-    def _recheck(self, path: str, now_us: int) -> None:
+    def _judge_news(self, news: _News) -> None:
+        known: dict[str, Profile] = {}
+        for application, told in news.introduced:
+            if self.profiles.of(application).range != told:  # by what the rest of a long walk found
+                self._configure(application, news.at_us)
+        for path, (application, task) in news.tasks.items():
+            self._rechecks.restart(path, news.at_us)
+            self._judge(Scope.TASK, news.at_us, application, task, known)
+        for application in news.applications.values():
+            self._judge(Scope.APPLICATION, news.at_us, application, None, known)
+            self._late.want(application.id, news.at_us + RECHECKS_US[-1])
+
+    def _recheck(self, path: str, now_us: int, known: dict[str, Profile]) -> None:
         name, _, task_id = path.partition("/")
         application = self.inventory.applications.get(name)
         if application is None:
             return
         task = application.tasks.get(task_id)
         scope = Scope.TASK if task is not None else Scope.APPLICATION
-        self._judge(scope, now_us, application, task)
+        self._judge(scope, now_us, application, task, known)
 
-    def _configure(self, application: Application, now_us: int) -> None:
+    def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
         settings = self.settings.of(application.id)
         self.emit(
             Record(Kind.CONFIGURATION, now_us, configuration_body(application, settings, profile.range))
         )
+        return profile.range
 
-    def _judge(self, scope: Scope, now_us: int, application: Application | None, task: Task | None) -> None:
-        case = self._case(now_us, application, task)
+    def _judge(
+        self,
+        scope: Scope,
+        now_us: int,
+        application: Application | None,
+        task: Task | None,
+        known: dict[str, Profile],
+    ) -> None:
+        """Ask every detector of a scope.
+
+        Args:
+            scope: Which detectors.
+            now_us: Time of the judgement.
+            application: Whom to judge; None = the agent itself.
+            task: Whom to judge; None = the application.
+            known: Profiles by application, kept as long as the inventory does not change.
+        """
+        case = self._case(now_us, application, task, known)
         application_id, task_id = application.id if application else "", task.id if task else None
+        loud = self.ledger.loud(application_id, task_id)
         began = time.perf_counter()
-        for detector, stats in self._by_scope[scope]:
-            meta = detector.meta
+        for detector, id_, stats in self._by_scope[scope]:
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
                 stats.failures += 1
-                self.on_fault(meta.id, error)
+                self.on_fault(id_, error)
                 continue
             finally:
                 stats.runs += 1
                 ended = time.perf_counter()
                 stats.seconds += ended - began
                 began = ended
-            place = Place(meta.id, application_id, task_id)
-            if not verdicts and self.ledger.is_quiet(place):
+            if not verdicts and id_ not in loud:
                 continue
+            meta = detector.meta
             verdicts = [
                 self._doubt(meta, _name_issues(case, meta, verdict), application, task)
                 for verdict in verdicts
             ]
+            place = Place(id_, application_id, task_id)
             for finding in self.ledger.settle(meta, place, verdicts, now_us, _identities(task)):
                 self.revision += 1
                 self.emit(Record(Kind.FINDING, now_us, finding.body()))
@@ -306,11 +353,15 @@ class Pipeline:
         summary = f"{verdict.summary} The auditor was blind for part of that time."
         return replace(verdict, severity=severity, confidence=confidence, summary=summary)
 
-    def _case(self, now_us: int, application: Application | None, task: Task | None) -> Case:
+    def _case(
+        self, now_us: int, application: Application | None, task: Task | None, known: dict[str, Profile]
+    ) -> Case:
         if application is None:
             return Case(self.inventory, now_us)
         settings = self.settings.of(application.id)
-        profile = self.profiles.of(application)
+        profile = known.get(application.id)
+        if profile is None:
+            profile = known[application.id] = self.profiles.of(application)
         return Case(self.inventory, now_us, settings, profile, application, task, self._silenced)
 
 

@@ -122,14 +122,16 @@ class Agent:
 
     name = "agent"
 
-    def __init__(self, root: Path, work: Path, *, with_spool: bool = False) -> None:
-        """Start it."""
+    def __init__(
+        self, root: Path, work: Path, *, with_spool: bool = False, more: tuple[str, ...] = ()
+    ) -> None:
+        """Start it, with `more` arguments."""
         self.name = "agent with spool" if with_spool else "agent"
         self._port = _free_port()
         spool = ("--spool", str(work / "spool")) if with_spool else ()
         shutil.rmtree(work / "spool", ignore_errors=True)
         listen = f"127.0.0.1:{self._port}"
-        options = ("--listen", listen, "--pod", "bench", "--log-level", "WARNING", *spool)
+        options = ("--listen", listen, "--pod", "bench", "--log-level", "WARNING", *spool, *more)
         self._process = _Process(
             work / "agent.out", sys.executable, "-m", "agent", "run", str(root), *options
         )
@@ -151,6 +153,15 @@ class Agent:
         text = self._get("/metrics") or ""
         rows = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {series: float(value) for series, _, value in rows}
+
+    def wait_until_heard(self, settle_s: float) -> float:
+        """Wait until nothing has waited for its worker for a while; tell how long that took, without that while."""
+        began_s = quiet_s = time.monotonic()
+        while time.monotonic() - quiet_s < settle_s and time.monotonic() - began_s < PATIENCE_S:
+            if self.metrics().get("statewarden_agent_mailbox_waiting", 0.0) > 0:
+                quiet_s = time.monotonic()
+            time.sleep(1.0)
+        return quiet_s - began_s
 
     def offsets(self) -> dict[int, int]:
         """Scrape once: number of the task -> offset of its checkpoint."""

@@ -13,7 +13,7 @@ from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, 
 from agent.inventory.observations import DatabaseLook
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
-from agent.observe.observer import Observer
+from agent.observe.observer import TRIES, Observer
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import Operation, read_trace
 
@@ -38,6 +38,12 @@ class Refusing:
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         return self._reason if ("read", path) in self._calls else self._disk.read_at(path, offset, length)
 
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        found = self._disk.read_dated(path, most_bytes)
+        is_read = not isinstance(found, Unseen) and bool(found[1])
+        is_refused = ("stat", path) in self._calls or (is_read and ("read", path) in self._calls)
+        return self._reason if is_refused else found
+
     def lock_state(self, path: str) -> LockState | Unseen:
         return self._reason if ("lock", path) in self._calls else self._disk.lock_state(path)
 
@@ -48,9 +54,9 @@ class Refusing:
         return self._disk.processes()
 
 
-def disk_with(**files: bytes) -> MemoryDisk:
+def disk_with(disk: MemoryDisk | None = None, **files: bytes) -> MemoryDisk:
     """Make a disk with one task and one store; names of files as keywords are not paths, so a table maps them."""
-    disk = MemoryDisk()
+    disk = MemoryDisk() if disk is None else disk
     for number, path in enumerate(("app", "app/0_0", "app/0_0/rocksdb", "app/0_0/rocksdb/s"), start=1):
         disk.apply(Operation(number, "mkdir", path))
     for number, (key, content) in enumerate(files.items(), start=10):
@@ -285,20 +291,27 @@ def test_looking_twice_gives_the_same(recorded: MemoryDisk) -> None:
     assert observer.database(place, AT_US, NOW) == first == Observer(recorded).database(place, AT_US, NOW)
 
 
-def test_an_announcement_dates_a_file_that_is_gone(recorded: MemoryDisk) -> None:
-    """A flush that was compacted away before the look keeps the time at which it was announced."""
-    place = classify(recorded_store(recorded))
-    plain = Observer(recorded).database(place, AT_US, NOW)
-    undated = [flush for flush in plain.flushes if flush.written_at_us is None]
-    dated = [flush for flush in plain.flushes if flush.written_at_us is not None]
-    assert dated
-    observer = Observer(recorded)
-    for flush in plain.flushes:
-        observer.note_written(classify(f"{place.path}/{flush.number:06d}.sst"), 123)
-    again = observer.database(place, AT_US, NOW)
-    by_number = {flush.number: flush.written_at_us for flush in again.flushes}
-    assert [by_number[flush.number] for flush in undated] == [123] * len(undated)
-    assert [by_number[flush.number] for flush in dated] == [flush.written_at_us for flush in dated]
+class RestlessDisk(MemoryDisk):
+    """A disk on which IDENTITY is there at every second look only: a store made anew again and again."""
+
+    asked = 0
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        """Read, or say that the file is not there."""
+        if path.endswith("/IDENTITY"):
+            self.asked += 1
+            if self.asked % 2:
+                return Unseen.VANISHED
+        return super().read_at(path, offset, length)
+
+
+def test_a_store_that_never_rests_is_given_up_for_now() -> None:
+    """A store that is made anew within every look is told as raced after a few tries, not looked at for ever."""
+    disk = RestlessDisk()
+    disk_with(identity=b"id-1", disk=disk)
+    look = Observer(disk).database(STORE, AT_US, NOW)
+    assert look.unseen is Unseen.RACED
+    assert disk.asked == 2 * TRIES
 
 
 def test_a_new_incarnation_inherits_nothing() -> None:
