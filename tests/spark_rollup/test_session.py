@@ -17,8 +17,8 @@ def test_small_inputs_are_run_without_ceremony():
 
 def test_large_and_unknown_inputs_are_left_to_spark():
     """Spark's own planning holds as soon as it pays, and where nobody knows the size yet."""
-    for size in (SMALL_INPUT_BYTES, None):
-        assert sql_settings(size) == {PARTITIONS: "200"}
+    for size, partitions in ((SMALL_INPUT_BYTES, "16"), (1 << 30, "32"), (1 << 40, "200"), (None, "200")):
+        assert sql_settings(size) == {PARTITIONS: partitions}
 
 
 def test_a_wish_wins():
