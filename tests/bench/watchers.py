@@ -122,14 +122,16 @@ class Agent:
 
     name = "agent"
 
-    def __init__(self, root: Path, work: Path, *, with_spool: bool = False) -> None:
-        """Start it."""
+    def __init__(
+        self, root: Path, work: Path, *, with_spool: bool = False, more: tuple[str, ...] = ()
+    ) -> None:
+        """Start it, with `more` arguments."""
         self.name = "agent with spool" if with_spool else "agent"
         self._port = _free_port()
         spool = ("--spool", str(work / "spool")) if with_spool else ()
         shutil.rmtree(work / "spool", ignore_errors=True)
         listen = f"127.0.0.1:{self._port}"
-        options = ("--listen", listen, "--pod", "bench", "--log-level", "WARNING", *spool)
+        options = ("--listen", listen, "--pod", "bench", "--log-level", "WARNING", *spool, *more)
         self._process = _Process(
             work / "agent.out", sys.executable, "-m", "agent", "run", str(root), *options
         )

@@ -1,0 +1,231 @@
+"""A soak: the agent on 10,000 tasks under the mixed load for an hour. Memory and descriptors must not grow.
+
+Fails if anything was lost, or if memory or descriptors grew for certain (the whole interval of the slope is above
+what is allowed; judged from `JUDGED_MINUTES` on: a short run shows that this works, not that nothing leaks).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
+from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
+from tests.bench.slopes import Slope, last_three_quarters  # noqa: E402
+from tests.bench.tree_maker import make_tree, recorded_store  # noqa: E402
+from tests.bench.watchers import Agent  # noqa: E402
+
+MEMORY = Path("/dev/shm")
+TASKS, RATE = 10_000, 500
+JUDGED_MINUTES = 20.0
+SETTLE_S = 10.0
+ALLOWED = {"resident_mib": 1.0, "proportional_mib": 1.0, "descriptors": 1.0, "threads": 1.0}
+"""Growth per hour that is taken for none."""
+
+_LOSSES = (
+    "statewarden_agent_queue_overflows_total",
+    "statewarden_agent_mailbox_dropped_total",
+    "statewarden_agent_missed_changes_total",
+    "statewarden_agent_canaries_missed_total",
+    "statewarden_agent_spool_drops_total",
+    "statewarden_agent_spool_write_failures_total",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the agent was like at one moment.
+
+    Args of the dataclass:
+        at_s: Seconds since the load began.
+        resident_mib: Resident memory.
+        proportional_mib: The same, shared pages by share.
+        descriptors: Open descriptors.
+        threads: Threads.
+        watches: inotify watches.
+        waiting: Notifications in the mailbox.
+        blind_s: Blind seconds so far, all causes.
+        lost: What any counter of a loss says.
+        findings: Open findings.
+        cpu_s: CPU seconds since its start.
+    """
+
+    at_s: float
+    resident_mib: float
+    proportional_mib: float
+    descriptors: int
+    threads: int
+    watches: int
+    waiting: float
+    blind_s: float
+    lost: float
+    findings: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a soak found: samples, operations done, tasks touched and made anew, tasks not known at the end."""
+
+    samples: list[Sample]
+    operations: int
+    touched: int
+    remade: int
+    unknown: int
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it.
+
+    Returns:
+        1 if something was lost or grew for certain.
+    """
+    parser = argparse.ArgumentParser(prog="soak", description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("minutes", nargs="?", type=float, default=60.0, help="how long (default: 60)")
+    parser.add_argument("--tasks", type=int, default=TASKS, help=f"default: {TASKS:,}")
+    parser.add_argument("--rate", type=int, default=RATE, help=f"operations per second (default: {RATE})")
+    parser.add_argument("--samples", type=Path, help="write every sample here as a line of JSON")
+    chosen = parser.parse_args(arguments)
+    in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with (
+        tempfile.TemporaryDirectory(prefix="statewarden-soak-") as work,
+        tempfile.TemporaryDirectory(prefix="statewarden-soak-", dir=in_memory) as memory_root,
+    ):
+        outcome = soak(
+            Path(memory_root) / "state",
+            Path(work),
+            chosen.tasks,
+            chosen.rate,
+            chosen.minutes * 60,
+            chosen.samples,
+        )
+    lines, failures = judge(outcome, chosen.minutes)
+    sys.stdout.write("\n".join([*lines, *failures]) + "\n")
+    return int(bool(failures))
+
+
+def soak(root: Path, work: Path, tasks: int, rate: int, seconds: float, log: Path | None) -> Outcome:
+    """Start an agent with spool and sink, work on its tasks, sample it; what it ships is cleared away as a reader would."""
+    make_tree(root, tasks, recorded_store(TRACE))
+    shipped = work / "shipped"
+    shipped.mkdir()
+    agent = Agent(root, work, with_spool=True, more=("--ship-to", str(shipped)))
+    try:
+        agent.wait_ready()
+        time.sleep(SETTLE_S)
+        lives = agent.by_task("statewarden_task_incarnation")
+        first = time.monotonic_ns() // 1_000_000
+        command = ("tests.bench.mixed_load", str(root), str(tasks), str(rate), str(seconds), str(first))
+        with (work / "load.json").open("wb") as told:
+            load = subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, stdout=told)
+        samples = _sample_while(load, agent, shipped, seconds, log)
+        time.sleep(SETTLE_S)
+        answer = json.loads((work / "load.json").read_bytes())
+        offsets, lives_now = agent.offsets(), agent.by_task("statewarden_task_incarnation")
+    finally:
+        agent.stop()
+    touched = {int(task): (offset, remade) for task, (offset, remade) in answer["touched"].items()}
+    unknown = sum(
+        offsets.get(task) != offset or lives_now.get(task) != lives.get(task, 0) + remade
+        for task, (offset, remade) in touched.items()
+    )
+    remade = sum(remade for _, remade in touched.values())
+    return Outcome(samples, answer["operations"], len(touched), remade, unknown)
+
+
+def _sample_while(
+    load: subprocess.Popen[bytes], agent: Agent, shipped: Path, seconds: float, log: Path | None
+) -> list[Sample]:
+    every_s = min(10.0, seconds / 30)
+    began_s = next_s = time.monotonic()
+    samples: list[Sample] = []
+    try:
+        while load.poll() is None:
+            samples.append(_sample(agent, began_s))
+            if log is not None:
+                with log.open("a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(asdict(samples[-1])) + "\n")
+            for pod in shipped.iterdir():
+                shutil.rmtree(pod, ignore_errors=True)
+            next_s = max(next_s + every_s, time.monotonic())
+            time.sleep(max(0.0, next_s - time.monotonic()))
+    finally:
+        if load.poll() is None:
+            load.kill()
+        load.wait()
+    return samples
+
+
+def _sample(agent: Agent, began_s: float) -> Sample:
+    pid = agent.pid
+    at_s, used, told = time.monotonic() - began_s, memory(pid), agent.metrics()
+
+    def total(family: str) -> float:
+        return sum(value for series, value in told.items() if series.partition("{")[0] == family)
+
+    status = Path(f"/proc/{pid}/status").read_text("ascii", errors="replace")
+    return Sample(
+        at_s=round(at_s, 3),
+        resident_mib=used.rss_kib / 1024,
+        proportional_mib=used.pss_kib / 1024,
+        descriptors=len(os.listdir(f"/proc/{pid}/fd")),
+        threads=int(status.partition("\nThreads:")[2].split(maxsplit=1)[0]),
+        watches=watches(pid),
+        waiting=total("statewarden_agent_mailbox_waiting"),
+        blind_s=total("statewarden_agent_blind_seconds_total"),
+        lost=sum(total(family) for family in _LOSSES),
+        findings=total("statewarden_findings_open"),
+        cpu_s=cpu_seconds(pid),
+    )
+
+
+def judge(outcome: Outcome, minutes: float) -> tuple[list[str], list[str]]:
+    """Sum a soak up: lines to show, and what makes it fail."""
+    samples = outcome.samples
+    first, last = samples[0], samples[-1]
+    span_s = max(last.at_s - first.at_s, 1e-9)
+    lines = [
+        f"{minutes:g} minutes, {outcome.operations:,} operations ({outcome.operations / (minutes * 60):,.0f}/s) on"
+        f" {outcome.touched:,} tasks, {outcome.remade:,} made anew, {len(samples)} samples,"
+        f" {(last.cpu_s - first.cpu_s) / span_s:.1%} of a core",
+        "| number | first | a quarter in | last | lowest | highest | slope per hour | 95 % interval |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    failures = []
+    times_s = [x.at_s for x in samples]
+    for field in fields(Sample)[1:]:
+        values = [float(getattr(x, field.name)) for x in samples]
+        slope = last_three_quarters(times_s, values)
+        lines.append(_row(field.name, values, slope))
+        allowed = ALLOWED.get(field.name)
+        if allowed is not None and slope and slope.low > allowed and minutes >= JUDGED_MINUTES:
+            failures.append(f"FAILED: {field.name} grows by {slope.per_hour:.2f} an hour")
+    lines.append(f"tasks not known at the end: {outcome.unknown}")
+    if outcome.unknown or last.lost > first.lost:
+        failures.append(f"FAILED: lost {last.lost - first.lost:g}, not known {outcome.unknown}")
+    return lines, failures
+
+
+def _row(name: str, values: list[float], slope: Slope | None) -> str:
+    quarter = values[len(values) // 4]
+    numbers = (values[0], quarter, values[-1], min(values), max(values))
+    told = (
+        f"{slope.per_hour:+,.2f} | {slope.low:+,.2f} to {slope.high:+,.2f}" if slope else "too few samples | -"
+    )
+    return f"| {name} | {' | '.join(f'{x:,.1f}' for x in numbers)} | {told} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
