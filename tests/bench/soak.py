@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=int, default=RATE, help=f"operations per second (default: {RATE})")
     parser.add_argument("--samples", type=Path, help="write every sample here as a line of JSON")
     chosen = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("soak: told to stop"))  # nothing may stay behind
     in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     with (
         tempfile.TemporaryDirectory(prefix="statewarden-soak-") as work,
