@@ -1,38 +1,36 @@
-"""The exposition: one custom collector over the latest snapshot. Sole importer of prometheus_client.
+"""The exposition: the catalogue's families, computed from the latest snapshot at every scrape.
 
-Fresh families are built per scrape, so nothing can be emitted twice or linger. A family that cannot be
-computed is left empty and counted; it never takes the scrape with it.
+Nothing is kept between scrapes, so nothing can be emitted twice or linger. A family that cannot be computed is left
+empty and counted; it never takes the scrape with it.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-from prometheus_client import CollectorRegistry, exposition
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    InfoMetricFamily,
-)
-from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.openmetrics import exposition as openmetrics_exposition
-from prometheus_client.registry import Collector
-from prometheus_client.samples import Exemplar
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from agent.publish.catalogue import CATALOGUE
+from agent.publish.family_text import (
+    OPENMETRICS,
+    OPENMETRICS_END,
+    TEXT,
+    exemplar_text,
+    head_text,
+    labels_text,
+    series_text,
+)
 from agent.publish.metric import Metric, MetricKind
 from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
 
 _LOG = logging.getLogger(__name__)
-_END = b"# EOF\n"
 _ERRORS = "statewarden_agent_collector_errors_total"
 
 Series = dict[tuple[str, ...], float]
 """Label values, in the order of the catalogue, -> value."""
 
 Reader = Callable[[MetricsSnapshot], Series]
+TaskReader = Callable[[TaskMetrics], float | None]
 
 
 class Exposition:
@@ -45,7 +43,9 @@ class Exposition:
             snapshot: Gives the latest snapshot, without waiting.
             detectors: Ids of all detectors: their series exist from the first scrape.
         """
-        self._collector = _SnapshotCollector(snapshot, tuple(detectors))
+        self._snapshot = snapshot
+        self._detectors = tuple(detectors)
+        self._errors = 0
 
     def render(self, openmetrics: bool = False) -> tuple[str, bytes]:
         """Compute the answer to one scrape.
@@ -55,61 +55,66 @@ class Exposition:
 
         Returns:
             Content type and body.
+
+        Cost:
+            Of 10,000 tasks about a tenth of a CPU second and 7 MiB.
         """
-        if not openmetrics:
-            parts = (exposition.generate_latest(_One(family)) for family in self._collector.collect())
-            return exposition.CONTENT_TYPE_PLAIN_0_0_4, b"".join(parts)
-        ended = (
-            openmetrics_exposition.generate_latest(_One(family))  # type: ignore[no-untyped-call]
-            for family in self._collector.collect()
-        )
-        body = b"".join(part.removesuffix(_END) for part in ended) + _END
-        return openmetrics_exposition.CONTENT_TYPE_LATEST, body
+        body = bytearray()  # one family at a time: of ten thousand tasks all lines together would take 20 MiB
+        for text in self._families(self._snapshot(), openmetrics=openmetrics):
+            body += text.encode("utf-8")
+        if openmetrics:
+            body += OPENMETRICS_END.encode("ascii")
+        return (OPENMETRICS if openmetrics else TEXT), bytes(body)
 
-
-class _One(CollectorRegistry):
-    """One family at a time is made text: of ten thousand tasks all lines together would take 20 MiB."""
-
-    def __init__(self, family: Family) -> None:
-        super().__init__()
-        self._family = family
-
-    def collect(self) -> Iterator[Family]:
-        """Yield the family."""
-        yield self._family
-
-
-class _SnapshotCollector(Collector):
-    """Builds all families of the catalogue from one snapshot."""
-
-    def __init__(self, snapshot: Callable[[], MetricsSnapshot], detectors: tuple[str, ...]) -> None:
-        self._snapshot = snapshot
-        self._detectors = detectors
-        self._errors = 0
-
-    def describe(self) -> Iterable[Family]:
-        """Declare nothing: the catalogue is the declaration, and a scrape is the only time to compute."""
-        return ()
-
-    def collect(self) -> Iterator[Family]:
-        """Yield every family of the catalogue once, in its order."""
-        snapshot = self._snapshot()
+    def _families(self, snapshot: MetricsSnapshot, *, openmetrics: bool) -> Iterator[str]:
+        """Write every family of the catalogue once, in its order; the count of errors comes last."""
+        tasks = [(_task_labels(task), task) for task in snapshot.tasks]
         for metric in CATALOGUE:
             if metric.name != _ERRORS:
-                yield self._family(metric, snapshot)
+                yield head_text(metric, openmetrics=openmetrics)
+                yield self._series(metric, snapshot, tasks, openmetrics=openmetrics)
         errors = next(metric for metric in CATALOGUE if metric.name == _ERRORS)
-        yield _fill(errors, {(): float(self._errors)})
+        yield head_text(errors, openmetrics=openmetrics)
+        yield series_text(errors.name, (("", float(self._errors)),), {})
 
-    def _family(self, metric: Metric, snapshot: MetricsSnapshot) -> Family:
+    def _series(
+        self,
+        metric: Metric,
+        snapshot: MetricsSnapshot,
+        tasks: list[tuple[str, TaskMetrics]],
+        *,
+        openmetrics: bool,
+    ) -> str:
         try:
+            if metric.name in TASK_READERS:
+                return series_text(metric.name, _of_tasks(TASK_READERS[metric.name], tasks), {})
             series = _zeros(metric, _applications(snapshot), self._detectors)
             series.update(READERS[metric.name](snapshot))
-            exemplars = EXEMPLARS.get(metric.name)
-            return _fill(metric, series, exemplars(snapshot) if exemplars else {})
+            exemplars = EXEMPLARS.get(metric.name) if openmetrics else None
+            shown = exemplars(snapshot) if exemplars else {}
+            return series_text(
+                metric.name,
+                # escaped names may coincide, and one duplicate series would fail the whole scrape
+                {labels_text(metric.labels, key): value for key, value in series.items()}.items(),
+                {labels_text(metric.labels, key): exemplar_text(x) for key, x in shown.items()},
+            )
         except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
             self._errors += 1
             _LOG.exception("metric family left empty", extra={"metric": metric.name})
-            return _fill(metric, {})
+            return ""
+
+
+def _task_labels(task: TaskMetrics) -> str:
+    return labels_text(_TASK_LABELS, (task.application_id, task.task_id))
+
+
+_TASK_LABELS = ("application_id", "task_id")
+
+
+def _of_tasks(read: TaskReader, tasks: list[tuple[str, TaskMetrics]]) -> Iterator[tuple[str, float]]:
+    """Read one number off every task; of two rows for one task the last that tells counts."""
+    values = {labels: value for labels, task in tasks if (value := read(task)) is not None}
+    return iter(values.items())
 
 
 def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
@@ -129,37 +134,6 @@ def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, 
     return dict.fromkeys(itertools.product(*(known[label] for label in metric.labels)), 0.0)
 
 
-def _fill(
-    metric: Metric, series: Series, exemplars: Mapping[tuple[str, ...], Exemplar] | None = None
-) -> Family:
-    # escaped names may coincide, and one duplicate series would fail the whole scrape: so escape the keys
-    shown = {tuple(map(_printable, values)): one for values, one in (exemplars or {}).items()}
-    series = {tuple(map(_printable, values)): float(value) for values, value in series.items()}
-    if any(len(values) != len(metric.labels) for values in series):
-        raise ValueError(f"{metric.name} takes the labels {metric.labels}, got {list(series)}")
-    if metric.kind is MetricKind.INFO:
-        info = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help, labels=())
-        for values in series:
-            info.add_metric((), dict(zip(metric.labels, values, strict=True)))
-        return info
-    name = metric.name.removesuffix("_total")
-    unit = metric.unit if name.endswith(f"_{metric.unit}") else ""
-    if metric.kind is MetricKind.COUNTER:
-        counter = CounterMetricFamily(name, metric.help, labels=metric.labels, unit=unit)
-        for values, value in series.items():
-            counter.add_metric(values, value, exemplar=shown.get(values))
-        return counter
-    gauge = GaugeMetricFamily(name, metric.help, labels=metric.labels, unit=unit)
-    for values, value in series.items():
-        gauge.add_metric(values, value)
-    return gauge
-
-
-def _printable(value: str) -> str:
-    """Escape what is not UTF-8, as a hostile directory name may bring; distinct names stay distinct."""
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _one(value: float) -> Series:
     return {(): float(value)}
 
@@ -174,14 +148,6 @@ def _optional(value: float | None) -> Series:
 
 def _seconds(at_us: int | None) -> float | None:
     return None if at_us is None else at_us / 1_000_000
-
-
-def _task(read: Callable[[TaskMetrics], float | None]) -> Reader:
-    def reader(snapshot: MetricsSnapshot) -> Series:
-        rows = ((task, read(task)) for task in snapshot.tasks)
-        return {(task.application_id, task.task_id): value for task, value in rows if value is not None}
-
-    return reader
 
 
 def _store(read: Callable[[StoreMetrics], float | None]) -> Reader:
@@ -234,16 +200,6 @@ READERS: Mapping[str, Reader] = {
     "statewarden_findings_total": _told,
     "statewarden_task_findings": _task_findings,
     "statewarden_task_findings_unlisted": lambda s: _one(s.unlisted),
-    "statewarden_task_severity": _task(_severity),
-    "statewarden_task_held": _task(lambda t: t.held),
-    "statewarden_task_checkpoint_offset": _task(lambda t: t.checkpoint_offset),
-    "statewarden_task_checkpoint_written_timestamp_seconds": _task(
-        lambda t: _seconds(t.checkpoint_written_at_us)
-    ),
-    "statewarden_task_flushed_puts": _task(lambda t: t.flushed_puts),
-    "statewarden_task_bytes": _task(lambda t: t.bytes),
-    "statewarden_task_incarnation": _task(lambda t: t.incarnation),
-    "statewarden_task_last_seen_timestamp_seconds": _task(lambda t: _seconds(t.last_seen_at_us)),
     "statewarden_store_held": _store(lambda x: x.held),
     "statewarden_store_offset": _store(lambda x: x.offset),
     "statewarden_store_flushed_puts": _store(lambda x: x.flushed_puts),
@@ -301,17 +257,30 @@ READERS: Mapping[str, Reader] = {
     },
     "statewarden_agent_resident_memory_bytes": lambda s: _optional(s.resident_memory_bytes),
 }
-"""Family -> how it is read off a snapshot; the collector's own error count is the one family without."""
+"""Family -> how it is read off a snapshot; the exposition's own error count is the one family without."""
+
+TASK_READERS: Mapping[str, TaskReader] = {
+    "statewarden_task_severity": _severity,
+    "statewarden_task_held": lambda t: t.held,
+    "statewarden_task_checkpoint_offset": lambda t: t.checkpoint_offset,
+    "statewarden_task_checkpoint_written_timestamp_seconds": lambda t: _seconds(t.checkpoint_written_at_us),
+    "statewarden_task_flushed_puts": lambda t: t.flushed_puts,
+    "statewarden_task_bytes": lambda t: t.bytes,
+    "statewarden_task_incarnation": lambda t: t.incarnation,
+    "statewarden_task_last_seen_timestamp_seconds": lambda t: _seconds(t.last_seen_at_us),
+}
+"""Family with one series per task -> how it is read off a task."""
 
 
-def _newest_findings(snapshot: MetricsSnapshot) -> dict[tuple[str, ...], Exemplar]:
+def _newest_findings(snapshot: MetricsSnapshot) -> Exemplars:
     return {
-        (row.application_id, row.detector, row.severity.value): Exemplar({"finding_id": row.newest_id}, 1.0)
+        (row.application_id, row.detector, row.severity.value): {"finding_id": row.newest_id}
         for row in snapshot.told
     }
 
 
-EXEMPLARS: Mapping[str, Callable[[MetricsSnapshot], dict[tuple[str, ...], Exemplar]]] = {
+Exemplars = dict[tuple[str, ...], dict[str, str]]
+EXEMPLARS: Mapping[str, Callable[[MetricsSnapshot], Exemplars]] = {
     "statewarden_findings_total": _newest_findings,
 }
 """Family -> exemplars by series, shown where a scraper asks for OpenMetrics."""

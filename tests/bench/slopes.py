@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def last_three_quarters(times_s: Sequence[float], values: Sequence[float]) -> Sl
     slope = sum((at_h - mean_h) * (value - mean) for at_h, value in points) / spread
     residuals = [value - mean - slope * (at_h - mean_h) for at_h, value in points]
     squares = sum(x * x for x in residuals)
-    alike = sum(a * b for a, b in zip(residuals, residuals[1:], strict=False)) / squares if squares else 0.0
+    alike = sum(a * b for a, b in itertools.pairwise(residuals)) / squares if squares else 0.0
     alike = min(0.99, max(0.0, alike))
     count = max(3.0, len(points) * (1 - alike) / (1 + alike))
     error = math.sqrt(squares / len(points) * count / (count - 2) / (spread * count / len(points)))

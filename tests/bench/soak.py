@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def soak(root: Path, work: Path, tasks: int, rate: int, seconds: float, log: Path | None) -> Outcome:
-    """Start an agent with spool and sink, work on its tasks, sample it; what it ships is cleared away as a reader would."""
+    """Start an agent with spool and sink, work on its tasks, sample it; clear away what it ships, as a reader would."""
     make_tree(root, tasks, recorded_store(TRACE))
     shipped = work / "shipped"
     shipped.mkdir()
@@ -224,7 +224,9 @@ def _row(name: str, values: list[float], slope: Slope | None) -> str:
     quarter = values[len(values) // 4]
     numbers = (values[0], quarter, values[-1], min(values), max(values))
     told = (
-        f"{slope.per_hour:+,.2f} | {slope.low:+,.2f} to {slope.high:+,.2f}" if slope else "too few samples | -"
+        f"{slope.per_hour:+,.2f} | {slope.low:+,.2f} to {slope.high:+,.2f}"
+        if slope
+        else "too few samples | -"
     )
     return f"| {name} | {' | '.join(f'{x:,.1f}' for x in numbers)} | {told} |"
 

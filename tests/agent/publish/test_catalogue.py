@@ -14,7 +14,7 @@ from agent.publish.catalogue import (
     RESCAN_CAUSES,
 )
 from agent.publish.metric import MetricKind
-from agent.publish.metrics import READERS
+from agent.publish.metrics import READERS, TASK_READERS
 from agent.publish.metrics_doc import render_metrics_doc
 from agent.watch.source import Cause
 
@@ -49,7 +49,9 @@ def test_labels_are_few_and_known() -> None:
 
 def test_every_family_has_a_reader() -> None:
     """Catalogue and readers name the same families, but for the collector's own count."""
-    assert set(READERS) == {m.name for m in CATALOGUE} - {"statewarden_agent_collector_errors_total"}
+    assert READERS.keys() | TASK_READERS.keys() == {m.name for m in CATALOGUE} - {
+        "statewarden_agent_collector_errors_total"
+    }
 
 
 def test_drops_of_every_record_kind_start_at_zero() -> None:
