@@ -100,6 +100,13 @@ class Observer:
         lock, inode = self._lock(place.path)
         return LockLook(place, at_us, source, None, lock, inode, announced)
 
+    def ask_lock(self, path: str) -> LockState | None:
+        """Ask who holds a lock file and nothing else, at half the cost of `lock`; None = it is not there."""
+        state = self.disk.lock_state(path)
+        if state is Unseen.VANISHED:
+            return None
+        return LockState.UNKNOWN if isinstance(state, Unseen) else state
+
     def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
         """Read a checkpoint file."""
         stat = self.disk.stat(place.path)
@@ -203,11 +210,9 @@ class Observer:
         return parse_identity(content), stat.mtime_us
 
     def _lock(self, path: str) -> tuple[LockState | None, int]:
-        state = self.disk.lock_state(path)
-        if state is Unseen.VANISHED:
-            return None, 0
-        if isinstance(state, Unseen):
-            return LockState.UNKNOWN, 0
+        state = self.ask_lock(path)
+        if state is None or state is LockState.UNKNOWN:
+            return state, 0
         stat = self.disk.stat(path)
         return state, 0 if isinstance(stat, Unseen) else stat.inode
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.family_text import (
@@ -30,7 +30,7 @@ Series = dict[tuple[str, ...], float]
 """Label values, in the order of the catalogue, -> value."""
 
 Reader = Callable[[MetricsSnapshot], Series]
-TaskReader = Callable[[TaskMetrics], float | None]
+TaskReader = Callable[[TaskMetrics, MetricsSnapshot], float | None]
 
 
 class Exposition:
@@ -87,7 +87,7 @@ class Exposition:
     ) -> str:
         try:
             if metric.name in TASK_READERS:
-                return series_text(metric.name, _of_tasks(TASK_READERS[metric.name], tasks), {})
+                return series_text(metric.name, _of_tasks(TASK_READERS[metric.name], tasks, snapshot), {})
             series = _zeros(metric, _applications(snapshot), self._detectors)
             series.update(READERS[metric.name](snapshot))
             exemplars = EXEMPLARS.get(metric.name) if openmetrics else None
@@ -111,10 +111,12 @@ def _task_labels(task: TaskMetrics) -> str:
 _TASK_LABELS = ("application_id", "task_id")
 
 
-def _of_tasks(read: TaskReader, tasks: list[tuple[str, TaskMetrics]]) -> Iterator[tuple[str, float]]:
+def _of_tasks(
+    read: TaskReader, tasks: list[tuple[str, TaskMetrics]], snapshot: MetricsSnapshot
+) -> Iterable[tuple[str, float]]:
     """Read one number off every task; of two rows for one task the last that tells counts."""
-    values = {labels: value for labels, task in tasks if (value := read(task)) is not None}
-    return iter(values.items())
+    values = {labels: value for labels, task in tasks if (value := read(task, snapshot)) is not None}
+    return values.items()
 
 
 def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
@@ -162,7 +164,7 @@ def _store(read: Callable[[StoreMetrics], float | None]) -> Reader:
     return reader
 
 
-def _severity(task: TaskMetrics) -> float | None:
+def _severity(task: TaskMetrics, _: MetricsSnapshot) -> float | None:
     if not task.exists:
         return None
     return task.worst_severity.rank + 1 if task.worst_severity else 0
@@ -261,13 +263,17 @@ READERS: Mapping[str, Reader] = {
 
 TASK_READERS: Mapping[str, TaskReader] = {
     "statewarden_task_severity": _severity,
-    "statewarden_task_held": lambda t: t.held,
-    "statewarden_task_checkpoint_offset": lambda t: t.checkpoint_offset,
-    "statewarden_task_checkpoint_written_timestamp_seconds": lambda t: _seconds(t.checkpoint_written_at_us),
-    "statewarden_task_flushed_puts": lambda t: t.flushed_puts,
-    "statewarden_task_bytes": lambda t: t.bytes,
-    "statewarden_task_incarnation": lambda t: t.incarnation,
-    "statewarden_task_last_seen_timestamp_seconds": lambda t: _seconds(t.last_seen_at_us),
+    "statewarden_task_held": lambda t, _: t.held,
+    "statewarden_task_checkpoint_offset": lambda t, _: t.checkpoint_offset,
+    "statewarden_task_checkpoint_written_timestamp_seconds": lambda t, _: _seconds(
+        t.checkpoint_written_at_us
+    ),
+    "statewarden_task_flushed_puts": lambda t, _: t.flushed_puts,
+    "statewarden_task_bytes": lambda t, _: t.bytes,
+    "statewarden_task_incarnation": lambda t, _: t.incarnation,
+    "statewarden_task_last_seen_timestamp_seconds": lambda t, s: _seconds(
+        t.last_seen_at_us or s.tasks_seen_at_us or None
+    ),
 }
 """Family with one series per task -> how it is read off a task."""
 

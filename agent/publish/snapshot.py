@@ -36,7 +36,7 @@ class TaskMetrics:
         flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
         bytes: Live SST bytes.
         incarnation: Number of the directory's life, from 1.
-        last_seen_at_us: When the directory was last seen.
+        last_seen_at_us: When the directory was last seen; None = it is there, see `tasks_seen_at_us`.
         worst_severity: Worst open finding; None = none open.
         exists: False for a directory that is gone: it is not counted, and only when it was last seen is told.
         stores: Its stores, where the operator wants them as series.
@@ -180,6 +180,7 @@ class MetricsSnapshot:
         ready: Whether the watch is armed and the first scan done.
         applications: Applications seen below the state directory.
         tasks: One row per task directory; of two rows for one task the last counts.
+        tasks_seen_at_us: When the directories that are there were there; 0 = never.
         findings: Open findings; combinations that are missing count as 0.
         told: Findings since the start; combinations that are missing count as 0.
         task_findings: Findings by task, the worst first, bounded.
@@ -198,6 +199,7 @@ class MetricsSnapshot:
     ready: bool = False
     applications: tuple[str, ...] = ()
     tasks: tuple[TaskMetrics, ...] = ()
+    tasks_seen_at_us: int = 0
     findings: tuple[FindingCount, ...] = ()
     told: tuple[FindingsTold, ...] = ()
     task_findings: tuple[TaskFindings, ...] = ()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from agent.detectors.base import Kind
 from agent.detectors.registry import BY_ID
 from agent.findings.ledger import Finding, Ledger
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Store, Task
+from agent.inventory.model import Store, Task
 from agent.publish.snapshot import FindingsTold, StoreMetrics, TaskFindings, TaskMetrics
 
 StoreName = Callable[[str], str]
@@ -48,14 +48,14 @@ def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], in
     return tuple(_row(rows[key], counts[key]) for key in listed), unlisted
 
 
-def gone_rows(application: Application, now_us: int) -> Iterator[TaskMetrics]:
-    """Tell when the directories of an application that are gone were last seen, for a while."""
-    for task in application.tasks.values():
-        if task.exists or not task.past:
-            continue
-        ended_us = task.past[-1].ended_us
-        if now_us - ended_us <= GONE_SHOWN_US:
-            yield TaskMetrics(application.id, task.id, last_seen_at_us=ended_us, exists=False)
+def gone_row(task: Task, now_us: int) -> TaskMetrics | None:
+    """Tell when a task's directory that is gone was last seen, for a while."""
+    if task.exists or not task.past:
+        return None
+    ended_us = task.past[-1].ended_us
+    if now_us - ended_us > GONE_SHOWN_US:
+        return None
+    return TaskMetrics(task.application, task.id, last_seen_at_us=ended_us, exists=False)
 
 
 def store_rows(task: Task, store_name: StoreName = str) -> tuple[StoreMetrics, ...]:

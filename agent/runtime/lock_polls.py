@@ -68,11 +68,10 @@ class LockPolls:
 
     def ask_application(self, application: Application, now_us: int) -> list[Transition]:
         """Ask whether the application's process still holds its lock."""
-        place = classify(f"{application.id}/{names.LOCK_FILE}")
-        look = self._observer.lock(place, now_us, Source.TIMER)
-        if look.lock is application.lock:
+        path = f"{application.id}/{names.LOCK_FILE}"
+        if self._observer.ask_lock(path) is application.lock:
             return []
-        return self._look_at_application(place, now_us, Source.TIMER)
+        return self._look_at_application(classify(path), now_us, Source.TIMER)
 
     def _ask_all(self, now_us: int) -> list[Transition]:
         """Without an application lock (up to 2.6.1) every held task tells of itself."""
@@ -116,27 +115,27 @@ class LockPolls:
         for store in task.stores.values():
             known += [(f"{x.path}/{names.STORE_LOCK_FILE}", x.lock) for x in store.databases.values()]
         for path, before in known:
-            look = self._observer.lock(classify(path), now_us, Source.TIMER)
-            if look.lock is not LockState.UNKNOWN and look.lock is not before:
+            lock = self._observer.ask_lock(path)
+            if lock is not LockState.UNKNOWN and lock is not before:
                 changes += self._look_at_task(task, now_us, Source.TIMER)
                 break
         return len(known)
 
     def _ask(self, task: Task, now_us: int) -> list[Transition]:
-        place = _sentinel(task)
-        if place is None:
+        path = _sentinel(task)
+        if path is None:
             return []
-        look = self._observer.lock(place, now_us, Source.TIMER)
-        if look.lock is LockState.UNKNOWN or (look.lock is LockState.HELD) == bool(task.held):
+        lock = self._observer.ask_lock(path)
+        if lock is LockState.UNKNOWN or (lock is LockState.HELD) == bool(task.held):
             return []
         return self._look_at_task(task, now_us, Source.TIMER)
 
 
-def _sentinel(task: Task) -> StatePath | None:
+def _sentinel(task: Task) -> str | None:
     """The lock that tells of a task: its own `.lock` where it has one, else the LOCK of a store."""
     if task.lock is not None:
-        return classify(f"{task.path}/{names.LOCK_FILE}")
+        return f"{task.path}/{names.LOCK_FILE}"
     for store in task.stores.values():
         for database in store.databases.values():
-            return classify(f"{database.path}/{names.STORE_LOCK_FILE}")
+            return f"{database.path}/{names.STORE_LOCK_FILE}"
     return None

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from agent.contract.events import Source
 from agent.inventory.absence import Absence
-from agent.inventory.blindness import close_blind, end_blind, note_blind
+from agent.inventory.blindness import end_blind, note_blind
 from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
-from agent.inventory.model import Application, BlindInterval, Inventory, Task
+from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.observations import Observation, Removal
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
@@ -23,6 +23,7 @@ from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 from agent.observe.observer import Observer
 from agent.runtime.lock_polls import LockPolls
+from agent.runtime.refusals import Refusals
 from agent.runtime.schedule import Schedule
 
 SETTLE_US = 100_000
@@ -31,7 +32,6 @@ SETTLE_US = 100_000
 TORN_AGAIN_US = 5_500_000
 """When a store that misses files is looked at again."""
 
-_REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
 _RELEASES = frozenset({Role.STORE_LOCK})
 _STORE_EVENTS = frozenset(
     {Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK}
@@ -46,12 +46,13 @@ class Looker:
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
+        self._looked_at: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
         self._polls = LockPolls(
             self.inventory, self.observer, self._application, self.look_at_task, started_us
         )
-        self._refused: dict[str, BlindInterval] = {}
+        self._refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
 
     def resume(self, known: Inventory, until_us: int) -> None:
@@ -66,6 +67,11 @@ class Looker:
             self.inventory.blind.append(interval)
         self.inventory.root_seen = known.root_seen
         self._absence = Absence(self.inventory, until_us)
+
+    def take_looked_at(self) -> set[tuple[str, str]]:
+        """Take (application, task) of every task that anybody looked at since the last call."""
+        looked_at, self._looked_at = self._looked_at, set()
+        return looked_at
 
     @property
     def is_resuming(self) -> bool:
@@ -171,22 +177,12 @@ class Looker:
 
     def _reduce(self, look: Observation) -> list[Transition]:
         self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
-        self._mind_refusal(look.place, look.unseen, look.at_us)
+        self._refusals.mind(look.place, look.unseen, look.at_us)
         if self._absence is not None and look.source is Source.BASELINE:
             self._absence.prepare(look)
+        if look.place.task is not None and look.place.application is not None:
+            self._looked_at.add((look.place.application, look.place.task))
         return reduce_observation(self.inventory, look)
-
-    def _mind_refusal(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
-        """What may not be read is a blind interval, until it can be read or is gone."""
-        known = self._refused.get(place.path)
-        if unseen in _REFUSALS and known is None:
-            path = place.path or "the state directory"
-            interval = BlindInterval(at_us, f"{unseen}", None, place.application, place.task, f"at {path!r}")
-            self.inventory.blind.append(interval)
-            self._refused[place.path] = interval
-        elif unseen not in _REFUSALS and known is not None:
-            close_blind(self.inventory, known, at_us)
-            del self._refused[place.path]
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
@@ -321,7 +317,7 @@ class Looker:
         if place.task is not None:
             return self._task_tree(classify(place.task_path or ""), now_us, source)
         entries = self._disk.list(path)
-        self._mind_refusal(place, entries if isinstance(entries, Unseen) else None, now_us)
+        self._refusals.mind(place, entries if isinstance(entries, Unseen) else None, now_us)
         if isinstance(entries, Unseen):
             return self._directory(place, now_us, source) if path else []
         self.inventory.root_seen = True

@@ -29,6 +29,9 @@ LOG = logging.getLogger("agent.runtime")
 
 LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
+HINTS_PER_TURN = 4_000
+"""About half a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not wait
+for all of it, nor may a look at its end bear the time of its beginning."""
 UNANNOUNCED, UNWATCHED = "unannounced", "unwatched"
 
 
@@ -77,6 +80,7 @@ class Lookout:
     reconciler: Reconciler = field(init=False)
     missed: MissedChanges = field(init=False)
     _cpu_s: float = 0.0
+    _to_follow: list[Hint] = field(default_factory=list)
     _forgot_us: int = 0
     _limits_read: dict[str, int] = field(default_factory=dict)
 
@@ -108,11 +112,15 @@ class Lookout:
         """Wait for something to do, and do it."""
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
-        hints = self.mailbox.take(self._wait_s())
+        hints = [] if self._to_follow else self.mailbox.take(self._wait_s())
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._mind_clock(now_us, now_s)
-        hints = self.keeper.hear(hints, now_us)
         if hints:
+            hints = self.keeper.hear(hints, now_us)
+            self.missed.hear(hints)
+            self._to_follow = hints
+        if self._to_follow:
+            hints, self._to_follow = self._to_follow[:HINTS_PER_TURN], self._to_follow[HINTS_PER_TURN:]
             self._follow(hints, now_us)
         if self.is_ready or not self.pipeline.looker.is_resuming:
             if self.pipeline.next_us() <= now_us:
@@ -136,7 +144,6 @@ class Lookout:
         return min(max(due_s, 0.0), LONGEST_WAIT_S)
 
     def _follow(self, hints: list[Hint], now_us: int) -> None:
-        self.missed.hear(hints)
         everything = [x for x in hints if x.kind is HintKind.RESCAN and not x.path]
         if everything:
             self._know_volume()

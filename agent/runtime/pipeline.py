@@ -25,7 +25,7 @@ from agent.runtime.records import (
     summary_body,
     transition_body,
 )
-from agent.runtime.schedule import Rechecks, Schedule
+from agent.runtime.schedule import Rechecks, Schedule, in_turn
 
 RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
@@ -33,8 +33,8 @@ RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 SUMMARY_US = 60_000_000
 SUMMARIES = 1_000
 QUIET_SUMMARIES = 500
-"""Up to `SUMMARIES` tasks are summarised at a time. Of more, those that changed, and so many of the others in turn: at
-10,000 tasks a quiet one waits up to twenty minutes."""
+"""Up to `SUMMARIES` tasks are summarised a minute. Of more, first those that changed, then so many of the others, each
+in turn: at 10,000 tasks a quiet one waits up to twenty minutes. Also the first walk does not tell of all at once."""
 
 HEARTBEAT_US = 30_000_000
 RESCAN_US = 60_000_000
@@ -86,6 +86,7 @@ class Pipeline:
     _beats: Schedule[str] = field(default_factory=Schedule)
     _told_blind: int = 0
     _summarised: int = 0
+    _summarised_busy: int = 0
 
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
@@ -208,11 +209,11 @@ class Pipeline:
             return tasks
         since_us = now_us - SUMMARY_US
         changed = [x for x in tasks if x[1].changed_us > since_us]
-        first = self._summarised % len(tasks)
-        last = first + QUIET_SUMMARIES
-        turn = [*tasks[first:last], *tasks[: max(0, last - len(tasks))]]
-        self._summarised = last
-        return changed + [x for x in turn if x[1].changed_us <= since_us]
+        busy, self._summarised_busy = in_turn(changed, self._summarised_busy, SUMMARIES)
+        quiet, self._summarised = in_turn(
+            tasks, self._summarised, min(QUIET_SUMMARIES, SUMMARIES - len(busy))
+        )
+        return busy + [x for x in quiet if x[1].changed_us <= since_us]
 
     # -- judging ----------------------------------------------------------------------------------------
 

@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=str)
+T = TypeVar("T")
+
+
+def in_turn(all_of_them: Sequence[T], first: int, count: int) -> tuple[list[T], int]:
+    """Take the next `count` of a list that is gone through in circles.
+
+    Args:
+        all_of_them: May be another list at every call.
+        first: What the last call gave; 0 at the beginning.
+        count: How many, at most.
+
+    Returns:
+        What was taken, and where to go on.
+    """
+    if not all_of_them:
+        return [], 0
+    first %= len(all_of_them)
+    last = first + min(count, len(all_of_them))
+    return [*all_of_them[first:last], *all_of_them[: max(0, last - len(all_of_them))]], last
 
 
 class Schedule(Generic[K]):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from agent import __version__
 from agent.clock import Clock
-from agent.contract.events import Severity
-from agent.findings.ledger import Finding
 from agent.inventory.blindness import blind_seconds
-from agent.inventory.model import Application, Task
 from agent.observe.memory import resident_bytes
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
@@ -20,14 +16,14 @@ from agent.publish.snapshot import (
     MetricsSnapshot,
     ShipMetrics,
     SpoolMetrics,
-    TaskMetrics,
     WatchMetrics,
 )
 from agent.runtime.baseline import BaselineKeeper
-from agent.runtime.finding_rows import StoreName, gone_rows, store_rows, task_rows, told_rows
+from agent.runtime.finding_rows import StoreName, task_rows, told_rows
 from agent.runtime.lookout import Lookout
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.self_limits import Step
+from agent.runtime.task_table import TaskTable
 from agent.ship.shipper import Shipper
 from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats
@@ -44,8 +40,8 @@ class Snapshots:
     """The latest snapshot; rows of tasks are made anew when something changed, the agent's own numbers always."""
 
     def __init__(self, lookout: Lookout, clock: Clock, store_name: StoreName | None = None) -> None:
-        """Report on `lookout`; for `store_name` see `take_snapshot`."""
-        self._store_name = store_name
+        """Report on `lookout`; for `store_name` see `TaskTable`."""
+        self._table = TaskTable(store_name)
         self._lookout, self._clock = lookout, clock
         self._snapshot = MetricsSnapshot(agent_version=__version__)
         self._revision = (-1, -1)
@@ -74,7 +70,7 @@ class Snapshots:
         share = IDLE_SHARE if is_idle else FULL_SHARE
         rows = self._snapshot
         if began_s - self._made_s >= self._cost_s * share:
-            rows = take_snapshot(pipeline, now_us, self._store_name)
+            rows = take_snapshot(pipeline, now_us, self._table)
             self._made_s, self._revision = began_s, revision
             self._cost_s = self._clock.monotonic_s() - began_s
         ship = shipper.stats() if shipper else None
@@ -95,30 +91,15 @@ class Snapshots:
         )
 
 
-def take_snapshot(pipeline: Pipeline, now_us: int, store_name: StoreName | None = None) -> MetricsSnapshot:
-    """Build what the next scrapes report of applications, tasks, findings and detectors.
-
-    Args:
-        pipeline: What is known.
-        now_us: Now.
-        store_name: How to write a store's name; None = no series of single stores.
-    """
-    findings = pipeline.ledger.open_findings()
-    worst = _worst(findings)
-    tasks = [
-        _task_row(application, task, worst.get((application.id, task.id)), now_us, store_name)
-        for application in pipeline.inventory.applications.values()
-        for task in application.tasks.values()
-        if task.exists
-    ]
-    for application in pipeline.inventory.applications.values():
-        tasks += gone_rows(application, now_us)
+def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsSnapshot:
+    """Build what the next scrapes report of applications, tasks, findings and detectors."""
     listed, unlisted = task_rows(pipeline.ledger, now_us)
-    counts = Counter((x.application_id, x.detector, x.severity) for x in findings)
+    counts = Counter((x.application_id, x.detector, x.severity) for x in pipeline.ledger.open_findings())
     return MetricsSnapshot(
         agent_version=__version__,
         applications=tuple(sorted(a.id for a in pipeline.inventory.applications.values() if a.exists)),
-        tasks=tuple(tasks),
+        tasks=table.update(pipeline, now_us),
+        tasks_seen_at_us=now_us,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
         told=told_rows(pipeline.ledger),
         task_findings=listed,
@@ -127,36 +108,6 @@ def take_snapshot(pipeline: Pipeline, now_us: int, store_name: StoreName | None 
             DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
         ),
         observations=dict(pipeline.looker.outcomes),
-    )
-
-
-def _worst(findings: list[Finding]) -> Mapping[tuple[str, str], Severity]:
-    worst: dict[tuple[str, str], Severity] = {}
-    for finding in findings:
-        if finding.task_id is None:
-            continue
-        key = (finding.application_id, finding.task_id)
-        if key not in worst or finding.severity.rank > worst[key].rank:
-            worst[key] = finding.severity
-    return worst
-
-
-def _task_row(
-    application: Application, task: Task, worst: Severity | None, now_us: int, store_name: StoreName | None
-) -> TaskMetrics:
-    checkpoint = task.checkpoint
-    return TaskMetrics(
-        application_id=application.id,
-        task_id=task.id,
-        held=task.held,
-        checkpoint_offset=max(checkpoint.offsets.values(), default=None) if checkpoint else None,
-        checkpoint_written_at_us=checkpoint.written_us if checkpoint else None,
-        flushed_puts=sum(store.puts for store in task.stores.values()),
-        bytes=sum(db.size_bytes for store in task.stores.values() for db in store.databases.values()),
-        incarnation=task.incarnation,
-        last_seen_at_us=now_us,
-        worst_severity=worst,
-        stores=store_rows(task, store_name) if store_name else (),
     )
 
 

@@ -6,13 +6,13 @@ from agent.contract.events import Confidence, Severity
 from agent.detectors import regressed_checkpoint, stale_eos_checkpoint
 from agent.detectors.base import DetectorMeta, Verdict
 from agent.findings.ledger import Ledger, Place
-from agent.inventory.model import Application, PastTask, Task
+from agent.inventory.model import PastTask, Task
 from agent.inventory.stores import Shape
 from agent.runtime.finding_rows import (
     EVENT_SHOWN_US,
     GONE_SHOWN_US,
     ROWS_LISTED,
-    gone_rows,
+    gone_row,
     task_rows,
     told_rows,
 )
@@ -81,7 +81,8 @@ def test_a_gone_task_is_told_for_a_bounded_time() -> None:
     """When a vanished directory was last seen is told for an hour, then forgotten; a living one is not told here."""
     gone = Task("orders", "0_0", "orders/0_0")
     gone.past.append(PastTask(1, NOW_US, NOW_US, next(iter(Shape)), {}, None, False, False))
-    application = Application("orders", tasks={"0_0": gone, "0_1": Task("orders", "0_1", "orders/0_1", True)})
-    (row,) = gone_rows(application, NOW_US + GONE_SHOWN_US)
+    row = gone_row(gone, NOW_US + GONE_SHOWN_US)
+    assert row is not None
     assert (row.task_id, row.last_seen_at_us, row.exists) == ("0_0", NOW_US, False)
-    assert list(gone_rows(application, NOW_US + GONE_SHOWN_US + 1)) == []
+    assert gone_row(gone, NOW_US + GONE_SHOWN_US + 1) is None
+    assert gone_row(Task("orders", "0_1", "orders/0_1", True), NOW_US) is None
