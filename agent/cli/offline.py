@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from agent import __version__
 from agent.cli.output import exit_code, print_findings
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
@@ -99,7 +99,7 @@ def replay_trace(
     disk = MemoryDisk()
     origin = Origin(
         pod_uid=config.agent.pod_uid or pod,
-        boot_id=hashlib.sha256(f"{pod}/{trace.name}/{started_us}".encode()).hexdigest()[:12],
+        boot_id=hex_digest(f"{pod}/{trace.name}/{started_us}".encode())[:12],
         pod=pod,
         namespace=config.agent.namespace,
         node=config.agent.node,

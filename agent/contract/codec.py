@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from agent.contract.digest import hex_digest
 from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, Kind, Origin, Record
 from agent.contract.fields import BY_NAME, Field, FieldType, fields_of
 
@@ -33,7 +33,7 @@ class UnknownMajorError(ContractError):
 
 def event_id(pod_uid: str, boot_id: str, sequence: int) -> str:
     """Derive the event id: the same record sent twice has the same id."""
-    return hashlib.sha256(f"{pod_uid}/{boot_id}/{sequence}".encode()).hexdigest()[:32]
+    return hex_digest(f"{pod_uid}/{boot_id}/{sequence}".encode())[:32]
 
 
 def rfc3339(at_us: int) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from agent.contract.codec import rfc3339
+from agent.contract.digest import hex_digest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.detectors.base import DetectorMeta, Evidence, Kind, Verdict
 
@@ -263,7 +263,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
         str(verdict.opened_at_us),
     )
     return Finding(
-        id=hashlib.sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()[:16],
+        id=hex_digest("\x00".join(parts).encode(errors="surrogateescape"))[:16],
         detector=meta.id,
         level=verdict.level or meta.level,
         severity=verdict.severity,

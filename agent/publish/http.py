@@ -13,10 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from agent.errors import ConfigError
 
@@ -26,6 +24,14 @@ _OPENMETRICS = "application/openmetrics-text"
 _MAX_CONNECTIONS = 16
 _REQUEST_TIMEOUT_S = 5.0
 _STOP_POLL_S = 0.1
+_LONGEST_LINE_BYTES = 65_536
+"""Of a request line, and of all headers together."""
+
+_METHODS = {"GET": True, "HEAD": False}
+"""What is served, and whether it gets a body."""
+
+_NO_MORE = (b"\r\n", b"\n", b"")
+_ALWAYS = (("Server", "statewarden"),)
 _HTML = "text/html; charset=utf-8"
 _GUARDS = (
     ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
@@ -48,7 +54,7 @@ class Answers:
         page: The agent's own page as HTML; the only one that may wait, a few seconds.
     """
 
-    metrics: Callable[[bool], tuple[str, bytes]]
+    metrics: Callable[[bool], tuple[str, bytes | bytearray]]
     unhealthy: Callable[[], str | None]
     unready: Callable[[], str | None]
     page: Callable[[], str]
@@ -105,8 +111,9 @@ class HttpServer:
         self.stop()
 
 
-class _BoundedServer(ThreadingHTTPServer):
+class _BoundedServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
+    allow_reuse_address = True
     request_queue_size = 4 * _MAX_CONNECTIONS
     block_on_close = False  # a client that dawdles must not hold up the agent's end
 
@@ -115,11 +122,6 @@ class _BoundedServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._slots = threading.BoundedSemaphore(_MAX_CONNECTIONS)
         super().__init__((host, port), _Handler)
-
-    def server_bind(self) -> None:
-        """Bind without the name look-up of the standard class, which can take seconds in a pod."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "statewarden", int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Hand the connection to a thread, or hang up if all are busy."""
@@ -144,52 +146,78 @@ class _BoundedServer(ThreadingHTTPServer):
         _LOG.debug("HTTP connection failed", exc_info=True)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(socketserver.StreamRequestHandler):
+    """One request per connection, answered as HTTP/1.0.
+
+    Not `http.server`: importing it brings an HTTP client, a mail parser and OpenSSL into every pod, 8 MiB.
+    """
+
     timeout = _REQUEST_TIMEOUT_S
-    error_message_format = "%(code)d %(message)s\n"
-    error_content_type = _TEXT
     server: _BoundedServer
 
-    def do_GET(self) -> None:
-        """Answer with a body."""
-        self._answer(with_body=True)
+    def handle(self) -> None:
+        """Read one request and answer it."""
+        line = self.rfile.readline(_LONGEST_LINE_BYTES + 1)
+        if not line:
+            return  # hung up without a word
+        if len(line) > _LONGEST_LINE_BYTES:
+            self._refuse(HTTPStatus.REQUEST_URI_TOO_LONG)
+            return
+        words = str(line, "latin-1").split()
+        accept = self._read_accept()
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        elif accept is None:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        elif words[0] not in _METHODS:
+            self._refuse(HTTPStatus.NOT_IMPLEMENTED)
+        else:
+            self._answer(words[1], accept, with_body=_METHODS[words[0]])
 
-    def do_HEAD(self) -> None:
-        """Answer without the body."""
-        self._answer(with_body=False)
+    def _read_accept(self) -> str | None:
+        """Read the headers; give what `Accept` says, None if they are too long."""
+        accept: list[str] = []
+        left_bytes = _LONGEST_LINE_BYTES
+        while (line := self.rfile.readline(left_bytes + 1)) not in _NO_MORE:
+            left_bytes -= len(line)
+            if left_bytes < 0:
+                return None
+            name, _, value = str(line, "latin-1").partition(":")
+            if name.strip().lower() == "accept":
+                accept.append(value.strip())
+        return ",".join(accept)
 
-    def version_string(self) -> str:
-        """Name the server without its versions."""
-        return "statewarden"
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the standard library's
-        """Keep scrapes and probes out of the log."""
-        _LOG.debug("HTTP request", extra={"request": format % args})
-
-    def _answer(self, *, with_body: bool) -> None:
+    def _answer(self, path: str, accept: str, *, with_body: bool) -> None:
+        _LOG.debug("HTTP request", extra={"request": path})
         try:
-            status, content_type, body = self._route()
+            status, content_type, body = self._route(path, accept)
         except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
-            _LOG.exception("HTTP answer failed", extra={"path": self.path})
+            _LOG.exception("HTTP answer failed", extra={"path": path})
             status, content_type, body = (
                 HTTPStatus.INTERNAL_SERVER_ERROR,
                 _TEXT,
                 b"internal error, see the log\n",
             )
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        for header, value in _GUARDS:
-            self.send_header(header, value)
-        self.end_headers()
+        self._send(status, content_type, body, with_body=with_body)
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._send(status, _TEXT, f"{status.value} {status.phrase}\n".encode("ascii"), with_body=True)
+
+    def _send(
+        self, status: HTTPStatus, content_type: str, body: bytes | bytearray, *, with_body: bool
+    ) -> None:
+        head = [f"HTTP/1.0 {status.value} {status.phrase}"]
+        own = (("Content-Type", content_type), ("Content-Length", f"{len(body)}"), ("Connection", "close"))
+        head += [f"{name}: {value}" for name, value in (*_ALWAYS, *own, *_GUARDS)]
+        self.wfile.write("\r\n".join([*head, "", ""]).encode("latin-1"))
         if with_body:
             self.wfile.write(body)
 
-    def _route(self) -> tuple[HTTPStatus, str, bytes]:
+    def _route(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes | bytearray]:
         answers = self.server.answers
-        match urlsplit(self.path).path:
+        match path.partition("?")[0]:
             case "/metrics":
-                content_type, body = answers.metrics(_OPENMETRICS in self.headers.get("Accept", ""))
+                content_type, body = answers.metrics(_OPENMETRICS in accept)
                 return HTTPStatus.OK, content_type, body
             case "/healthz":
                 return _probe(answers.unhealthy())

@@ -47,7 +47,7 @@ class Exposition:
         self._detectors = tuple(detectors)
         self._errors = 0
 
-    def render(self, openmetrics: bool = False) -> tuple[str, bytes]:
+    def render(self, openmetrics: bool = False) -> tuple[str, bytearray]:
         """Compute the answer to one scrape.
 
         Args:
@@ -64,7 +64,7 @@ class Exposition:
             body += text.encode("utf-8")
         if openmetrics:
             body += OPENMETRICS_END.encode("ascii")
-        return (OPENMETRICS if openmetrics else TEXT), bytes(body)
+        return (OPENMETRICS if openmetrics else TEXT), body
 
     def _families(self, snapshot: MetricsSnapshot, *, openmetrics: bool) -> Iterator[str]:
         """Write every family of the catalogue once, in its order; the count of errors comes last."""

@@ -7,11 +7,10 @@ that are known by then, so a store that is called like a common word takes that 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from agent.contract.events import Record
 
@@ -43,13 +42,18 @@ class Pseudonyms:
             names: Application id -> names of its stores and topics that are known now; asked before sentences are
                 searched.
         """
-        self._key, self._names = key, names
+        # here and not above: OpenSSL takes 3.7 MiB in every pod, and few ask for pseudonyms
+        import hashlib
+        import hmac
+
+        self._sign = partial(hmac.new, key, digestmod=hashlib.sha256)
+        self._names = names
         self._known: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
     def hashed(self, name: str) -> str:
         """Replace one name."""
-        digest = hmac.new(self._key, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        digest = self._sign(name.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{PREFIX}{digest[:HASH_CHARS]}"
 
     def learn(self, names: Iterable[str]) -> None:

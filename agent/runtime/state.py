@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from agent import __version__
 from agent.clock import Clock
 from agent.inventory.blindness import blind_seconds
 from agent.observe.memory import resident_bytes
-from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
@@ -27,6 +27,9 @@ from agent.runtime.task_table import TaskTable
 from agent.ship.shipper import Shipper
 from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats
+
+if TYPE_CHECKING:
+    from agent.publish.kubernetes import KubernetesEvents
 
 FULL_EVERY_S = 0.25
 FULL_SHARE = 20

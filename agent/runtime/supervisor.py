@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import threading
-import uuid
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from agent import __version__
 from agent.clock import Clock, SystemClock
@@ -25,7 +26,6 @@ from agent.preflight.facts import Facts
 from agent.preflight.look import look
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
-from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.metrics import Exposition
 from agent.publish.page.data import PageData
 from agent.publish.text import FindingLog
@@ -48,6 +48,9 @@ from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
 from agent.watch.mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from agent.publish.kubernetes import KubernetesEvents
 
 LOG = logging.getLogger("agent.runtime")
 
@@ -94,11 +97,7 @@ class Supervisor:
         self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)
         if self._pseudonyms is not None:
             hide_with(self._pseudonyms.fields)
-        self._events = (
-            KubernetesEvents(config.kubernetes, origin, self._clock)
-            if config.kubernetes.events != "off"
-            else None
-        )
+        self._events = self._make_events(config, origin)
         self._home = self._make_home(settings)
         self._baseline = (
             BaselineKeeper(BaselineFile(self._home.directory), self._pipeline, str(self._root.absolute()))
@@ -215,6 +214,13 @@ class Supervisor:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._reason = signal.Signals(number).name
         self._stop.set()
+
+    def _make_events(self, config: Config, origin: Origin) -> KubernetesEvents | None:
+        if config.kubernetes.events == "off":
+            return None
+        from agent.publish.kubernetes import KubernetesEvents  # an HTTP client and OpenSSL: 8 MiB
+
+        return KubernetesEvents(config.kubernetes, origin, self._clock)
 
     def _make_spool(self, config: Config, origin: Origin) -> Spool | None:
         if not config.agent.spool:
@@ -336,7 +342,7 @@ def make_origin(settings: AgentSettings) -> Origin:
     """Who speaks: identity from the settings, a fresh boot id."""
     return Origin(
         pod_uid=settings.pod_uid or settings.pod,
-        boot_id=uuid.uuid4().hex[:12],
+        boot_id=os.urandom(6).hex(),
         pod=settings.pod,
         namespace=settings.namespace,
         node=settings.node,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
+from agent.contract.digest import hex_digest
 from agent.errors import ConfigError
 
 SUFFIX = ".jsonl.gz"
@@ -37,7 +37,7 @@ def object_name(pod_uid: str, segment_name: str) -> str:
     if folder.startswith("."):
         folder = f"%2E{folder[1:]}"  # no hidden folder, no `..`
     if len(folder) > _LONGEST_UID:
-        folder = hashlib.sha256(pod_uid.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        folder = hex_digest(pod_uid.encode("utf-8", "backslashreplace"))[:32]
     return f"{folder}/{segment_name}"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from agent.delivery import ShipSettings, SinkKind, parse_target
 from agent.ship.sinks.base import Sink
 from agent.ship.sinks.directory import DirectorySink
-from agent.ship.sinks.http import HttpSink
 from agent.ship.sinks.kafka import KafkaSink
 from agent.ship.sinks.object_store import ObjectStoreSink
 
@@ -30,4 +29,6 @@ def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None
         return ObjectStoreSink(target, settings)
     if target.kind is SinkKind.KAFKA:
         return KafkaSink(target, settings)
+    from agent.ship.sinks.http import HttpSink  # an HTTP client and OpenSSL: 8 MiB, for those who need it
+
     return HttpSink(target, settings)

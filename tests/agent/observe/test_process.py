@@ -16,6 +16,7 @@ from agent.inventory.disk import ProcessFact
 from agent.observe import process
 from agent.observe.process import ProcessView, visible_processes
 
+ROOT = Path(__file__).resolve().parents[3]
 HOLD = """
 import sys
 held = [open(path, "rb") for path in sys.argv[1:]]
@@ -92,11 +93,21 @@ def test_volume_mounted_elsewhere_is_recognised_by_its_lock_file(tmp_path: Path,
 def test_no_process_table_is_an_empty_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that shows nothing is no reason to stop."""
 
-    def refuse() -> Iterator[psutil.Process]:
-        raise psutil.AccessDenied
+    def refuse(path: str) -> list[str]:
+        raise PermissionError(path)
 
-    monkeypatch.setattr(psutil, "process_iter", refuse)
+    monkeypatch.setattr(os, "listdir", refuse)
     assert visible_processes(root) == ()
+
+
+def test_without_a_jvm_psutil_is_not_loaded(tmp_path: Path) -> None:
+    """Most sidecars see no process of the application: they do without 3.5 MiB."""
+    code = (
+        "import sys; from pathlib import Path; from agent.observe import process;"
+        "process._JAVA = (b'no such name',); print(process.visible_processes(Path('.')), 'psutil' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert told.stdout == "() False\n"
 
 
 class HandClock:

@@ -142,6 +142,34 @@ def test_an_overlong_request_line_is_refused(server: HttpServer) -> None:
     assert ask(server, "/" + "a" * 70_000)[0] == 414
 
 
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET /healthz\r\n\r\n", 400),
+        (b"\xff\x00\r\n\r\n", 400),
+        (b"GET /healthz SIP/2.0\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\n" + b"a: b\r\n" * 20_000 + b"\r\n", 431),
+        (b"get /healthz HTTP/1.1\r\n\r\n", 501),
+        (b"GET /healthz HTTP/1.1\nAccept: x\n\n", 200),
+    ],
+)
+def test_odd_requests_get_a_plain_answer(server: HttpServer, request_bytes: bytes, status: int) -> None:
+    """Whatever is no request is refused by its number, in text; bare line ends are forgiven."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(request_bytes)
+        answer = connection.recv(1 << 16)
+    assert answer.startswith(b"HTTP/1.0 %d " % status)
+    assert b"Content-Type: text/plain" in answer
+    assert ask(server, "/healthz")[0] == 200
+
+
+def test_a_connection_without_a_word_is_closed(server: HttpServer) -> None:
+    """A port check gets no answer and leaves nothing behind."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+
+
 def test_a_port_in_use_is_a_configuration_error(server: HttpServer, state: State) -> None:
     """The message names the address."""
     answers = Answers(state.metrics, lambda: None, lambda: None, lambda: "")
