@@ -7,12 +7,12 @@ scan and replay.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agent.contract.events import Source
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
-from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
+from agent.inventory.disk import Disk, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.observations import Observation, Removal
@@ -22,12 +22,16 @@ from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 from agent.observe.observer import Observer
+from agent.runtime.listing import directories, join
 from agent.runtime.lock_polls import LockPolls
 from agent.runtime.refusals import Refusals
 from agent.runtime.schedule import Schedule
 
 SETTLE_US = 100_000
 """A store is looked at once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
+
+TOLD_AT_ONCE = 500
+"""Changes that a walk gathers before it tells of them."""
 
 TORN_AGAIN_US = 5_500_000
 """When a store that misses files is looked at again."""
@@ -80,18 +84,20 @@ class Looker:
 
     # -- hints ------------------------------------------------------------------------------------------
 
-    def hint(self, hint: Hint, now_us: int) -> list[Transition]:
+    def hint(self, hint: Hint, now_us: int, tell: Tell | None = None) -> list[Transition]:
         """Follow one hint.
 
         Args:
             hint: Where to look; its own time orders removals.
             now_us: Time of the look.
+            tell: See `rescan`.
 
         Returns:
             What changed.
         """
         if hint.kind is HintKind.RESCAN:
-            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, hint.since_us or hint.at_us)
+            since_us = hint.since_us or hint.at_us
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, tell)
         place = classify(hint.path)
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
@@ -272,7 +278,13 @@ class Looker:
     # -- listing ----------------------------------------------------------------------------------------
 
     def rescan(
-        self, path: str, now_us: int, source: Source, cause: str, since_us: int = 0
+        self,
+        path: str,
+        now_us: int,
+        source: Source,
+        cause: str,
+        since_us: int = 0,
+        tell: Tell | None = None,
     ) -> list[Transition]:
         """Look at a directory and everything below it; a loss that it repairs becomes a blind interval.
 
@@ -282,12 +294,13 @@ class Looker:
             source: Why.
             cause: Cause of the rescan; a loss is one that leaves a blind interval.
             since_us: When the loss began; 0 = now.
+            tell: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
 
         Returns:
-            What changed.
+            What changed and was not told.
         """
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
-        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE)
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, tell)
         if absence is not None:
             changes += absence.conclude(now_us)
             self._absence = None
@@ -308,7 +321,7 @@ class Looker:
                         if database.lock is LockState.HELD:
                             self._settle(database.path, now_us)
 
-    def _rescan(self, path: str, now_us: int, source: Source) -> list[Transition]:
+    def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
         place = classify(path)
         if place.role is Role.TASK:
             return self._task_tree(place, now_us, source)
@@ -324,11 +337,14 @@ class Looker:
         changes: list[Transition] = []
         if place.role is Role.APPLICATION:
             changes += self._application(place, now_us, source)
-        found = {_join(path, entry.name) for entry in _directories(entries)}
+        found = {join(path, entry.name) for entry in directories(entries)}
         for child in sorted(found):
             role = classify(child).role
             if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
-                changes += self._rescan(child, now_us, source)
+                changes += self._rescan(child, now_us, source, tell)
+            if tell is not None and len(changes) >= TOLD_AT_ONCE:
+                tell(changes)
+                changes = []
         return changes + self._vanished(place, found, now_us, source)
 
     def _vanished(self, place: StatePath, found: set[str], now_us: int, source: Source) -> list[Transition]:
@@ -355,9 +371,9 @@ class Looker:
     def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
         known = self._task_of(task)
         paths = {db.path for s in known.stores.values() for db in s.databases.values()} if known else set()
-        for entry in _directories(self._disk.list(task.path)):
+        for entry in directories(self._disk.list(task.path)):
             inner = f"{task.path}/{entry.name}"
-            for child in _directories(self._disk.list(inner)):
+            for child in directories(self._disk.list(inner)):
                 paths.add(f"{inner}/{child.name}")
         places = (classify(path) for path in sorted(paths))
         return [place for place in places if place.role in DATABASE_ROLES]
@@ -382,15 +398,7 @@ class Looker:
         return changes + self._polls.poll(now_us)
 
 
+Tell = Callable[[list[Transition]], None]
+
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
 """Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""
-
-
-def _directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
-    if isinstance(entries, Unseen):
-        return ()
-    return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}/{name}" if path else name

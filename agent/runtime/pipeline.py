@@ -17,6 +17,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
+from agent.layout.releases import ReleaseRange
 from agent.runtime.looker import Looker
 from agent.runtime.profiles import Profiles
 from agent.runtime.records import (
@@ -47,6 +48,23 @@ class DetectorStats:
     runs: int = 0
     failures: int = 0
     seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _News:
+    """What a batch of hints brought: applications that are new, and everybody who is to be judged because of it.
+
+    Args of the dataclass:
+        at_us: Time of the batch.
+        introduced: New applications, with the releases that their `configuration` record names.
+        tasks: By path.
+        applications: By id.
+    """
+
+    at_us: int
+    introduced: list[tuple[Application, ReleaseRange]] = field(default_factory=list)
+    tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)
+    applications: dict[str, Application] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -110,12 +128,12 @@ class Pipeline:
 
     def handle(self, hints: Iterable[Hint], now_us: int) -> None:
         """Follow hints and judge what they changed."""
-        changes: list[Transition] = []
+        news = _News(now_us)
         for hint in hints:
             if hint.kind is HintKind.RESCAN:
                 self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
-            changes += self.looker.hint(hint, now_us)
-        self._conclude(changes, now_us)
+            self._tell(self.looker.hint(hint, now_us, lambda changes: self._tell(changes, news)), news)
+        self._judge_news(news)
 
     def resume(
         self, known: Inventory, findings: Iterable[tuple[Place, str, Finding]], until_us: int, reason: str
@@ -218,29 +236,36 @@ class Pipeline:
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
-        if not changes:
-            return
+        news = _News(now_us)
+        self._tell(changes, news)
+        self._judge_news(news)
+
+    def _tell(self, changes: list[Transition], news: _News) -> None:
+        """Emit what changed, and note who is to be judged when all of it is known."""
         self.revision += len(changes)
-        touched: dict[str, tuple[Application, Task]] = {}
-        applications: dict[str, Application] = {}
         for change in changes:
             application = self.inventory.applications[change.application]
-            applications[application.id] = application
+            news.applications[application.id] = application
             if change.change is Change.APPLICATION_SEEN:
-                self._configure(application, now_us)
-            self.emit(Record(Kind.TRANSITION, now_us, transition_body(application, change)))
+                news.introduced.append((application, self._configure(application, news.at_us)))
+            self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
             task = application.tasks.get(change.task or "")
             if task is not None:
-                touched[task.path] = (application, task)
+                news.tasks[task.path] = (application, task)
             elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
                 # whether a process lives decides what a released task or a half-done deletion means
-                touched.update((task.path, (application, task)) for task in application.tasks.values())
-        for path, (application, task) in touched.items():
-            self._rechecks.restart(path, now_us)
-            self._judge(Scope.TASK, now_us, application, task)
-        for application in applications.values():
-            self._judge(Scope.APPLICATION, now_us, application, None)
-            self._late.want(application.id, now_us + RECHECKS_US[-1])
+                news.tasks.update((task.path, (application, task)) for task in application.tasks.values())
+
+    def _judge_news(self, news: _News) -> None:
+        for application, known in news.introduced:
+            if self.profiles.of(application).range != known:  # by what the rest of a long walk found
+                self._configure(application, news.at_us)
+        for path, (application, task) in news.tasks.items():
+            self._rechecks.restart(path, news.at_us)
+            self._judge(Scope.TASK, news.at_us, application, task)
+        for application in news.applications.values():
+            self._judge(Scope.APPLICATION, news.at_us, application, None)
+            self._late.want(application.id, news.at_us + RECHECKS_US[-1])
 
     def _recheck(self, path: str, now_us: int) -> None:
         name, _, task_id = path.partition("/")
@@ -251,12 +276,13 @@ class Pipeline:
         scope = Scope.TASK if task is not None else Scope.APPLICATION
         self._judge(scope, now_us, application, task)
 
-    def _configure(self, application: Application, now_us: int) -> None:
+    def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
         settings = self.settings.of(application.id)
         self.emit(
             Record(Kind.CONFIGURATION, now_us, configuration_body(application, settings, profile.range))
         )
+        return profile.range
 
     def _judge(self, scope: Scope, now_us: int, application: Application | None, task: Task | None) -> None:
         case = self._case(now_us, application, task)

@@ -1,0 +1,17 @@
+"""Listings and paths, for those who walk."""
+
+from __future__ import annotations
+
+from agent.inventory.disk import Entry, EntryKind, Unseen
+
+
+def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
+    """Give the directories of a listing; none where nothing was seen."""
+    if isinstance(entries, Unseen):
+        return ()
+    return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
+
+
+def join(path: str, name: str) -> str:
+    """Join a path relative to the state directory, where "" is the state directory itself."""
+    return f"{path}/{name}" if path else name
