@@ -14,7 +14,7 @@ from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
-from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.model import Inventory, Task
 from agent.inventory.observations import Observation, Removal
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
@@ -349,23 +349,18 @@ class Looker:
 
     def _vanished(self, place: StatePath, found: set[str], now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
+        gone: list[Task] = []
         for application in list(self.inventory.applications.values()):
+            tasks = [task for task in application.tasks.values() if task.exists and task.path not in found]
             if place.role is Role.STATE_DIRECTORY:
                 if application.exists and application.id not in found:
                     changes += self._application(classify(application.id), now_us, source)
-                    changes += self._gone_tasks(application, now_us, source)
+                    gone += tasks
             elif place.role is Role.APPLICATION and application.id == place.application:
-                gone = [t for t in application.tasks.values() if t.exists and t.path not in found]
-                for task in gone:
-                    if "/" not in task.id or f"{application.id}/{task.id.partition('/')[0]}" not in found:
-                        changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
-        return changes
-
-    def _gone_tasks(self, application: Application, now_us: int, source: Source) -> list[Transition]:
-        changes: list[Transition] = []
-        for task in list(application.tasks.values()):
-            if task.exists:
-                changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
+                # a task of a topology that is there was looked for in its directory
+                gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
+        for task in gone:
+            changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
         return changes
 
     def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
