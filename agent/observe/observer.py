@@ -32,6 +32,14 @@ MAX_OPTIONS_BYTES = 256 * 1024
 MAX_PROCESS_FILE_BYTES = 16 * 1024
 
 
+WRITTEN_KEPT = 64
+"""SST files per store whose time of writing is remembered, the newest: far more than come between two looks. A store
+that is open for weeks writes tens of thousands."""
+
+TRIES = 5
+"""Looks at a store that is made anew during every one of them."""
+
+
 @dataclass(slots=True)
 class _Known:
     """What need not be read twice: SST files and option files never change once written."""
@@ -41,6 +49,12 @@ class _Known:
     options_name: str = ""
     options: OptionsFacts | None = None
     options_written_us: int = 0
+
+    def forget_old(self) -> None:
+        """A flush is told at the first look that finds it in the manifest; what is live is asked for again."""
+        if len(self.written_us) > WRITTEN_KEPT:
+            for number in sorted(self.written_us)[:-WRITTEN_KEPT]:
+                del self.written_us[number]
 
 
 class Observer:
@@ -133,12 +147,15 @@ class Observer:
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0
     ) -> DatabaseLook:
         """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
-        with self.disk.stay_in(place.path):
-            look = self._database(place, at_us, source, announced_us)
-        if look.unseen is None and look.identity is None and self._identity(place.path)[0] is not None:
+        for _ in range(TRIES):
+            with self.disk.stay_in(place.path):
+                look = self._database(place, at_us, source, announced_us)
+            if look.unseen is not None or look.identity is not None:
+                return look
+            if self._identity(place.path)[0] is None:
+                return look
             # made anew while we looked: what was read belongs to no single life
-            return self.database(place, at_us, source, announced_us=announced_us)
-        return look
+        return DatabaseLook(place, at_us, source, Unseen.RACED, announced_us=announced_us)
 
     def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseLook:
         path = place.path
@@ -178,7 +195,10 @@ class Observer:
         match = names.SST_FILE.fullmatch(place.name)
         database = place.database
         if match and database:
-            self._known.setdefault(database, _Known()).written_us.setdefault(int(match[1]), at_us)
+            known = self._known.setdefault(database, _Known())
+            known.written_us.setdefault(int(match[1]), at_us)
+            if len(known.written_us) > 2 * WRITTEN_KEPT:  # nobody looks, or no manifest names them
+                known.forget_old()
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
         known = self._known.setdefault(path, _Known())
@@ -268,9 +288,6 @@ def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
     for one in facts.files:
         if one.mtime_us is not None:
             known.written_us[one.file.number] = one.mtime_us
-    oldest = min((x.number for x in view.new_files), default=view.next_file)
-    for number in [x for x in known.written_us if x < oldest]:
-        del known.written_us[number]
     flushes = [
         Flush(
             added.number,
@@ -280,4 +297,5 @@ def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
         )
         for added in view.data_files
     ]
+    known.forget_old()
     return tuple(sorted(flushes, key=lambda flush: (flush.sequence, flush.number)))

@@ -111,7 +111,7 @@ class Looker:
         removal = Removal(place, hint.at_us, Source.INOTIFY)
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
-            self._settle(place.database, now_us)
+            self._settling.want(place.database, now_us + SETTLE_US)
         elif place.role in REPLACEABLE and place.database and self._seems_idle(place):
             # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
@@ -147,12 +147,12 @@ class Looker:
         if role is Role.TOPOLOGY:
             return self.rescan(place.path, now_us, Source.INOTIFY, "")
         if role in DATABASE_ROLES:
-            self._settle(place.path, now_us)
+            self._settling.want(place.path, now_us + SETTLE_US)
         elif role in _STORE_EVENTS and place.database is not None:
             if role in _RELEASES and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
-                self._settle(place.database, now_us)
+                self._settling.want(place.database, now_us + SETTLE_US)
         return []
 
     def _closed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
@@ -175,9 +175,6 @@ class Looker:
         if place.role in DATABASE_ROLES:
             return self._database(place, now_us, source)
         return []
-
-    def _settle(self, database: str, now_us: int) -> None:
-        self._settling.want(database, now_us + SETTLE_US)
 
     # -- looks ------------------------------------------------------------------------------------------
 
@@ -251,7 +248,9 @@ class Looker:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
         look = self.observer.database(place, now_us, source, announced_us=announced_us)
-        if look.missing_files or look.leftovers:
+        if look.unseen is Unseen.RACED:
+            self._settling.want(place.path, now_us + SETTLE_US)
+        elif look.missing_files or look.leftovers:
             # a deletion that goes on looks the same; it is torn only if a later look finds it so again
             self._settling.want(place.path, now_us + TORN_AGAIN_US)
         return changes + self._reduce(look)
@@ -319,7 +318,7 @@ class Looker:
                 for store in task.stores.values():
                     for database in store.databases.values():
                         if database.lock is LockState.HELD:
-                            self._settle(database.path, now_us)
+                            self._settling.want(database.path, now_us + SETTLE_US)
 
     def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
         place = classify(path)

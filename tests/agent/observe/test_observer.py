@@ -13,7 +13,7 @@ from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, 
 from agent.inventory.observations import DatabaseLook
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
-from agent.observe.observer import Observer
+from agent.observe.observer import TRIES, WRITTEN_KEPT, Observer
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import Operation, read_trace
 
@@ -48,9 +48,9 @@ class Refusing:
         return self._disk.processes()
 
 
-def disk_with(**files: bytes) -> MemoryDisk:
+def disk_with(disk: MemoryDisk | None = None, **files: bytes) -> MemoryDisk:
     """Make a disk with one task and one store; names of files as keywords are not paths, so a table maps them."""
-    disk = MemoryDisk()
+    disk = MemoryDisk() if disk is None else disk
     for number, path in enumerate(("app", "app/0_0", "app/0_0/rocksdb", "app/0_0/rocksdb/s"), start=1):
         disk.apply(Operation(number, "mkdir", path))
     for number, (key, content) in enumerate(files.items(), start=10):
@@ -299,6 +299,38 @@ def test_an_announcement_dates_a_file_that_is_gone(recorded: MemoryDisk) -> None
     by_number = {flush.number: flush.written_at_us for flush in again.flushes}
     assert [by_number[flush.number] for flush in undated] == [123] * len(undated)
     assert [by_number[flush.number] for flush in dated] == [flush.written_at_us for flush in dated]
+
+
+def test_announcements_that_nobody_asks_for_are_forgotten() -> None:
+    """A store that is open for weeks writes tens of thousands of files; only the newest are remembered."""
+    observer = Observer(disk_with(identity=b"id-1"))
+    for number in range(10 * WRITTEN_KEPT):
+        observer.note_written(classify(f"{STORE.path}/{number:06d}.sst"), number)
+    assert max(observer._known[STORE.path].written_us) == 10 * WRITTEN_KEPT - 1
+    assert len(observer._known[STORE.path].written_us) <= 2 * WRITTEN_KEPT
+
+
+class RestlessDisk(MemoryDisk):
+    """A disk on which IDENTITY is there at every second look only: a store made anew again and again."""
+
+    asked = 0
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        """Read, or say that the file is not there."""
+        if path.endswith("/IDENTITY"):
+            self.asked += 1
+            if self.asked % 2:
+                return Unseen.VANISHED
+        return super().read_at(path, offset, length)
+
+
+def test_a_store_that_never_rests_is_given_up_for_now() -> None:
+    """A store that is made anew within every look is told as raced after a few tries, not looked at for ever."""
+    disk = RestlessDisk()
+    disk_with(identity=b"id-1", disk=disk)
+    look = Observer(disk).database(STORE, AT_US, NOW)
+    assert look.unseen is Unseen.RACED
+    assert disk.asked == 2 * TRIES
 
 
 def test_a_new_incarnation_inherits_nothing() -> None:
