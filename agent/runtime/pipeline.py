@@ -33,9 +33,9 @@ RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 
 SUMMARY_US = 60_000_000
 SUMMARIES = 1_000
-QUIET_SUMMARIES = 500
-"""Up to `SUMMARIES` tasks are summarised a minute. Of more, first those that changed, then so many of the others, each
-in turn: at 10,000 tasks a quiet one waits up to twenty minutes. Also the first walk does not tell of all at once."""
+BUSY_SUMMARIES, QUIET_SUMMARIES = 400, 100
+"""Up to `SUMMARIES` tasks are summarised every minute. Of more, so many of those that changed and of the others, each
+in turn; what the first ones leave goes to the others: at 10,000 quiet tasks each waits up to twenty minutes."""
 
 HEARTBEAT_US = 30_000_000
 RESCAN_US = 60_000_000
@@ -227,10 +227,9 @@ class Pipeline:
             return tasks
         since_us = now_us - SUMMARY_US
         changed = [x for x in tasks if x[1].changed_us > since_us]
-        busy, self._summarised_busy = in_turn(changed, self._summarised_busy, SUMMARIES)
-        quiet, self._summarised = in_turn(
-            tasks, self._summarised, min(QUIET_SUMMARIES, SUMMARIES - len(busy))
-        )
+        busy, self._summarised_busy = in_turn(changed, self._summarised_busy, BUSY_SUMMARIES)
+        left = BUSY_SUMMARIES + QUIET_SUMMARIES - len(busy)
+        quiet, self._summarised = in_turn(tasks, self._summarised, left)
         return busy + [x for x in quiet if x[1].changed_us <= since_us]
 
     # -- judging ----------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ def summaries(run: Run) -> list[str]:
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Give a pipeline with 40 quiet tasks, of which ten have room at a time."""
     monkeypatch.setattr(pipeline, "SUMMARIES", 10)
-    monkeypatch.setattr(pipeline, "QUIET_SUMMARIES", 10)
+    monkeypatch.setattr(pipeline, "BUSY_SUMMARIES", 8)
+    monkeypatch.setattr(pipeline, "QUIET_SUMMARIES", 2)
     run = Run()
     run.play(*application(1))
     for number in range(40):
@@ -49,6 +50,19 @@ def test_a_task_that_changed_does_not_wait(run: Run) -> None:
     told = summaries(run)
     assert told.count("0_39") == 1
     assert len(told) in (10, 11)
+
+
+def test_when_most_change_nobody_starves(run: Run) -> None:
+    """Of 39 that change all the time eight are told a minute, and of all two more: the quiet one, too."""
+    rounds = []
+    for minute in range(25):
+        at_s = (run.now_us - run.started_us) / 1e6
+        for number in range(39):
+            run.play(*checkpoint(at_s + 1 + number / 1000, minute + 1, task=f"app/0_{number}"))
+        run.rest(SUMMARY_US - 2_000_000)
+        rounds.append(summaries(run))
+    assert max(len(told) for told in rounds) <= 10
+    assert len({task for told in rounds for task in told}) == 40
 
 
 def test_at_the_end_everything_is_told(run: Run) -> None:
