@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -114,6 +114,7 @@ class Ledger:
         self._still_told: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
         self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
         self._told: dict[tuple[str, str, Severity], Told] = {}
+        self._loud: dict[tuple[str, str | None], set[str]] = {}
 
     def settle(
         self,
@@ -146,11 +147,12 @@ class Ledger:
         if place in self._open_at:
             changed += self._resolve(meta, place, held, now_us, identities)
         self._note_told(place, held)
+        self._note_loud(place)
         return changed
 
-    def is_quiet(self, place: Place) -> bool:
-        """Tell whether nothing at a place waits for a verdict or for its end."""
-        return place not in self._open_at and place not in self._still_told
+    def loud(self, application_id: str, task_id: str | None) -> Collection[str]:
+        """List the detectors of which something waits there for a verdict or for its end; others need not settle."""
+        return self._loud.get((application_id, task_id), ())
 
     def open_findings(self) -> list[Finding]:
         """List findings that are open, in the order in which they opened."""
@@ -182,6 +184,16 @@ class Ledger:
             self._open_at.setdefault(place, set()).add(key)
         else:
             self._closed[key] = None
+        self._note_loud(place)
+
+    def _note_loud(self, place: Place) -> None:
+        where = (place.application_id, place.task_id)
+        if place in self._open_at or place in self._still_told:
+            self._loud.setdefault(where, set()).add(place.detector)
+        elif where in self._loud:
+            self._loud[where].discard(place.detector)
+            if not self._loud[where]:
+                del self._loud[where]
 
     def _take(
         self,

@@ -107,6 +107,16 @@ class Disk(Protocol):
         """
         ...
 
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        """Look at a regular file and read it, both through one descriptor: content and time belong together.
+
+        Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE).
+
+        Returns:
+            What it is and its content; of one with more than `most_bytes` nothing is read.
+        """
+        ...
+
     def lock_state(self, path: str) -> LockState | Unseen:
         """Ask whether somebody holds a write lock on the file; takes nothing. VANISHED if it is not there."""
         ...

@@ -26,7 +26,7 @@ from agent.inventory.stores import (
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.names import GLOBAL_DIRECTORY, changelog_store
 
-CHECKPOINTS_KEPT = 16
+CHECKPOINTS_KEPT = 8
 PROCESSES_KEPT = 6
 
 __all__ = [

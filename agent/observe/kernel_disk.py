@@ -85,7 +85,7 @@ class KernelDisk:
                 os.close(parent)
         except (OSError, ValueError) as error:
             return _unseen(error)
-        return FileStat(_kind(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns // 1000)
+        return _file_stat(found)
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         """Read at most `length` bytes of a regular file from `offset`; shorter at its end.
@@ -99,13 +99,25 @@ class KernelDisk:
             The bytes; UNREADABLE for anything that is not a regular file.
         """
         try:
-            descriptor, size_bytes = self._open_regular_file(path)
+            descriptor, found = self._open_regular_file(path)
             try:
-                return _read(descriptor, offset, min(length, size_bytes - offset))
+                return _read(descriptor, offset, min(length, found.st_size - offset))
             finally:
                 os.close(descriptor)
         except (OSError, ValueError) as error:
             return _unseen(error)
+
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        """Look at a regular file and read it, unless it has more than `most_bytes`."""
+        try:
+            descriptor, found = self._open_regular_file(path)
+            try:
+                content = _read(descriptor, 0, found.st_size) if found.st_size <= most_bytes else b""
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            return _unseen(error)
+        return _file_stat(found), content
 
     def lock_state(self, path: str) -> LockState | Unseen:
         """Ask whether somebody holds a write lock on the file; takes nothing."""
@@ -145,8 +157,8 @@ class KernelDisk:
                 return os.dup(self._kept[1]), name
         return _open_parent(self._root, path)
 
-    def _open_regular_file(self, path: str) -> tuple[int, int]:
-        """Open a regular file for reading; give its descriptor and its size.
+    def _open_regular_file(self, path: str) -> tuple[int, os.stat_result]:
+        """Open a regular file for reading; give its descriptor and what it is.
 
         Raises:
             OSError: ENXIO for anything but a regular file, else what the kernel says.
@@ -164,7 +176,11 @@ class KernelDisk:
         except OSError:
             os.close(descriptor)
             raise
-        return descriptor, found.st_size
+        return descriptor, found
+
+
+def _file_stat(found: os.stat_result) -> FileStat:
+    return FileStat(_kind(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns // 1000)
 
 
 def _open_parent(root: str, path: str) -> tuple[int, str]:

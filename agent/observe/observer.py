@@ -123,9 +123,10 @@ class Observer:
 
     def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
         """Read a checkpoint file."""
-        stat = self.disk.stat(place.path)
-        if isinstance(stat, Unseen):
-            return CheckpointLook(place, at_us, source, stat)
+        found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
+        if isinstance(found, Unseen):
+            return CheckpointLook(place, at_us, source, found)
+        stat, content = found
         if stat.size_bytes > MAX_CHECKPOINT_BYTES:
             return CheckpointLook(
                 place,
@@ -134,9 +135,6 @@ class Observer:
                 mtime_us=stat.mtime_us,
                 problem=f"{stat.size_bytes} bytes, more than the {MAX_CHECKPOINT_BYTES} that are read",
             )
-        content = self.disk.read_at(place.path, 0, MAX_CHECKPOINT_BYTES)
-        if isinstance(content, Unseen):
-            return CheckpointLook(place, at_us, source, content)
         try:
             entries = parse_checkpoint(content)
         except CheckpointFormatError as error:

@@ -61,6 +61,14 @@ class MemoryDisk:
             return Unseen.UNREADABLE
         return bytes(node.content[offset : offset + length])
 
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        """Look at a file and read it, unless it has more than `most_bytes`."""
+        content = self.read_at(path, 0, most_bytes + 1)
+        stat = self.stat(path)
+        if isinstance(content, Unseen) or isinstance(stat, Unseen):
+            return content if isinstance(content, Unseen) else Unseen.VANISHED
+        return stat, content if stat.size_bytes <= most_bytes else b""
+
     def lock_state(self, path: str) -> LockState | Unseen:
         """Tell whether the file that has this name now is locked."""
         node = self._find(path)

@@ -108,6 +108,8 @@ class Looker:
         return self._changed(place, hint, now_us)
 
     def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        if place.role is Role.TEMPORARY and ((task := self._task_of(place)) is None or task.walk is None):
+            return []  # a quarter of what a busy application announces; it says something beside a deletion only
         removal = Removal(place, hint.at_us, Source.INOTIFY)
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:

@@ -17,6 +17,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
+from agent.layout.profile import Profile
 from agent.layout.releases import ReleaseRange
 from agent.runtime.looker import Looker
 from agent.runtime.profiles import Profiles
@@ -98,7 +99,7 @@ class Pipeline:
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _by_scope: dict[Scope, list[tuple[Detector, DetectorStats]]] = field(default_factory=dict)
+    _by_scope: dict[Scope, list[tuple[Detector, str, DetectorStats]]] = field(default_factory=dict)
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
@@ -113,7 +114,7 @@ class Pipeline:
         self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
         self._silenced = silenced_by(self.detectors)
         self._by_scope = {
-            scope: [(x, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
+            scope: [(x, x.meta.id, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
             for scope in Scope
         }
         self._beats.want("heartbeat", self.started_us)
@@ -182,8 +183,9 @@ class Pipeline:
             self.rescans["periodic"] = self.rescans.get("periodic", 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, "periodic")
         self._conclude(changes, now_us)
+        known: dict[str, Profile] = {}
         for path in (*self._rechecks.take(now_us), *self._late.take(now_us)):
-            self._recheck(path, now_us)
+            self._recheck(path, now_us, known)
         if "heartbeat" in beats:
             self._beats.want("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -209,16 +211,17 @@ class Pipeline:
         """Emit a heartbeat and judge the agent itself."""
         self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._told_blind)))
         self._told_blind = now_us
-        self._judge(Scope.AGENT, now_us, None, None)
+        self._judge(Scope.AGENT, now_us, None, None, {})
 
     def summarise(self, now_us: int, *, everything: bool = True) -> None:
         """Emit a summary of every task, or only of those whose turn it is, and judge them once more."""
+        known: dict[str, Profile] = {}
         for application, task in self._due(now_us, everything=everything):
             if task.exists:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
-            self._judge(Scope.TASK, now_us, application, task)
+            self._judge(Scope.TASK, now_us, application, task, known)
         for application in self.inventory.applications.values():
-            self._judge(Scope.APPLICATION, now_us, application, None)
+            self._judge(Scope.APPLICATION, now_us, application, None, known)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -256,24 +259,25 @@ class Pipeline:
                 news.tasks.update((task.path, (application, task)) for task in application.tasks.values())
 
     def _judge_news(self, news: _News) -> None:
-        for application, known in news.introduced:
-            if self.profiles.of(application).range != known:  # by what the rest of a long walk found
+        known: dict[str, Profile] = {}
+        for application, told in news.introduced:
+            if self.profiles.of(application).range != told:  # by what the rest of a long walk found
                 self._configure(application, news.at_us)
         for path, (application, task) in news.tasks.items():
             self._rechecks.restart(path, news.at_us)
-            self._judge(Scope.TASK, news.at_us, application, task)
+            self._judge(Scope.TASK, news.at_us, application, task, known)
         for application in news.applications.values():
-            self._judge(Scope.APPLICATION, news.at_us, application, None)
+            self._judge(Scope.APPLICATION, news.at_us, application, None, known)
             self._late.want(application.id, news.at_us + RECHECKS_US[-1])
 
-    def _recheck(self, path: str, now_us: int) -> None:
+    def _recheck(self, path: str, now_us: int, known: dict[str, Profile]) -> None:
         name, _, task_id = path.partition("/")
         application = self.inventory.applications.get(name)
         if application is None:
             return
         task = application.tasks.get(task_id)
         scope = Scope.TASK if task is not None else Scope.APPLICATION
-        self._judge(scope, now_us, application, task)
+        self._judge(scope, now_us, application, task, known)
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
@@ -283,30 +287,47 @@ class Pipeline:
         )
         return profile.range
 
-    def _judge(self, scope: Scope, now_us: int, application: Application | None, task: Task | None) -> None:
-        case = self._case(now_us, application, task)
+    def _judge(
+        self,
+        scope: Scope,
+        now_us: int,
+        application: Application | None,
+        task: Task | None,
+        known: dict[str, Profile],
+    ) -> None:
+        """Ask every detector of a scope.
+
+        Args:
+            scope: Which detectors.
+            now_us: Time of the judgement.
+            application: Whom to judge; None = the agent itself.
+            task: Whom to judge; None = the application.
+            known: Profiles by application, kept as long as the inventory does not change.
+        """
+        case = self._case(now_us, application, task, known)
         application_id, task_id = application.id if application else "", task.id if task else None
+        loud = self.ledger.loud(application_id, task_id)
         began = time.perf_counter()
-        for detector, stats in self._by_scope[scope]:
-            meta = detector.meta
+        for detector, id_, stats in self._by_scope[scope]:
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
                 stats.failures += 1
-                self.on_fault(meta.id, error)
+                self.on_fault(id_, error)
                 continue
             finally:
                 stats.runs += 1
                 ended = time.perf_counter()
                 stats.seconds += ended - began
                 began = ended
-            place = Place(meta.id, application_id, task_id)
-            if not verdicts and self.ledger.is_quiet(place):
+            if not verdicts and id_ not in loud:
                 continue
+            meta = detector.meta
             verdicts = [
                 self._doubt(meta, _name_issues(case, meta, verdict), application, task)
                 for verdict in verdicts
             ]
+            place = Place(id_, application_id, task_id)
             for finding in self.ledger.settle(meta, place, verdicts, now_us, _identities(task)):
                 self.revision += 1
                 self.emit(Record(Kind.FINDING, now_us, finding.body()))
@@ -332,11 +353,15 @@ class Pipeline:
         summary = f"{verdict.summary} The auditor was blind for part of that time."
         return replace(verdict, severity=severity, confidence=confidence, summary=summary)
 
-    def _case(self, now_us: int, application: Application | None, task: Task | None) -> Case:
+    def _case(
+        self, now_us: int, application: Application | None, task: Task | None, known: dict[str, Profile]
+    ) -> Case:
         if application is None:
             return Case(self.inventory, now_us)
         settings = self.settings.of(application.id)
-        profile = self.profiles.of(application)
+        profile = known.get(application.id)
+        if profile is None:
+            profile = known[application.id] = self.profiles.of(application)
         return Case(self.inventory, now_us, settings, profile, application, task, self._silenced)
 
 

@@ -6,7 +6,7 @@ import pathlib
 import stat
 from contextlib import AbstractContextManager, nullcontext
 
-from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
+from agent.inventory.disk import Disk, Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
 
 
 class TreeDisk:
@@ -47,6 +47,9 @@ class TreeDisk:
         self.reads.append((path, offset, len(content)))
         return content
 
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        return dated(self, path, most_bytes)
+
     def lock_state(self, path: str) -> LockState | Unseen:
         return LockState.UNKNOWN if (self.root / path).exists() else Unseen.VANISHED
 
@@ -55,6 +58,14 @@ class TreeDisk:
 
     def processes(self) -> tuple[ProcessFact, ...]:
         return ()
+
+
+def dated(disk: Disk, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+    """Read a file and look at it, in two steps."""
+    content, found = disk.read_at(path, 0, most_bytes), disk.stat(path)
+    if isinstance(content, Unseen):
+        return content
+    return found if isinstance(found, Unseen) else (found, content if found.size_bytes <= most_bytes else b"")
 
 
 def _kind(mode: int) -> EntryKind:
@@ -98,6 +109,9 @@ class FilesDisk:
         piece = content[offset : offset + length]
         self.reads.append((path, offset, piece))
         return piece
+
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        return dated(self, path, most_bytes)
 
     def lock_state(self, path: str) -> LockState | Unseen:
         return LockState.FREE if path in self.files else Unseen.VANISHED

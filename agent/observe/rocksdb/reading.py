@@ -49,6 +49,14 @@ class MeteredDisk:
         self._left -= _READ_COST_BYTES + (0 if isinstance(content, Unseen) else len(content))
         return content
 
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        """Read; TOO_LARGE once the budget is used up."""
+        if self._left <= 0:
+            return Unseen.TOO_LARGE
+        found = self._disk.read_dated(path, most_bytes)
+        self._left -= _READ_COST_BYTES + (0 if isinstance(found, Unseen) else len(found[1]))
+        return found
+
     def stat(self, path: str) -> FileStat | Unseen:
         """Pass on."""
         return self._disk.stat(path)

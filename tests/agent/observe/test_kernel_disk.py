@@ -155,6 +155,19 @@ def test_fifo_is_not_opened_for_its_writer(root: Path, monkeypatch: pytest.Monke
     assert opened == [str(root), "app"]
 
 
+def test_content_and_time_belong_together(root: Path) -> None:
+    """A dated read gives what two looks at an unchanged file give; of a longer file it reads nothing."""
+    disk, path = KernelDisk(root), "app/0_1/.checkpoint"
+    stat = disk.stat(path)
+    assert isinstance(stat, FileStat)
+    content = disk.read_at(path, 0, stat.size_bytes)
+    assert content
+    assert disk.read_dated(path, stat.size_bytes) == (stat, content)
+    assert disk.read_dated(path, stat.size_bytes - 1) == (stat, b"")
+    assert disk.read_dated("app/0_1", 10) is Unseen.UNREADABLE
+    assert disk.read_dated("app/none", 10) is Unseen.VANISHED
+
+
 def test_lock_state_is_asked_from_the_kernel(root: Path) -> None:
     """A file that nobody holds is free."""
     assert KernelDisk(root).lock_state("app/0_1/.checkpoint") is LockState.FREE

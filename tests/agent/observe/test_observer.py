@@ -38,6 +38,12 @@ class Refusing:
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         return self._reason if ("read", path) in self._calls else self._disk.read_at(path, offset, length)
 
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        found = self._disk.read_dated(path, most_bytes)
+        is_read = not isinstance(found, Unseen) and bool(found[1])
+        is_refused = ("stat", path) in self._calls or (is_read and ("read", path) in self._calls)
+        return self._reason if is_refused else found
+
     def lock_state(self, path: str) -> LockState | Unseen:
         return self._reason if ("lock", path) in self._calls else self._disk.lock_state(path)
 
