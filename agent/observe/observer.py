@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
@@ -33,8 +33,8 @@ MAX_PROCESS_FILE_BYTES = 16 * 1024
 
 
 WRITTEN_KEPT = 64
-"""SST files per store whose time of writing is remembered, the newest: far more than come between two looks. A store
-that is open for weeks writes tens of thousands."""
+"""Announced SST files per store whose time is remembered, the newest: far more than come between two looks, and a flush
+is told at the first look that finds it in the manifest. A store that is open for weeks writes tens of thousands."""
 
 TRIES = 5
 """Looks at a store that is made anew during every one of them."""
@@ -42,19 +42,21 @@ TRIES = 5
 
 @dataclass(slots=True)
 class _Known:
-    """What need not be read twice: SST files and option files never change once written."""
+    """What need not be read twice, and when SST files were announced (None = none was)."""
 
     identity: str = ""
-    written_us: dict[int, int] = field(default_factory=dict)
+    announced_us: dict[int, int] | None = None
     options_name: str = ""
     options: OptionsFacts | None = None
     options_written_us: int = 0
 
-    def forget_old(self) -> None:
-        """A flush is told at the first look that finds it in the manifest; what is live is asked for again."""
-        if len(self.written_us) > WRITTEN_KEPT:
-            for number in sorted(self.written_us)[:-WRITTEN_KEPT]:
-                del self.written_us[number]
+    def note_written(self, number: int, at_us: int) -> None:
+        """Remember an announcement, and forget the oldest file's if there are too many."""
+        if self.announced_us is None:
+            self.announced_us = {}
+        self.announced_us.setdefault(number, at_us)
+        if len(self.announced_us) > WRITTEN_KEPT:
+            del self.announced_us[min(self.announced_us)]
 
 
 class Observer:
@@ -193,10 +195,7 @@ class Observer:
         match = names.SST_FILE.fullmatch(place.name)
         database = place.database
         if match and database:
-            known = self._known.setdefault(database, _Known())
-            known.written_us.setdefault(int(match[1]), at_us)
-            if len(known.written_us) > 2 * WRITTEN_KEPT:  # nobody looks, or no manifest names them
-                known.forget_old()
+            self._known.setdefault(database, _Known()).note_written(int(match[1]), at_us)
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
         known = self._known.setdefault(path, _Known())
@@ -283,17 +282,15 @@ def _offsets(facts: OffsetsFacts) -> StoreOffsets:
 def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
     """Data files with the time at which each was written, as far as it is known."""
     view = facts.manifest
-    for one in facts.files:
-        if one.mtime_us is not None:
-            known.written_us[one.file.number] = one.mtime_us
+    written_us = dict(known.announced_us or ())
+    written_us.update((one.file.number, one.mtime_us) for one in facts.files if one.mtime_us is not None)
     flushes = [
         Flush(
             added.number,
             added.largest_sequence,
-            known.written_us.get(added.number),
+            written_us.get(added.number),
             compacted=not (added.is_flush or added.in_snapshot),
         )
         for added in view.data_files
     ]
-    known.forget_old()
     return tuple(sorted(flushes, key=lambda flush: (flush.sequence, flush.number)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from agent.publish.page import render
 from agent.publish.page.data import PageData
 
 WAIT_S = 3.0
@@ -34,6 +33,8 @@ class PageDesk:
             self._wanted = True
             came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
             data = self._data
+        from agent.publish.page.document import render  # 1 MiB, for those who look at it
+
         trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
         return render(data, trouble)
 

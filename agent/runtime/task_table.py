@@ -28,7 +28,7 @@ class TaskTable:
             store_name: How to write a store's name; None = no rows of single stores.
         """
         self._store_name = store_name
-        self._rows: dict[Key, TaskMetrics] = {}
+        self._rows: dict[str, dict[str, TaskMetrics]] = {}  # by application, by task
         self._worst: Mapping[Key, Severity] = {}
         self._gone: set[Key] = set()
 
@@ -41,19 +41,20 @@ class TaskTable:
         self._worst = worst
         for key in keys:
             self._renew(pipeline, key, now_us)
-        return tuple(self._rows.values())
+        return tuple(row for rows in self._rows.values() for row in rows.values())
 
     def _renew(self, pipeline: Pipeline, key: Key, now_us: int) -> None:
         application = pipeline.inventory.applications.get(key[0])
         task = application.tasks.get(key[1]) if application is not None else None
+        rows = self._rows.setdefault(key[0], {})
         self._gone.discard(key)
         if task is not None and task.exists:
-            self._rows[key] = _row(task, self._worst.get(key), self._store_name)
+            rows[task.id] = _row(task, self._worst.get(key), self._store_name)
         elif task is not None and (row := gone_row(task, now_us)) is not None:
-            self._rows[key] = row
+            rows[task.id] = row
             self._gone.add(key)
         else:
-            self._rows.pop(key, None)
+            rows.pop(key[1], None)
 
 
 def _worst(findings: Iterable[Finding]) -> dict[Key, Severity]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agent.observe.rocksdb.offsets import OffsetsRecord
 from agent.observe.rocksdb.properties import Properties
 
-CACHED_FILES = 4096
+CACHED_FILES = 2048
 """Default bound of their number; an entry without records takes about 1 KB."""
 CACHED_RECORD_BYTES = 16 << 20
 """Default bound of the records kept: 1,000 stores of Kafka Streams have 4 MB."""

@@ -1,5 +1,1 @@
 """The agent's own page: one HTML document without scripts, styles or images from elsewhere. Values in, text out."""
-
-from agent.publish.page.document import render
-
-__all__ = ["render"]

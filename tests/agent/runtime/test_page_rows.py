@@ -13,8 +13,8 @@ from agent.detectors import stale_eos_checkpoint
 from agent.detectors.base import Verdict
 from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
-from agent.publish.page import render
 from agent.publish.page.data import APPLICATIONS_SHOWN, FINDINGS_SHOWN, TASKS_SHOWN, PageData
+from agent.publish.page.document import render
 from agent.replay.memory_disk import MemoryDisk
 from agent.runtime import page_desk
 from agent.runtime.page_desk import PageDesk

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.contract.events import Severity
-from agent.publish.page import render
 from agent.publish.page.data import FINDINGS_SHOWN, BlindRow
+from agent.publish.page.document import render
 from tests.agent.publish.page.page_data import (
     NOW_US,
     finding,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.publish.http import Answers, HttpServer
-from agent.publish.page import render
 from agent.publish.page.data import PageData
+from agent.publish.page.document import render
 from tests.agent.publish.page.page_data import hostile_page, replayed_page
 from tests.support.chromium import Browser
 
