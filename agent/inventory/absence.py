@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
-from agent.inventory.model import Application, Database, Inventory, ProcessLife, Store
+from agent.inventory.model import PROCESSES_KEPT, Application, Database, Inventory, ProcessLife, Store
 from agent.inventory.observations import DatabaseLook, Observation, TaskLook
+from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
 
 PROCESS_MARGIN_US = 1_000_000
@@ -86,7 +87,7 @@ class Absence:
 
 def _forget(store: Store, until_us: int) -> None:
     """Forget who held a store until then: the next session is not the successor of any that is known."""
-    store.sessions.clear()
+    store.sessions = ()
     store.free_seen = False
     store.forgotten_us = until_us
 
@@ -102,7 +103,7 @@ def _restart(
     application: Application, life: ProcessLife, at_us: int, now_us: int, why: str
 ) -> list[Transition]:
     life.ended_us = at_us
-    application.lives.append(ProcessLife(at_us))
+    application.lives = recent(application.lives, ProcessLife(at_us), PROCESSES_KEPT)
     application.lock_since_us = at_us
     facts = {"detail": f"while the agent was away: {why}", "occurred_at_us": at_us}
     return [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from agent.contract.events import Change
 from agent.inventory.disk import LockState, Unseen
-from agent.inventory.model import Application, Inventory, ProcessLife
+from agent.inventory.model import LOCKS_KEPT, PROCESSES_KEPT, Application, Inventory, ProcessLife
 from agent.inventory.observations import ApplicationLook, LockLook
+from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
 
 
@@ -54,7 +55,7 @@ def reduce_application_lock(application: Application, look: LockLook) -> list[Tr
     before = application.lock
     both = LockState.HELD in (before, look.lock) and look.lock is before
     if both and application.lock_inode and look.inode not in (0, application.lock_inode):
-        application.lock_replaced_us.append(look.at_us)
+        application.lock_replaced_us = recent(application.lock_replaced_us, look.at_us, LOCKS_KEPT)
         application.lock_inode = look.inode
     if look.lock is LockState.UNKNOWN or look.lock is before:
         return []
@@ -62,7 +63,7 @@ def reduce_application_lock(application: Application, look: LockLook) -> list[Tr
     application.lock_since_us = look.at_us
     if look.lock is LockState.HELD:
         application.lock_ever_held = True
-        application.lives.append(ProcessLife(look.at_us))
+        application.lives = recent(application.lives, ProcessLife(look.at_us), PROCESSES_KEPT)
         return [Transition(Change.PROCESS_STARTED, look.at_us, look.source, application.id)]
     life = application.life
     if life is None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import LockState, ProcessFact
-from agent.inventory.recent import Recent
+from agent.inventory.recent import Recent, history
 from agent.inventory.stores import (
     FLUSHES_KEPT,
+    PAST_KEPT,
     SESSIONS_KEPT,
     Database,
     Mark,
@@ -28,9 +29,13 @@ from agent.layout.names import GLOBAL_DIRECTORY, changelog_store
 
 CHECKPOINTS_KEPT = 8
 PROCESSES_KEPT = 6
+WIPES_KEPT = 8
+SWEPT_KEPT = 8
+LOCKS_KEPT = 4
 
 __all__ = [
     "FLUSHES_KEPT",
+    "PAST_KEPT",
     "SESSIONS_KEPT",
     "Application",
     "BlindInterval",
@@ -146,13 +151,13 @@ class Task:
     held_since_us: int = 0
     released_us: int | None = None
     stores: dict[str, Store] = field(default_factory=dict)
-    checkpoints: Recent[CheckpointFact] = field(default_factory=lambda: Recent(CHECKPOINTS_KEPT))
+    checkpoints: tuple[CheckpointFact, ...] = history(CHECKPOINTS_KEPT)
     checkpoint_problem: str | None = None
     checkpoint_problem_us: int = 0
     walk: Walk | None = None
-    past: Recent[PastTask] = field(default_factory=lambda: Recent(4))
-    wiped_us: Recent[int] = field(default_factory=lambda: Recent(8))
-    swept: Recent[tuple[int, str]] = field(default_factory=lambda: Recent(8))
+    past: tuple[PastTask, ...] = history(PAST_KEPT)
+    wiped_us: tuple[int, ...] = history(WIPES_KEPT)
+    swept: tuple[tuple[int, str], ...] = history(SWEPT_KEPT)
     changed_us: int = 0
     first_seen_us: int = 0
 
@@ -215,8 +220,8 @@ class Application:
     lock_inode: int = 0
     lock_since_us: int = 0
     lock_ever_held: bool = False
-    lock_replaced_us: Recent[int] = field(default_factory=lambda: Recent(4))
-    lives: Recent[ProcessLife] = field(default_factory=lambda: Recent(PROCESSES_KEPT))
+    lock_replaced_us: tuple[int, ...] = history(LOCKS_KEPT)
+    lives: tuple[ProcessLife, ...] = history(PROCESSES_KEPT)
     processes: tuple[ProcessFact, ...] = ()  # that are visible now
     process_version: str | None = None  # of the last one that told
     task_lock_ever_held: bool = False

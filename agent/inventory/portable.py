@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agent.errors import BaselineError
-from agent.inventory.recent import Recent
+from agent.inventory.recent import KEPT, Recent
 
 T = TypeVar("T")
 Turn = Callable[[Any], Any]
@@ -134,6 +134,8 @@ def _record_decoder(kind: type) -> Turn:
 
 def _into(row: Field[Any], value: Any) -> Any:
     """A bounded history keeps its bound, whatever was written."""
+    if KEPT in row.metadata:
+        return value[-row.metadata[KEPT] :]
     if row.default_factory is not MISSING and isinstance(history := row.default_factory(), Recent):
         history.extend(value[-history.maxlen :])
         return history

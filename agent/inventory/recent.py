@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from dataclasses import field
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+KEPT = "kept"
+"""Name under which a field's metadata tell how long its history may get."""
+
+
+def history(kept: int) -> Any:
+    """Declare a history of at most `kept` entries: a tuple, which costs nothing while it is empty.
+
+    A task has seven of them; as lists they took 5 MiB of nothing at ten thousand tasks.
+    """
+    return field(default=(), metadata={KEPT: kept})
+
+
+def recent(known: tuple[T, ...], entry: T, kept: int) -> tuple[T, ...]:
+    """Give a history with its newest entry; the oldest one goes when there is no more room."""
+    return (*known[-kept + 1 :], entry) if kept > 1 else (entry,)
+
 
 class Recent(list[T]):
-    """A list that keeps its newest entries; grow it by `append` only.
-
-    An empty `deque` takes 760 bytes and a task has seven of them: at ten thousand tasks 50 MiB of nothing.
-    """
+    """A list that keeps its newest entries; grow it by `append` only. For the one that is changed in place."""
 
     __slots__ = ("maxlen",)
 

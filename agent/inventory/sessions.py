@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Database, Session, Store, Task
+from agent.inventory.model import SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseLook, Observation
+from agent.inventory.recent import recent
 
 CLOSES_WITHIN_US = 500_000
 """A clean close writes its checkpoint and lets go within 20 ms (recorded); a release is
@@ -39,7 +40,7 @@ def open_sessions(application: Application, task: Task, look: Observation) -> No
                     before.released_us, before.closed = None, None
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
-            store.sessions.append(_new_session(task, store, look.at_us))
+            store.sessions = recent(store.sessions, _new_session(task, store, look.at_us), SESSIONS_KEPT)
             task.walk = None
 
 

@@ -7,6 +7,9 @@ from dataclasses import replace
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
+    FLUSHES_KEPT,
+    PAST_KEPT,
+    SWEPT_KEPT,
     Application,
     Database,
     PastDatabase,
@@ -18,6 +21,7 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import DatabaseLook, Flush, Observation
+from agent.inventory.recent import recent
 from agent.inventory.sessions import opened_puts
 from agent.inventory.transitions import Transition
 from agent.layout.paths import Role
@@ -80,7 +84,7 @@ def _without_identity(
         # from under a held lock was swept away by somebody else.
         path = f"{database.path}/IDENTITY"
         if path not in [known for _, known in task.swept]:
-            task.swept.append((look.at_us, path))
+            task.swept = recent(task.swept, (look.at_us, path), SWEPT_KEPT)
         return []
     return _end(application, task, store, database, look.at_us, look)
 
@@ -143,7 +147,8 @@ def end_database(
         The `store-deleted` transition.
     """
     session = store.sessions[-1] if store.sessions else None
-    store.past.append(
+    store.past = recent(
+        store.past,
         PastDatabase(
             database.segment,
             database.identity,
@@ -155,7 +160,8 @@ def end_database(
             database.size_bytes,
             session.released_us if session else None,
             task.incarnation,
-        )
+        ),
+        PAST_KEPT,
     )
     store.databases.pop(database.segment or "", None)
     if store.segmented and store.databases:
@@ -260,7 +266,7 @@ def _take_flushes(database: Database, look: DatabaseLook) -> None:
             _append_flush(database, flush, floor)
             database.puts = flush.sequence
     if look.puts > database.puts:
-        database.flushed.append((look.puts, floor))
+        database.flushed = recent(database.flushed, (look.puts, floor), FLUSHES_KEPT)
         database.puts = look.puts
 
 
@@ -273,7 +279,7 @@ def _refresh_marks(store: Store) -> None:
 
 
 def _append_flush(database: Database, flush: Flush, floor_us: int) -> None:
-    if len(database.flushed) == database.flushed.maxlen:
+    if len(database.flushed) == FLUSHES_KEPT:
         database.dropped_puts = database.flushed[0][0]
     # A file that is gone already was written some time since the last look, and what went into a compaction's
     # output was written before it: the earliest possible time never makes a flush look younger than a checkpoint
@@ -281,7 +287,7 @@ def _append_flush(database: Database, flush: Flush, floor_us: int) -> None:
     known = None if flush.compacted else flush.written_at_us
     at_us = floor_us if known is None else known
     last = database.flushed[-1][1] if database.flushed else 0
-    database.flushed.append((flush.sequence, max(at_us, last)))
+    database.flushed = recent(database.flushed, (flush.sequence, max(at_us, last)), FLUSHES_KEPT)
 
 
 def _take_layout(application: Application, database: Database, look: DatabaseLook) -> None:

@@ -12,10 +12,11 @@ from enum import StrEnum
 
 from agent.inventory.disk import LockState
 from agent.inventory.observations import StoreOffsets
-from agent.inventory.recent import Recent
+from agent.inventory.recent import history
 
 SESSIONS_KEPT = 6
 FLUSHES_KEPT = 48
+PAST_KEPT = 4
 
 _STRONGEST_FIRST = (LockState.HELD, LockState.UNKNOWN, LockState.FREE)
 
@@ -56,7 +57,7 @@ class Database:
     manifest_problem: str | None = None
     puts: int = 0
     opened_puts: int = 0
-    flushed: Recent[tuple[int, int]] = field(default_factory=lambda: Recent(FLUSHES_KEPT))
+    flushed: tuple[tuple[int, int], ...] = history(FLUSHES_KEPT)
     dropped_puts: int = 0
     newest_flush: int = 0
     files: int = 0
@@ -187,8 +188,8 @@ class Store:
     name: str
     segmented: bool
     databases: dict[str, Database] = field(default_factory=dict)
-    past: Recent[PastDatabase] = field(default_factory=lambda: Recent(4))
-    sessions: Recent[Session] = field(default_factory=lambda: Recent(SESSIONS_KEPT))
+    past: tuple[PastDatabase, ...] = history(PAST_KEPT)
+    sessions: tuple[Session, ...] = history(SESSIONS_KEPT)
     remains: dict[str, Remains] = field(default_factory=dict)
     free_seen: bool = False
     retired_puts: int = 0

@@ -5,6 +5,9 @@ from __future__ import annotations
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
+    CHECKPOINTS_KEPT,
+    PAST_KEPT,
+    WIPES_KEPT,
     Application,
     CheckpointFact,
     Mark,
@@ -15,6 +18,7 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import CheckpointLook, LockLook, Observation, Removal, TaskLook
+from agent.inventory.recent import recent
 from agent.inventory.sessions import settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database
 from agent.inventory.transitions import Transition
@@ -67,7 +71,7 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
     unseen = look.source is Source.BASELINE
     shape = Shape.VANISHED_UNSEEN if unseen else _walk_shape(task, look.at_us)
     changes: list[Transition] = []
-    offsets = dict(task.checkpoints[-1].offsets) if task.checkpoints else {}
+    offsets = task.checkpoints[-1].offsets if task.checkpoints else {}
     task.exists = False
     for store in task.stores.values():
         changes += [
@@ -75,7 +79,8 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
             for database in list(store.databases.values())
         ]
     changes += _end_checkpoint(application, task, look, in_walk=True)
-    task.past.append(
+    task.past = recent(
+        task.past,
         PastTask(
             incarnation=task.incarnation,
             begun_us=task.walk.started_us if task.walk else look.at_us,
@@ -85,12 +90,13 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
             released_us=max(task.released_us or 0, task.closed_us) or None,
             held=bool(task.held),
             siblings_held=any(x.held for x in application.tasks.values() if x is not task),
-        )
+        ),
+        PAST_KEPT,
     )
     for store in task.stores.values():
         store.remains.clear()
     if shape is Shape.OWNER_WALK:
-        task.wiped_us.append(look.at_us)
+        task.wiped_us = recent(task.wiped_us, look.at_us, WIPES_KEPT)
     task.names, task.lock = frozenset(), None
     facts: dict[str, object] = {
         "shape": shape.value,
@@ -229,8 +235,10 @@ def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook
     before = task.checkpoints[-1].offsets if task.checkpoints else {}
     if current is not None:
         current.ended_us = look.mtime_us
-    task.checkpoints.append(
-        CheckpointFact(look.mtime_us, look.at_us, offsets, foreign, task.incarnation, bool(task.held))
+    task.checkpoints = recent(
+        task.checkpoints,
+        CheckpointFact(look.mtime_us, look.at_us, offsets, foreign, task.incarnation, bool(task.held)),
+        CHECKPOINTS_KEPT,
     )
     for name, offset in offsets.items():
         _mark(task, name, offset, look.mtime_us)

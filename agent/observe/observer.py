@@ -33,8 +33,11 @@ MAX_PROCESS_FILE_BYTES = 16 * 1024
 
 
 WRITTEN_KEPT = 64
-"""Announced SST files per store whose time is remembered, the newest: far more than come between two looks, and a flush
-is told at the first look that finds it in the manifest. A store that is open for weeks writes tens of thousands."""
+"""Announced SST files per store whose time is remembered, the newest: far more than come between two looks."""
+
+ANNOUNCED_FOR_US = 60_000_000
+"""And for how long after a look. A flush is in the manifest within milliseconds of its file, and told at the first look
+that finds it there; what takes longer comes out of a compaction, or is nobody's."""
 
 TRIES = 5
 """Looks at a store that is made anew during every one of them."""
@@ -57,6 +60,13 @@ class _Known:
         self.announced_us.setdefault(number, at_us)
         if len(self.announced_us) > WRITTEN_KEPT:
             del self.announced_us[min(self.announced_us)]
+
+    def forget_announcements(self, at_us: int) -> None:
+        """Forget what a look has had its chance to find."""
+        if self.announced_us is not None:
+            since_us = at_us - ANNOUNCED_FOR_US
+            recent = {number: told_us for number, told_us in self.announced_us.items() if told_us > since_us}
+            self.announced_us = recent or None
 
 
 class Observer:
@@ -188,7 +198,7 @@ class Observer:
         )
         if isinstance(facts, Unseen):
             return replace(base, manifest_problem=facts.value)
-        return _with_store(base, facts, _flushes(facts, known))
+        return _with_store(base, facts, _flushes(facts, known, at_us))
 
     def note_written(self, place: StatePath, at_us: int) -> None:
         """Remember when an SST was announced as written: it may be compacted away before it is looked at."""
@@ -279,8 +289,8 @@ def _offsets(facts: OffsetsFacts) -> StoreOffsets:
     )
 
 
-def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
-    """Data files with the time at which each was written, as far as it is known."""
+def _flushes(facts: StoreFacts, known: _Known, at_us: int) -> tuple[Flush, ...]:
+    """Data files with the time at which each was written, as far as it is known at the time of the look."""
     view = facts.manifest
     written_us = dict(known.announced_us or ())
     written_us.update((one.file.number, one.mtime_us) for one in facts.files if one.mtime_us is not None)
@@ -293,4 +303,5 @@ def _flushes(facts: StoreFacts, known: _Known) -> tuple[Flush, ...]:
         )
         for added in view.data_files
     ]
+    known.forget_announcements(at_us)
     return tuple(sorted(flushes, key=lambda flush: (flush.sequence, flush.number)))

@@ -79,7 +79,7 @@ def database(
     """A database; `flushed` is its timeline of (puts, seconds)."""
     path = f"app/0_0/w/{segment}" if segment else "app/0_0/rocksdb/s"
     made = Database(path, segment, identity=identity, born_us=at(born), puts=puts, lock=lock)
-    made.flushed.extend((count, at(seconds)) for count, seconds in flushed)
+    made.flushed += tuple((count, at(seconds)) for count, seconds in flushed)
     made.seen_us = at(born)
     return made
 
@@ -93,7 +93,7 @@ def store(
 ) -> Store:
     """A store."""
     made = Store(name, segmented, {x.segment or "": x for x in databases})
-    made.sessions.extend(sessions)
+    made.sessions += tuple(sessions)
     return made
 
 
@@ -135,7 +135,7 @@ def task(
     """A task directory."""
     made = Task("app", task_id, f"app/{task_id}", exists=exists, incarnation=1)
     made.stores = {x.name: x for x in stores}
-    made.checkpoints.extend(checkpoints)
+    made.checkpoints += tuple(checkpoints)
     return made
 
 

@@ -251,6 +251,6 @@ def test_every_close_is_judged():
     one = dossier()
     good = session(0, 9, puts=2000)
     good.closed = good.closed_with_offset = True
-    one.task.stores["s"].sessions.insert(0, good)
+    one.task.stores["s"].sessions = (good, *one.task.stores["s"].sessions)
     one.task.stores = {"a": store(name="a"), **one.task.stores}
     assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(30)]

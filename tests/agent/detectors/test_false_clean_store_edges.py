@@ -151,7 +151,7 @@ def test_at_rest_needs_a_free_lock(lock):
 def test_history_is_better_than_a_look():
     """Once a session was seen, what it did decides."""
     one = resting()
-    one.task.stores["s"].sessions.append(session(0, 4, puts=8013))
+    one.task.stores["s"].sessions += (session(0, 4, puts=8013),)
     assert judge(ID, one) == []
 
 

@@ -106,7 +106,7 @@ def dossier(
 ):
     """A process since 10 s; a checkpoint with one foreign entry written at `written`."""
     app = Application("app", exists=True)
-    app.lives.append(ProcessLife(at(10)))
+    app.lives += (ProcessLife(at(10)),)
     fact = replace(checkpoint(written, 5), foreign=(OffsetEntry(topic, partition, 1),))
     return case(
         task(checkpoints=[fact], task_id=task_id), application=app, **{"release": "2.8.2", **settings}
@@ -138,5 +138,5 @@ def test_checkpoint_must_be_there():
 def test_no_process_wrote_it():
     """Without a living process the file is an old one: information, also on a fixed release."""
     one = dossier()
-    one.application.lives.clear()
+    one.application.lives = ()
     assert severities(ID, one) == [Severity.INFO]

@@ -149,8 +149,8 @@ def test_flush_at_the_moment_of_the_checkpoint():
     """A checkpoint covers the flush that was made for it."""
     one = dossier()
     files = one.task.stores["s"].databases[""]
-    files.flushed.clear()
-    files.flushed.append((11_001, at(10)))
+    files.flushed = ()
+    files.flushed += ((11_001, at(10)),)
     assert judge(ID, one) == []
 
 
@@ -173,7 +173,7 @@ def test_due_from_the_flush_that_crossed_the_limit():
     """A flush below 10,000 puts makes nothing due, however old; five intervals count from the one that crosses it."""
     one = dossier(now=100)
     files = one.task.stores["s"].databases[""]
-    files.flushed.clear()
-    files.flushed.extend([(1000, at(9)), (10_000, at(20)), (11_001, at(90))])
+    files.flushed = ()
+    files.flushed += ((1000, at(9)), (10_000, at(20)), (11_001, at(90)))
     assert judge(ID, one) == []
     assert judge(ID, replace(one, now_us=at(100.1)))[0].opened_at_us == at(90)

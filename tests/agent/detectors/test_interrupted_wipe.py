@@ -185,7 +185,7 @@ def dossier(
 ) -> Any:
     """The process ended at 50 s; 0_0 was closed at `closed` and reopened at 60 s, 0_1 was let go at the end."""
     app = Application("app", exists=True)
-    app.lives.append(ProcessLife(at(0), at(50)))
+    app.lives += (ProcessLife(at(0), at(50)),)
     before = session(1, closed, puts=7000, last=mark(closed - 0.01, 6999, 7000))
     before.closed = True
     after = session(60, first=mark(61, 6999, 7000))
@@ -252,7 +252,7 @@ def test_every_session_is_judged():
     one = dossier()
     first = session(-60, -50, puts=7000)
     first.closed = True
-    one.task.stores["s"].sessions.insert(0, first)
+    one.task.stores["s"].sessions = (first, *one.task.stores["s"].sessions)
     one.task.stores = {"a": store(name="a"), **one.task.stores}
     assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(60)]
 

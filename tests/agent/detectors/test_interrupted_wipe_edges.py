@@ -11,7 +11,7 @@ ID = "interrupted-wipe"
 def dossier(*siblings, lives=((0, 50),), closed: float = 49.9):
     """0_0 was closed at `closed` and reopened at 60 s; `siblings` are sessions of other tasks."""
     app = Application("app", exists=True)
-    app.lives.extend(ProcessLife(at(a), None if b is None else at(b)) for a, b in lives)
+    app.lives += tuple(ProcessLife(at(a), None if b is None else at(b)) for a, b in lives)
     before = session(1, closed, puts=7000, last=mark(closed - 0.01, 6999, 7000))
     before.closed = True
     mine = task(store([database(puts=7000)], [before, session(60, first=mark(61, 6999, 7000))]))

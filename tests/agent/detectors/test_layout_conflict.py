@@ -77,7 +77,7 @@ def dossier(
     """Conflicts on disk; options written at 20 s by a process that began at 10 s."""
     app = Application("app", exists=True, first_seen_us=at(1))
     if started is not None:
-        app.lives.append(ProcessLife(at(started)))
+        app.lives += (ProcessLife(at(started)),)
     if written is not None:
         app.rocksdb_versions["9.7.3"] = at(written)
     return replace(case(application=app), profile=Profile(conflicts=conflicts))

@@ -101,7 +101,7 @@ def dossier(
     """0_0 was released; the delay is ten seconds: two of them and five seconds are the limit."""
     app = Application("app", exists=True)
     if lives:
-        app.lives.append(ProcessLife(at(5)))
+        app.lives += (ProcessLife(at(5)),)
     one = task(store([database()]))
     one.released_us, one.mtime_us, one.held = at(released), at(mtime), False
     sibling = task(store([database()]), task_id="0_1")

@@ -163,7 +163,7 @@ def test_releases_that_replay_over_old_files(release, affected):
 def test_every_reopening_is_an_event():
     """A crash loop overlays again and again; each opening is told once."""
     one = dossier()
-    sessions = one.task.stores["s"].sessions
-    sessions[-1].released_us, sessions[-1].puts_at_release = at(50), 3500
-    sessions.append(session(55))
+    store = one.task.stores["s"]
+    store.sessions[-1].released_us, store.sessions[-1].puts_at_release = at(50), 3500
+    store.sessions += (session(55),)
     assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(30), at(55)]

@@ -154,10 +154,10 @@ def dossier(
     """Released at 50 s, first removal `age` seconds later; the delay is ten seconds."""
     app = Application("app", exists=True)
     if lives:
-        app.lives.append(ProcessLife(at(0)))
+        app.lives += (ProcessLife(at(0)),)
     one = task()
     begun = at(50 + age)
-    one.past.append(PastTask(1, begun, begun + 1000, shape, {}, at(50), held, siblings))
+    one.past += (PastTask(1, begun, begun + 1000, shape, {}, at(50), held, siblings),)
     chosen = {
         "release": "4.3.1",
         "guarantee": "at_least_once",

@@ -101,7 +101,7 @@ def carried(**changes: Any) -> tuple[Task, Store, Session]:
     values |= changes
     new = session(30, created=values["created"], first=mark(35, values["offset"], values["puts"]))
     one = store([database(born=30)], [new], segmented=values["segmented"])
-    one.past.append(past(25, puts=2000))
+    one.past += (past(25, puts=2000),)
     fact = checkpoint(10, 2000, ended=values["ended"], deleted=values["deleted"])
     return task(one, checkpoints=[fact]), one, new
 
@@ -128,13 +128,13 @@ def test_not_continued(changes):
 def test_nothing_to_continue_from():
     """Without a first checkpoint, an earlier incarnation, or an earlier checkpoint nothing can be continued."""
     here, one, new = carried()
-    one.past.clear()
+    one.past = ()
     assert continued_from(here, one, new) is None
     here, one, new = carried()
     new.first = None
     assert continued_from(here, one, new) is None
     here, one, new = carried()
-    here.checkpoints.clear()
+    here.checkpoints = ()
     assert continued_from(here, one, new) is None
     here, one, new = carried()
     here.checkpoints[-1].offsets["s"] = 0
@@ -144,7 +144,7 @@ def test_nothing_to_continue_from():
 def test_held_before():
     """Live entries where known, else puts."""
     one = store()
-    one.past.append(past(25, puts=2000))
+    one.past += (past(25, puts=2000),)
     assert held_before(one) == 2000
-    one.past.append(past(26, puts=2000, entries_low=1500))
+    one.past += (past(26, puts=2000, entries_low=1500),)
     assert held_before(one) == 1500

@@ -159,7 +159,7 @@ def test_segmented_store():
 def test_reopening_between_the_two(opened, severity):
     """An opening after the first checkpoint and up to the second explains the fall; the sentence says which."""
     one = dossier()
-    one.task.stores["s"].sessions.append(session(opened))
+    one.task.stores["s"].sessions += (session(opened),)
     verdict = judge(ID, one)[0]
     assert verdict.severity is severity
     assert ("after it was opened again" in verdict.summary) is (severity is Severity.INFO)
@@ -185,7 +185,7 @@ def test_each_store_is_judged():
 def test_each_pair_is_judged():
     """A change of the directory's life does not hide a fall after it."""
     one = dossier()
-    one.task.checkpoints.insert(0, checkpoint(5, 9000, ended=6, incarnation=0))
+    one.task.checkpoints = (checkpoint(5, 9000, ended=6, incarnation=0), *one.task.checkpoints)
     assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(20)]
 
 

@@ -28,7 +28,7 @@ def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: f
         [database(puts=puts, born=created)],
         [session(created, created=True, first=mark(created + 5, offset, puts))],
     )
-    one.past.append(past(25, puts=prior))
+    one.past += (past(25, puts=prior),)
     chosen = {"release": "2.0.1", "guarantee": "at_least_once", **settings}
     return case(task(one, checkpoints=[checkpoint(10, 2000, ended=24, deleted=True, in_walk=True)]), **chosen)
 
@@ -86,7 +86,7 @@ def on_disk(
     opened.wiped = wiped
     one = store([database(born=30, segment=name)], [opened], segmented=segmented)
     if shape is not None:
-        one.past.append(past(20, shape=shape))
+        one.past += (past(20, shape=shape),)
     return case(task(one, checkpoints=[checkpoint(10, 3000)]), release="3.9.2", guarantee="at_least_once")
 
 

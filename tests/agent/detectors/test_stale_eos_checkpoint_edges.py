@@ -35,7 +35,7 @@ def test_needs_an_entry_and_a_flush():
     """A store that the checkpoint does not name, or without any file, tells nothing."""
     assert judge(ID, at_rest(offset=None)) == []
     empty = at_rest()
-    empty.task.stores["s"].databases[""].flushed.clear()
+    empty.task.stores["s"].databases[""].flushed = ()
     assert judge(ID, empty) == []
     gone = at_rest()
     gone.task.stores["s"].databases.clear()

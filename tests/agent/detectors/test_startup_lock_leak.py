@@ -108,7 +108,7 @@ def dossier(
 ):
     """The process ended at 50 s; 0_0 (opened with 100 puts) was let go without a close, 0_1 was closed."""
     app = Application("app", exists=True)
-    app.lives.extend([ProcessLife(at(-100), at(-50)), ProcessLife(at(0), at(50))])
+    app.lives += (ProcessLife(at(-100), at(-50)), ProcessLife(at(0), at(50)))
     mine = session(1, released, puts=puts, puts_at_open=100)
     mine.closed = closed
     other = session(1, other_released, puts=100)
@@ -172,7 +172,6 @@ def test_every_session_is_judged():
     one = dossier()
     good = session(-90, -50, puts=100)
     good.closed = True
-    sessions = one.task.stores["s"].sessions
-    sessions.insert(0, good)
-    sessions.append(session(60))
+    store = one.task.stores["s"]
+    store.sessions = (good, *store.sessions, session(60))
     assert len(judge(ID, one)) == 1

@@ -11,7 +11,7 @@ ID = "startup-lock-leak"
 def dossier(*extra, released: float = 50):
     """The process ended at 50 s; 0_0 was let go without a close, 0_1 was closed; 0_2 has the sessions `extra`."""
     app = Application("app", exists=True)
-    app.lives.append(ProcessLife(at(0), at(50)))
+    app.lives += (ProcessLife(at(0), at(50)),)
     mine, other = session(1, released, puts=101, puts_at_open=100), session(1, 49.9, puts=100)
     mine.closed, other.closed = False, True
     third = task(store([database()], extra), task_id="0_2")

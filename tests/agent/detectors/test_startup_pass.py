@@ -73,7 +73,7 @@ def life(
 ):
     """One process life and one session."""
     app = Application("app", exists=True)
-    app.lives.append(ProcessLife(at(started), None if ended is None else at(ended)))
+    app.lives += (ProcessLife(at(started), None if ended is None else at(ended)),)
     one = task(store([database()], [session(opened, opened + 1, created=created)]))
     return case(one, application=app, release="4.3.1", now=now)
 

@@ -11,7 +11,7 @@ ID = "startup-pass"
 def dossier(*opened: float, lives: tuple[tuple[float, float | None], ...] = ((0, None),), now: float = 100):
     """One task for each time at which a store was opened."""
     app = Application("app", exists=True)
-    app.lives.extend(ProcessLife(at(a), None if b is None else at(b)) for a, b in lives)
+    app.lives += tuple(ProcessLife(at(a), None if b is None else at(b)) for a, b in lives)
     tasks = [task(store([database()], [session(x)]), task_id=f"0_{n}") for n, x in enumerate(opened)]
     return case(*tasks, application=app, release="4.3.1", now=now)
 

@@ -114,7 +114,7 @@ def dossier(
     """Remains seen at `since`, the last removal at `last`."""
     app = Application("app", exists=True)
     app.lock_ever_held = True
-    app.lives.append(ProcessLife(at(0), at(50) if dead else None))
+    app.lives += (ProcessLife(at(0), at(50) if dead else None),)
     held = store([database()])
     if missing:
         held.databases[""].missing_files = missing
@@ -207,7 +207,7 @@ def gone(offset: int | None = 999, *, known: bool = True, held: bool = False, re
     one.held = held
     if known:
         one.stores["s"] = store()
-        one.stores["s"].past.append(past(50))
+        one.stores["s"].past += (past(50),)
     return case(one, release=release)
 
 

@@ -12,7 +12,7 @@ ID = "torn-store"
 def gone(*ended: float, **more):
     """The checkpoint names `s`, which has no directory; its incarnations ended at these times."""
     one = store()
-    one.past.extend(past(x) for x in ended)
+    one.past += tuple(past(x) for x in ended)
     return case(task(one, checkpoints=[checkpoint(10, 999)]), **{"release": "3.9.2", **more})
 
 
@@ -40,7 +40,7 @@ def windowed(shape: Shape, task_incarnation: int = 1):
     one = store(segmented=True)
     ended = past(20, shape=shape, segment="0")
     ended.task_incarnation = task_incarnation
-    one.past.append(ended)
+    one.past += (ended,)
     return case(task(one, checkpoints=[checkpoint(10, 999)]), release="2.0.1")
 
 
@@ -71,7 +71,7 @@ def test_entries_in_order_hide_no_other():
 def test_newest_life_counts():
     """An earlier life's end says nothing of a walk that came later."""
     app = Application("app", exists=True)
-    app.lives.extend([ProcessLife(at(0), at(97)), ProcessLife(at(97.5))])
+    app.lives += (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
     one = task(store(), checkpoints=[checkpoint(10, 999)])
     one.walk = Walk(at(96), at(96.5), Shape.CLEANER_WALK, held=False)
     assert judge(ID, case(one, application=app, release="3.9.2")) == []

@@ -287,7 +287,7 @@ def claimed(
 ):
     """Wiped at 10 s with 8,000 puts; made anew at 11 s; the first checkpoint says `offset` with `puts`."""
     one = store([database(puts=puts, born=11)], [session(11, created=True, first=mark(15, offset, puts))])
-    one.past.append(past(10, shape=shape, puts=8000, entries_low=held))
+    one.past += (past(10, shape=shape, puts=8000, entries_low=held),)
     return case(task(one), **{"release": "3.6.1", **settings})
 
 
@@ -322,8 +322,8 @@ def test_16017_store_must_be_new():
 def test_16017_ignores_a_later_deletion():
     """Only an incarnation that ended before this session counts, and no segment."""
     one = claimed()
-    one.task.stores["s"].past.clear()
-    one.task.stores["s"].past.append(past(12, shape=Shape.OWNER_WALK, puts=8000))
+    one.task.stores["s"].past = ()
+    one.task.stores["s"].past += (past(12, shape=Shape.OWNER_WALK, puts=8000),)
     assert judge(ID, one) == []
 
 

@@ -63,7 +63,7 @@ def abandoned(*ended: float, segment: str | None = None):
     """KAFKA-16017: wiped by its owner at these times, made anew at 30 s, closed claiming 5,000 with 50 puts."""
     new = session(30, 35, created=True, first=mark(34, 5000, 50))
     one = store([database(puts=50, born=30)], [new])
-    one.past.extend(
+    one.past += tuple(
         past(x, shape=Shape.OWNER_WALK, puts=5000 + n, segment=segment) for n, x in enumerate(ended)
     )
     return case(task(one), release="3.6.1", guarantee="exactly_once_v2")

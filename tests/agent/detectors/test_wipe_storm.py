@@ -70,7 +70,7 @@ def test_cleaner_is_no_wipe():
 def dossier(*times: float, now: float = 4000):
     """Wiped at these times."""
     one = task()
-    one.wiped_us.extend(at(x) for x in times)
+    one.wiped_us += tuple(at(x) for x in times)
     return case(one, now=now)
 
 

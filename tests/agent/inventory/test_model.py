@@ -6,6 +6,7 @@ import pytest
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import Task
+from agent.inventory.recent import recent
 from agent.inventory.stores import FLUSHES_KEPT, Database
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, checkpoint, database, session, store, task
@@ -29,7 +30,11 @@ def test_puts_at_before_what_is_remembered():
 
 def test_timeline_is_bounded():
     """A task's memory has an end."""
-    assert Database("p", None).flushed.maxlen == FLUSHES_KEPT
+    one = Database("p", None)
+    for puts in range(2 * FLUSHES_KEPT):
+        one.flushed = recent(one.flushed, (puts, at(puts)), FLUSHES_KEPT)
+    assert len(one.flushed) == FLUSHES_KEPT
+    assert one.flushed[-1] == (2 * FLUSHES_KEPT - 1, at(2 * FLUSHES_KEPT - 1))
 
 
 def test_puts_of_a_store():

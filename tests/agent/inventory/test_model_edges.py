@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from agent.contract.events import Source
-from agent.inventory.model import Application, Inventory, ProcessLife
+from agent.inventory.model import Application, Inventory, ProcessLife, Task
 from agent.inventory.observations import DatabaseLook, LockLook
-from agent.inventory.stores import Store
+from agent.inventory.recent import KEPT
+from agent.inventory.stores import Database, Store
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.paths import classify
 from tests.support.scenario_case import at, checkpoint, database, session, task
@@ -15,10 +18,10 @@ def test_life_that_lasts():
     """Only the newest life without an end lasts."""
     app = Application("app")
     assert app.life is None
-    app.lives.append(ProcessLife(at(0), at(1)))
+    app.lives += (ProcessLife(at(0), at(1)),)
     assert app.life is None
     lasting = Application("app")
-    lasting.lives.extend([*app.lives, ProcessLife(at(2), at(3)), ProcessLife(at(4))])
+    lasting.lives += (*app.lives, ProcessLife(at(2), at(3)), ProcessLife(at(4)))
     assert lasting.life is lasting.lives[-1]
 
 
@@ -27,9 +30,9 @@ def test_session_that_lasts():
     one = Store("s", segmented=False)
     assert one.session is None
     open_one = Store("s", segmented=False)
-    open_one.sessions.extend([session(-2, -1), session(0)])
+    open_one.sessions += (session(-2, -1), session(0))
     assert open_one.session is open_one.sessions[-1]
-    open_one.sessions.append(session(0, 1))
+    open_one.sessions += (session(0, 1),)
     assert open_one.session is None
 
 
@@ -68,9 +71,10 @@ def test_nothing_is_claimed_before_it_was_seen():
 
 def test_memory_is_bounded():
     """A few dozen records per task at most, and some hundred blind intervals, however long the agent runs."""
-    one, held = task(), Store("s", segmented=False)
-    queues = (one.checkpoints, one.past, one.wiped_us, one.swept, held.past, held.sessions)
-    assert all(4 <= x.maxlen <= 64 for x in queues)
+    kept = [each.metadata.get(KEPT) for kind in (Task, Store, Application, Database) for each in fields(kind)]
+    bounds = [bound for bound in kept if bound is not None]
+    assert len(bounds) == 9
+    assert all(4 <= bound <= 64 for bound in bounds)
     assert 64 <= Inventory().blind.maxlen <= 1024
 
 

@@ -79,9 +79,7 @@ def test_histories_keep_their_bounds() -> None:
     task = Task("app", "0_0", "app/0_0")
     plain = {**to_plain(task), "wiped_us": list(range(20))}
     again = from_plain(Task, plain)
-    assert again.wiped_us == list(range(12, 20))
-    assert again.wiped_us.maxlen == task.wiped_us.maxlen
-    assert again.checkpoints.maxlen == task.checkpoints.maxlen
+    assert again.wiped_us == tuple(range(12, 20))
 
 
 def test_a_live_dossier_survives() -> None:

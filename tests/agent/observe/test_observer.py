@@ -13,7 +13,7 @@ from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, 
 from agent.inventory.observations import DatabaseLook
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
-from agent.observe.observer import TRIES, WRITTEN_KEPT, Observer
+from agent.observe.observer import ANNOUNCED_FOR_US, TRIES, WRITTEN_KEPT, Observer
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import Operation, read_trace
 
@@ -315,6 +315,18 @@ def test_announcements_that_nobody_asks_for_are_forgotten() -> None:
     kept = observer._known[STORE.path].announced_us
     assert kept is not None
     assert sorted(kept) == list(range(9 * WRITTEN_KEPT, 10 * WRITTEN_KEPT))
+
+
+def test_what_a_look_has_had_its_chance_to_find_is_forgotten(recorded: MemoryDisk) -> None:
+    """A minute after its announcement a file is in the manifest, or it is nobody's."""
+    place = classify(recorded_store(recorded))
+    observer = Observer(recorded)
+    observer.note_written(classify(f"{place.path}/999998.sst"), AT_US)
+    observer.note_written(classify(f"{place.path}/999999.sst"), AT_US + 1)
+    observer.database(place, AT_US + ANNOUNCED_FOR_US, NOW)
+    assert observer._known[place.path].announced_us == {999999: AT_US + 1}
+    observer.database(place, AT_US + ANNOUNCED_FOR_US + 1, NOW)
+    assert observer._known[place.path].announced_us is None
 
 
 class RestlessDisk(MemoryDisk):

@@ -36,7 +36,7 @@ def test_nothing_happened_while_away() -> None:
     with away(run):
         run.wait(120)
     assert told(run) == []
-    assert task(run).stores["s"].sessions == [before]
+    assert task(run).stores["s"].sessions == (before,)
     assert run.world.pipeline is not None
     (interval,) = run.world.pipeline.inventory.blind
     assert interval.cause == "agent-away"

@@ -80,7 +80,7 @@ def test_what_was_told_is_counted_with_the_newest_id() -> None:
 def test_a_gone_task_is_told_for_a_bounded_time() -> None:
     """When a vanished directory was last seen is told for an hour, then forgotten; a living one is not told here."""
     gone = Task("orders", "0_0", "orders/0_0")
-    gone.past.append(PastTask(1, NOW_US, NOW_US, next(iter(Shape)), {}, None, False, False))
+    gone.past += (PastTask(1, NOW_US, NOW_US, next(iter(Shape)), {}, None, False, False),)
     row = gone_row(gone, NOW_US + GONE_SHOWN_US)
     assert row is not None
     assert (row.task_id, row.last_seen_at_us, row.exists) == ("0_0", NOW_US, False)
