@@ -40,12 +40,19 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
         DamagedError: not such a block.
         UnsupportedError: an encoding of a later RocksDB.
     """
-    cursor = Cursor(content, 0, _entries_end(content))
+    end = _entries_end(content)
+    cursor = Cursor(content, 0, end)
     key = b""
     for _ in range(limit):
-        if cursor.is_at_end:
+        at = cursor.position
+        if at >= end:
             return
-        shared, unshared, value_size = cursor.varint(), cursor.varint(), cursor.varint()
+        if at + 3 <= end and content[at] < 0x80 and content[at + 1] < 0x80 and content[at + 2] < 0x80:
+            # short numbers, nearly always: every file of a first look has some forty entries
+            shared, unshared, value_size = content[at], content[at + 1], content[at + 2]
+            cursor.position = at + 3
+        else:
+            shared, unshared, value_size = cursor.varint(), cursor.varint(), cursor.varint()
         if shared > len(key):
             raise DamagedError("entry shares more than its predecessor has")
         if shared + unshared > _MAX_KEY_BYTES:

@@ -34,6 +34,9 @@ class Cursor:
             DamagedError: the buffer ends first, or it is longer than ten bytes.
         """
         data, position, end = self.data, self.position, self.end
+        if position < end and data[position] < 0x80:  # nearly all of them
+            self.position = position + 1
+            return data[position]
         result = shift = 0
         while position < end and shift < 70:
             byte = data[position]
