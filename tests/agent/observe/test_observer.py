@@ -13,7 +13,7 @@ from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, 
 from agent.inventory.observations import DatabaseLook
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
-from agent.observe.observer import ANNOUNCED_FOR_US, TRIES, WRITTEN_KEPT, Observer
+from agent.observe.observer import TRIES, Observer
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import Operation, read_trace
 
@@ -289,44 +289,6 @@ def test_looking_twice_gives_the_same(recorded: MemoryDisk) -> None:
     observer = Observer(recorded)
     first = observer.database(place, AT_US, NOW)
     assert observer.database(place, AT_US, NOW) == first == Observer(recorded).database(place, AT_US, NOW)
-
-
-def test_an_announcement_dates_a_file_that_is_gone(recorded: MemoryDisk) -> None:
-    """A flush that was compacted away before the look keeps the time at which it was announced."""
-    place = classify(recorded_store(recorded))
-    plain = Observer(recorded).database(place, AT_US, NOW)
-    undated = [flush for flush in plain.flushes if flush.written_at_us is None]
-    dated = [flush for flush in plain.flushes if flush.written_at_us is not None]
-    assert dated
-    observer = Observer(recorded)
-    for flush in plain.flushes:
-        observer.note_written(classify(f"{place.path}/{flush.number:06d}.sst"), 123)
-    again = observer.database(place, AT_US, NOW)
-    by_number = {flush.number: flush.written_at_us for flush in again.flushes}
-    assert [by_number[flush.number] for flush in undated] == [123] * len(undated)
-    assert [by_number[flush.number] for flush in dated] == [flush.written_at_us for flush in dated]
-
-
-def test_announcements_that_nobody_asks_for_are_forgotten() -> None:
-    """A store that is open for weeks writes tens of thousands of files; only the newest are remembered."""
-    observer = Observer(disk_with(identity=b"id-1"))
-    for number in range(10 * WRITTEN_KEPT):
-        observer.note_written(classify(f"{STORE.path}/{number:06d}.sst"), number)
-    kept = observer._known[STORE.path].announced_us
-    assert kept is not None
-    assert sorted(kept) == list(range(9 * WRITTEN_KEPT, 10 * WRITTEN_KEPT))
-
-
-def test_what_a_look_has_had_its_chance_to_find_is_forgotten(recorded: MemoryDisk) -> None:
-    """A minute after its announcement a file is in the manifest, or it is nobody's."""
-    place = classify(recorded_store(recorded))
-    observer = Observer(recorded)
-    observer.note_written(classify(f"{place.path}/999998.sst"), AT_US)
-    observer.note_written(classify(f"{place.path}/999999.sst"), AT_US + 1)
-    observer.database(place, AT_US + ANNOUNCED_FOR_US, NOW)
-    assert observer._known[place.path].announced_us == {999999: AT_US + 1}
-    observer.database(place, AT_US + ANNOUNCED_FOR_US + 1, NOW)
-    assert observer._known[place.path].announced_us is None
 
 
 class RestlessDisk(MemoryDisk):
