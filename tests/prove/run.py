@@ -4,11 +4,13 @@ Parts: the evaluation with notifications followed late, without settings; the Ro
 beside a busy writer; every parser fuzzed; the fleet audit killed at random, and on a standalone Spark cluster; alert
 noise over a simulated fleet; the image in containers; the charts in a Kubernetes control plane; real releases of Kafka
 Streams under live agents (`tests/live`); the agent killed 500 times under load for each sink, with an account of every
-event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`).
+event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load
+(`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -42,16 +44,22 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
     "charts in a control plane": ("-m", "pytest", "-q", "-m", "cluster", "tests/cluster"),
     "backlog of 1 GiB": ("tests/bench/run.py", "spool", "--full", "--rounds", "1"),
+    "soak": ("tests/bench/soak.py",),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all parts, or those whose name contains a word."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="run parts whose name contains one of these")
+    parser.add_argument("--soak-minutes", default="60", help="how long the soak lasts (default: 60)")
+    chosen = parser.parse_args(arguments)
     failed = []
     for name, command in PARTS.items():
-        if words and not any(word in name for word in words):
+        if chosen.words and not any(word in name for word in chosen.words):
             continue
+        if name == "soak":
+            command = (*command, chosen.soak_minutes)
         sys.stdout.write(f"== {name}\n")
         sys.stdout.flush()
         done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False)
