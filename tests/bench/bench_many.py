@@ -18,6 +18,7 @@ RATE = 1_000
 QUIET_S = 40.0
 """After a start: by then nothing waits to be judged again."""
 SETTLE_S = 5.0
+SCRAPES = 5
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class Costs:
     Args of the dataclass:
         start_s: CPU seconds until it was ready.
         idle: CPU seconds per idle second.
+        scrape_s: CPU seconds per scrape; None = it is not scraped.
         load_s: CPU seconds during the mixed load and `SETTLE_S` after it.
         operations: Operations in it.
         idle_mib: Resident before it.
@@ -39,6 +41,7 @@ class Costs:
 
     start_s: float = 0.0
     idle: float = 0.0
+    scrape_s: float | None = None
     load_s: float = 0.0
     operations: int = 0
     idle_mib: float = 0.0
@@ -72,6 +75,7 @@ def run(options: Options) -> Section:
             "watcher",
             "CPU s to start",
             "idle CPU",
+            "CPU s per scrape",
             "CPU ms per 1,000 operations",
             "operations/s",
             "tasks made anew",
@@ -106,6 +110,8 @@ def _measure(start: Start, root: Path, work: Path, tasks: int, idle_s: float, lo
         time.sleep(idle_s)
         costs.idle = (cpu_seconds(watcher.pid) - before_s) / (time.monotonic() - began_s)
         costs.idle_mib = memory(watcher.pid).rss_kib / 1024
+        if isinstance(watcher, Agent):
+            costs.scrape_s = _scrape_cost(watcher)
         before_s = cpu_seconds(watcher.pid)
         first = time.monotonic_ns() // 1_000_000
         told = json.loads(
@@ -128,6 +134,13 @@ def _measure(start: Start, root: Path, work: Path, tasks: int, idle_s: float, lo
     return costs
 
 
+def _scrape_cost(agent: Agent) -> float:
+    before_s = cpu_seconds(agent.pid)
+    for _ in range(SCRAPES):
+        agent.metrics()
+    return (cpu_seconds(agent.pid) - before_s) / SCRAPES
+
+
 def _lives(watcher: Watcher) -> dict[int, int]:
     return watcher.by_task("statewarden_task_incarnation") if isinstance(watcher, Agent) else {}
 
@@ -145,6 +158,7 @@ def _row(name: str, costs: Costs, load_s: float) -> tuple[str, ...]:
         name,
         f"{costs.start_s:.1f}",
         f"{costs.idle:.2%}",
+        "-" if costs.scrape_s is None else f"{costs.scrape_s:.2f}",
         f"{costs.load_s / costs.operations * 1e6:.0f}",
         f"{costs.operations / load_s:,.0f}",
         f"{costs.remade:,}",
