@@ -52,7 +52,7 @@ def last_three_quarters(times_s: Sequence[float], values: Sequence[float]) -> Sl
     alike = sum(a * b for a, b in itertools.pairwise(residuals)) / squares if squares else 0.0
     alike = min(0.99, max(0.0, alike))
     count = max(3.0, len(points) * (1 - alike) / (1 + alike))
-    error = math.sqrt(squares / len(points) * count / (count - 2) / (spread * count / len(points)))
+    error = math.sqrt(squares / (count - 2) / spread)
     half = _T95 * error
     return Slope(slope, slope - half, slope + half)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.inventory.disk import Unseen
+from agent.inventory.hints import Hint, HintKind
 from agent.observe.volume import Mount
 from agent.runtime import lookout
 from agent.runtime.lookout import LONG_BATCH_S, Mode, why_polling
@@ -106,3 +107,22 @@ def test_restarted_it_waits_for_the_first_walk(tmp_path: Path) -> None:
         assert second.changes() == []
         assert second.causes() == ["agent-away"]
         assert second.pipeline.inventory.blind[0].ended_us is not None
+
+
+def test_a_long_batch_is_followed_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came at once is followed over several turns, in order, each part with the time of its own turn."""
+    make_task(tmp_path / "state", offset=1)
+    monkeypatch.setattr(lookout, "HINTS_PER_TURN", 2)
+    with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        followed: list[tuple[str, int]] = []
+        monkeypatch.setattr(
+            type(live.pipeline),
+            "handle",
+            lambda self, hints, now_us: followed.extend((x.path, now_us) for x in hints),
+        )
+        names = [f"app/0_0/number-{number}" for number in range(5)]
+        live.mailbox.put_all(Hint(name, HintKind.DELETED, live.clock.now_us()) for name in names)
+        live.turn_until(lambda: len(followed) == len(names))
+        assert [path for path, _ in followed] == names
+        times = [now_us for _, now_us in followed]
+        assert times[0] == times[1] < times[2] == times[3] < times[4]
