@@ -105,7 +105,10 @@ class Lookout:
         return self._limits_read
 
     def stop(self) -> None:
-        """End the watch."""
+        """End the watch; what was heard is followed first."""
+        hints, self._to_follow = self._to_follow, []
+        if hints:
+            self._follow(hints, self.clock.now_us())
         self.keeper.stop()
 
     def turn(self) -> None:

@@ -126,3 +126,6 @@ def test_a_long_batch_is_followed_in_turns(tmp_path: Path, monkeypatch: pytest.M
         assert [path for path, _ in followed] == names
         times = [now_us for _, now_us in followed]
         assert times[0] == times[1] < times[2] == times[3] < times[4]
+        live.mailbox.put_all(Hint(name, HintKind.DELETED, live.clock.now_us()) for name in names)
+        live.turn_until(lambda: len(followed) > len(names))
+    assert len(followed) == 2 * len(names)  # also when it is told to stop in between
