@@ -29,9 +29,9 @@ LOG = logging.getLogger("agent.runtime")
 
 LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
-HINTS_PER_TURN = 4_000
-"""About half a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not wait
-for all of it, nor may a look at its end bear the time of its beginning."""
+HINTS_PER_TURN = 2_000
+"""A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
+wait for all of it, nor may a look at its end bear the time of its beginning."""
 UNANNOUNCED, UNWATCHED = "unannounced", "unwatched"
 
 
@@ -115,7 +115,8 @@ class Lookout:
         """Wait for something to do, and do it."""
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
-        hints = [] if self._to_follow else self.mailbox.take(self._wait_s())
+        is_up_to_date = not self._to_follow
+        hints = self.mailbox.take(self._wait_s()) if is_up_to_date else []
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._mind_clock(now_us, now_s)
         if hints:
@@ -131,7 +132,10 @@ class Lookout:
             if self.is_ready:
                 self.reconciler.step(now_us)
         self._settle_missed(now_us)
-        self.keeper.mind(now_us, now_s)
+        if is_up_to_date:
+            self.keeper.mind(
+                now_us, now_s
+            )  # else a canary may be in the mailbox: nothing has been taken out since
         self._tell_state(now_us)
         self._mind_limits(now_s)
 

@@ -10,6 +10,7 @@ from agent.inventory.disk import Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.observe.volume import Mount
 from agent.runtime import lookout
+from agent.runtime.canary import LATE_AFTER_S
 from agent.runtime.lookout import LONG_BATCH_S, Mode, why_polling
 from agent.runtime.reconcile import POLLING, WATCHING
 from agent.runtime.self_limits import MEASURE_S, Ceilings, Step
@@ -114,6 +115,7 @@ def test_a_long_batch_is_followed_in_turns(tmp_path: Path, monkeypatch: pytest.M
     make_task(tmp_path / "state", offset=1)
     monkeypatch.setattr(lookout, "HINTS_PER_TURN", 2)
     with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        assert isinstance(live.clock, SteppingClock)
         followed: list[tuple[str, int]] = []
         monkeypatch.setattr(
             type(live.pipeline),
@@ -128,4 +130,9 @@ def test_a_long_batch_is_followed_in_turns(tmp_path: Path, monkeypatch: pytest.M
         assert times[0] == times[1] < times[2] == times[3] < times[4]
         live.mailbox.put_all(Hint(name, HintKind.DELETED, live.clock.now_us()) for name in names)
         live.turn_until(lambda: len(followed) > len(names))
+        # a canary that waits behind a batch is not late: nobody has looked for it meanwhile
+        assert live.lookout.keeper.fence(live.clock.monotonic_s()) is not None
+        live.clock.passed_s += 2 * LATE_AFTER_S
+        live.lookout.turn()
+        assert live.lookout.keeper.restarts == live.lookout.keeper.canaries_missed == 0
     assert len(followed) == 2 * len(names)  # also when it is told to stop in between
