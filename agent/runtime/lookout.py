@@ -100,6 +100,11 @@ class Lookout:
             self.is_ready = True
         self._tell_state(now_us)
 
+    @property
+    def waiting(self) -> int:
+        """Number of notifications that were taken out of the mailbox and wait to be followed."""
+        return len(self._to_follow)
+
     def inotify_limits(self) -> dict[str, int]:
         """Tell the kernel's limits as of the last walk over everything: sysctl -> value."""
         return self._limits_read

@@ -131,7 +131,7 @@ def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -
         blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
         slowed_now=frozenset(inventory.slowed),
         limits=lookout.inotify_limits(),
-        waiting=mail.waiting,
+        waiting=mail.waiting + lookout.waiting,
         coalesced=mail.coalesced,
         dropped=mail.dropped,
         reconcile_entries=walk.entries,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.bench_watch import TRACE, Start, starts
-from tests.bench.measure import cpu_seconds, memory, run_module, watches
+from tests.bench.measure import cpu_seconds, memory, run_module, wait_until_idle, watches
 from tests.bench.report import Options, Section, judged
 from tests.bench.tree_maker import make_tree, recorded_store
 from tests.bench.watchers import Agent, Watcher
@@ -29,7 +29,7 @@ class Costs:
         start_s: CPU seconds until it was ready.
         idle: CPU seconds per idle second.
         scrape_s: CPU seconds per scrape; None = it is not scraped.
-        load_s: CPU seconds during the mixed load and `SETTLE_S` after it.
+        load_s: CPU seconds during the mixed load and until the watcher has nothing to do after it.
         operations: Operations in it.
         idle_mib: Resident before it.
         rss_mib: Resident after it.
@@ -120,6 +120,7 @@ def _measure(start: Start, root: Path, work: Path, tasks: int, idle_s: float, lo
             ).output
         )
         time.sleep(SETTLE_S)
+        wait_until_idle(watcher.pid)
         costs.load_s = cpu_seconds(watcher.pid) - before_s
         costs.operations = told["operations"]
         touched = {int(task): (offset, remade) for task, (offset, remade) in told["touched"].items()}

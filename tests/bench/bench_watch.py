@@ -11,7 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.measure import ROOT, cpu_seconds, memory, quantile, run_module, spread, watches
+from tests.bench.measure import (
+    ROOT,
+    cpu_seconds,
+    memory,
+    quantile,
+    run_module,
+    spread,
+    wait_until_idle,
+    watches,
+)
 from tests.bench.report import Options, Section, judged
 from tests.bench.tree_maker import make_tree, recorded_store
 from tests.bench.watchers import Agent, BareWatch, InotifyWait, Watcher
@@ -142,6 +151,7 @@ def _load(start: Start, root: Path, work: Path, seconds: float, costs: Costs, to
         times = json.loads(_run_load(root, seconds, first))
         took_s.append(times[-1] - times[0])
         time.sleep(SETTLE_S)
+        wait_until_idle(watcher.pid)
         events = len(times) * EVENTS_PER_REPLACEMENT
         costs.cpu.append((cpu_seconds(watcher.pid) - before_s) / events * 1e6)
         _note_memory(watcher, costs)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
+_IDLE_SHARE = 0.08  # of a core: an agent that judges again what has changed a while ago needs half of it
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -76,6 +77,18 @@ def cpu_seconds(pid: int) -> float:
     """CPU seconds, user and kernel, that a live process has used; resolution 10 ms."""
     fields = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS  # utime, stime: fields 14 and 15 of proc(5)
+
+
+def wait_until_idle(pid: int, patience_s: float = 120.0) -> None:
+    """Wait until a process has next to nothing to do: on a busy machine it may lag behind a load that has ended."""
+    deadline_s = time.monotonic() + patience_s
+    before_s = cpu_seconds(pid)
+    while time.monotonic() < deadline_s:
+        time.sleep(1.0)
+        now_s = cpu_seconds(pid)
+        if now_s - before_s < _IDLE_SHARE:
+            return
+        before_s = now_s
 
 
 def memory(pid: int) -> Memory:

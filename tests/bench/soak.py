@@ -31,7 +31,7 @@ from tests.bench.watchers import Agent  # noqa: E402
 MEMORY = Path("/dev/shm")
 TASKS, RATE = 10_000, 500
 JUDGED_MINUTES = 20.0
-SETTLE_S, PATIENCE_S = 10.0, 300.0
+SETTLE_S = 10.0
 ALLOWED = {"resident_mib": 1.0, "proportional_mib": 1.0, "descriptors": 1.0, "threads": 1.0}
 """Growth per hour that is taken for none."""
 
@@ -145,7 +145,7 @@ def soak(root: Path, work: Path, tasks: int, rate: int, seconds: float, log: Pat
         with (work / "load.json").open("wb") as told:
             load = subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, stdout=told)
         samples = _sample_while(load, agent, shipped, seconds, log)
-        late_s = _wait_until_heard(agent)
+        late_s = agent.wait_until_heard(SETTLE_S)
         answer = json.loads((work / "load.json").read_bytes())
         offsets, lives_now = agent.offsets(), agent.by_task("statewarden_task_incarnation")
     finally:
@@ -155,16 +155,6 @@ def soak(root: Path, work: Path, tasks: int, rate: int, seconds: float, log: Pat
     wrong = sum(lives_now.get(task) != lives.get(task, 0) + remade for task, (_, remade) in touched.items())
     remade = sum(remade for _, remade in touched.values())
     return Outcome(samples, answer["operations"], len(touched), remade, unknown, wrong, late_s)
-
-
-def _wait_until_heard(agent: Agent) -> float:
-    """Wait until nothing has waited for the worker for `SETTLE_S`; tell how long that took without the wait itself."""
-    began_s = quiet_s = time.monotonic()
-    while time.monotonic() - quiet_s < SETTLE_S and time.monotonic() - began_s < PATIENCE_S:
-        if agent.metrics().get("statewarden_agent_mailbox_waiting", 0.0) > 0:
-            quiet_s = time.monotonic()
-        time.sleep(1.0)
-    return quiet_s - began_s
 
 
 def _sample_while(

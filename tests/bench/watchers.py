@@ -154,6 +154,15 @@ class Agent:
         rows = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {series: float(value) for series, _, value in rows}
 
+    def wait_until_heard(self, settle_s: float) -> float:
+        """Wait until nothing has waited for its worker for a while; tell how long that took, without that while."""
+        began_s = quiet_s = time.monotonic()
+        while time.monotonic() - quiet_s < settle_s and time.monotonic() - began_s < PATIENCE_S:
+            if self.metrics().get("statewarden_agent_mailbox_waiting", 0.0) > 0:
+                quiet_s = time.monotonic()
+            time.sleep(1.0)
+        return quiet_s - began_s
+
     def offsets(self) -> dict[int, int]:
         """Scrape once: number of the task -> offset of its checkpoint."""
         return self.by_task("statewarden_task_checkpoint_offset")
