@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
-from spark_rollup import audit, coverage, gaps, timeline
+from spark_rollup import audit, beats, coverage, gaps, lanes
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate.registry import RULES
 from spark_rollup.errors import UsageError
@@ -95,7 +95,7 @@ def why(spark: SparkSession, options: AuditOptions, task: str, application: str 
         )
     about = events.where(F.col("application_id").isNull() | (F.col("application_id") == application))
     facts = audit.gather(about, options, as_of_us)
-    drawn = timeline.timelines(about, facts.held, facts.lives, facts.gaps, facts.sizes)
+    drawn = lanes.timelines(facts)
     found = reduce(DataFrame.unionByName, audit.together(*(rule.find(facts) for rule in RULES)))
     pods = [str(row[0]) for row in of_task.select("pod").distinct().collect()]
     here = F.col("task_id") == task
@@ -152,8 +152,9 @@ def _verdicts(rows: Sequence[Row]) -> list[str]:
 def covered(spark: SparkSession, options: AuditOptions) -> list[str]:
     """Tell per pod how much of its time was watched, and list the times that nobody watched."""
     events, _, as_of_us = audit.prepare(spark, options)
-    (unseen,) = audit.together(gaps.find_gaps(events, as_of_us))
-    table = _rows(coverage.coverage(events, unseen, as_of_us).orderBy("namespace", "pod"))
+    (counted,) = audit.together(beats.beats(events))
+    (unseen,) = audit.together(gaps.find_gaps(events, counted, as_of_us))
+    table = _rows(coverage.coverage(beats.last_words(counted), unseen, as_of_us).orderBy("namespace", "pod"))
     width = max((len(str(row["pod"])) for row in table), default=3)
     lines = [f"{'pod':<{width}}  watched  unknown s  events lost  last seen"]
     lines += [

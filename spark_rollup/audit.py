@@ -8,10 +8,12 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup import coverage, dedupe, gaps, report, settings, timeline
+from spark_rollup import beats, coverage, dedupe, gaps, lanes, report, settings, sizes, timeline
+from spark_rollup.columns import ROUTINE, TASK, is_routine
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import task_churn
 from spark_rollup.correlate.base import Facts, last_local_findings
+from spark_rollup.correlate.questioned import FREQUENT, questioned
 from spark_rollup.correlate.registry import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.load import Loaded, load
@@ -44,8 +46,13 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Load
         UsageError: the input has no usable event.
     """
     loaded = load(spark, options.input)
-    once = loaded.events if loaded.unique else dedupe.one_row_per_id(loaded.events)
-    events = once.drop("line").localCheckpoint()
+    stored = loaded.events.columns
+    if loaded.unique:  # Parquet that is read column by column, as each stage needs it
+        events = loaded.events.drop("line")
+    else:
+        once = dedupe.one_row_per_id(loaded.events).drop("line")
+        marked = once if ROUTINE in stored else once.withColumn(ROUTINE, is_routine())
+        events = marked.localCheckpoint()
     as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
     return events.where(F.col("observed_at_us") <= as_of_us), loaded, as_of_us
 
@@ -67,13 +74,12 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
     """Compute every table of the audit; the small ones lazily."""
     facts = gather(events, options, as_of_us)
-    drawn = timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes)
-    shown, *found = together(drawn, *(rule.find(facts) for rule in RULES))
+    shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
     return report.Tables(
         findings=reduce(DataFrame.unionByName, found),
         timelines=shown,
-        coverage=coverage.coverage(events, facts.gaps, as_of_us),
-        pods=coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
+        coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us),
+        pods=coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
         churn=task_churn.per_hour(facts),
         restarts=restarts(facts),
         quarantine=loaded.quarantine,
@@ -87,22 +93,41 @@ def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
     """Compute what rules look at.
 
     Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
-    and analysing the whole lineage for every join took longer than running it.
+    and analysing the whole lineage for every join took longer than running it. None of them is as long as the events
+    are: those are only ever read, a few columns at a time.
     """
-    (held,) = together(timeline.holders(events))
-    local, marks, sizes, lives, members, sightings, unseen, effective = together(
-        last_local_findings(events),
-        timeline.marks(events),
-        timeline.sizes(events),
-        timeline.lives(events, held),
+    marks = timeline.marks(events)
+    frequent = F.col("change").isin(*FREQUENT)
+    counted, members, local, rare, single = together(
+        beats.beats(events),
         timeline.members(events),
-        timeline.sightings(events),
-        gaps.find_gaps(events, as_of_us),
-        settings.effective_settings(events, options.overrides),
+        last_local_findings(events),
+        marks.where(~frequent),
+        sizes.single_stores(events),
     )
+    looks = sizes.sizes(events, single)
+    held, unseen, sightings, effective, curve = together(
+        timeline.holders(events, counted),
+        gaps.find_gaps(events, counted, as_of_us),
+        timeline.sightings(events),
+        settings.effective_settings(events, members, options.overrides),
+        sizes.curve(looks),
+    )
+    (latest,) = together(sizes.latest(curve))
+    asked = questioned(local, held, rare, effective).localCheckpoint()
+    # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
+    several = latest.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
+    own, close, lives, unwatched = together(
+        looks.join(asked, list(TASK), "left_semi"),
+        marks.where(frequent).join(asked, list(TASK), "left_semi"),
+        timeline.lives(events, held, counted),
+        gaps.merged(unseen),
+    )
+    settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
     return Facts(
-        local=local, held=held, marks=marks, sizes=sizes, lives=lives, members=members, sightings=sightings,
-        gaps=unseen, settings=effective, as_of_us=as_of_us,
+        local=local, held=held, questioned=asked, marks=rare.unionByName(close), sizes=own, curve=curve, latest=latest,
+        saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings, gaps=unseen,
+        unwatched=unwatched, heard=beats.last_words(counted), settings=effective, as_of_us=as_of_us,
     )  # fmt: skip
 
 

@@ -5,10 +5,31 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from agent.contract.events import Kind
+
 TASK = ("namespace", "application_id", "task_id")
 """Key of a task. The namespace belongs to it: staging and production may share every other name."""
 
 MICROS = 1_000_000
+
+ROUTINE = "routine"
+"""Column beside `EVENT_ROW`: summaries and heartbeats without blind intervals: nearly all of the events, all alike."""
+
+
+def is_routine() -> Column:
+    """Tell whether an event is routine; bronze keeps these apart."""
+    blind = F.coalesce(F.size("blind"), F.lit(0)) > 0
+    return (F.col("kind") == Kind.SUMMARY.value) | ((F.col("kind") == Kind.HEARTBEAT.value) & ~blind)
+
+
+def told() -> Column:
+    """Choose the events that are not routine."""
+    return ~F.col(ROUTINE)
+
+
+def summary() -> Column:
+    """Choose the summaries."""
+    return F.col(ROUTINE) & (F.col("kind") == Kind.SUMMARY.value)
 
 
 def rfc3339(at_us: Column | str) -> Column:

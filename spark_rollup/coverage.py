@@ -13,20 +13,16 @@ from spark_rollup.schemas import COVERAGE, PODS
 _POD = ("namespace", "pod")
 
 
-def coverage(events: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
+def coverage(last: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
     """Measure for each pod how much of its time was really watched.
 
     A blind interval of one task or application does not count against the whole pod; overlapping ones count once.
 
+    Input columns: those of `beats.last_words`; `GAP`.
     Output columns: `COVERAGE`.
     Grain: one row per pod.
     """
-    heard = events.groupBy(*_POD).agg(
-        F.min("observed_at_us").alias("first_us"),
-        F.max("observed_at_us").alias("last_us"),
-        F.count_distinct("pod_uid", "boot_id").alias("boots"),
-        F.count("*").alias("events"),
-    )
+    heard = last.select(*_POD, "first_us", "last_us", "boots", "events")
     lost = gaps.where(F.col("cause") == LOST).groupBy(*_POD).agg(F.sum("missing").alias("lost_events"))
     silent = gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == as_of_us)).select(*_POD).distinct()
     ends = silent.withColumn("silent", F.lit(True))
@@ -63,17 +59,13 @@ def _unknown_time(gaps: DataFrame) -> DataFrame:
     return fresh.groupBy(*_POD).agg(F.sum("new_us").alias("unknown_us"))
 
 
-def pods(events: DataFrame, held: DataFrame, last: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
+def pods(members: DataFrame, held: DataFrame, last: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
     """Describe each pod as last seen.
 
     Output columns: `PODS`; agent_state is `watching`, `stopped` or `silent`.
     Grain: one row per pod.
     """
-    order = F.struct("observed_at_us", "sequence")
-    newest = events.groupBy(*_POD).agg(
-        F.max_by(F.struct("pod_uid", "node", "agent_version"), order).alias("who"),
-        F.array_sort(F.collect_set("application_id")).alias("applications"),
-    )
+    known = members.groupBy(*_POD).agg(F.array_sort(F.collect_set("application_id")).alias("applications"))
     holding = (
         held.where(F.col("lasting") & ~F.col("cleaner"))
         .groupBy(*_POD)
@@ -86,11 +78,12 @@ def pods(events: DataFrame, held: DataFrame, last: DataFrame, gaps: DataFrame, a
         .otherwise(F.lit("watching"))
     )
     return (
-        newest.join(last, list(_POD), "inner")
+        last.join(known, list(_POD), "inner")
         .join(holding, list(_POD), "left")
         .join(silent.withColumn("silent", F.lit(True)), list(_POD), "left")
         .select(
-            *_POD, "who.*", state.alias("agent_state"), rfc3339("last_us").alias("last_seen"), "applications",
+            *_POD, "pod_uid", "node", "agent_version", state.alias("agent_state"),
+            rfc3339("last_us").alias("last_seen"), "applications",
             F.coalesce("tasks_held", F.lit(0)).alias("tasks_held"),
         )
         .select(*PODS.names)

@@ -12,32 +12,33 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
-from spark_rollup.columns import MICROS
-from spark_rollup.config import SILENT_AFTER_S, SUMMARY_S
+from spark_rollup.beats import BOOT, SLOT_US, last_words, stretches
+from spark_rollup.columns import MICROS, told
+from spark_rollup.config import SUMMARY_S
 from spark_rollup.schemas import GAP
 
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
 SILENT, STOPPED = "silent-agent", "agent-not-running"
 
 
-def find_gaps(events: DataFrame, as_of_us: int) -> DataFrame:
+def find_gaps(events: DataFrame, counted: DataFrame, as_of_us: int) -> DataFrame:
     """Collect every interval in which a pod was not watched.
 
-    Input columns: `EVENT_ROW`, one row per id.
+    Input columns: `EVENT_ROW`, one row per id; those of `beats.beats`.
     Output columns: `GAP`; `cause` is one of this module's constants or the agent's own blind cause.
     Grain: one row per interval.
     Nulls: application_id and task_id are null where everything on the pod is concerned.
     """
     parts = (
-        sequence_holes(events),
-        pauses(events),
+        sequence_holes(events, counted),
+        pauses(counted),
         blind_intervals(events, as_of_us),
-        silent_agents(events, as_of_us),
+        silent_agents(counted, as_of_us),
     )
     return reduce(DataFrame.unionByName, parts)
 
 
-def sequence_holes(events: DataFrame) -> DataFrame:
+def sequence_holes(events: DataFrame, counted: DataFrame) -> DataFrame:
     """Find missing sequence numbers within one boot of an agent.
 
     Numbers that a `drop` record announces are a gap of cause `dropped-events`; those before a boot's first record
@@ -45,20 +46,21 @@ def sequence_holes(events: DataFrame) -> DataFrame:
 
     Output columns: `GAP`.
     """
-    boot = W.partitionBy("namespace", "pod", "pod_uid", "boot_id").orderBy("sequence")
+    boot = W.partitionBy(*BOOT).orderBy("first")
     holes = (
-        events.withColumn("before", F.coalesce(F.lag("sequence").over(boot), F.lit(0)))
-        .withColumn("before_us", F.coalesce(F.lag("observed_at_us").over(boot), F.col("observed_at_us")))
-        .where(F.col("sequence") > F.col("before") + 1)
+        stretches(events, counted)
+        .withColumn("before", F.coalesce(F.lag("last").over(boot), F.lit(0)))
+        .withColumn("before_us", F.coalesce(F.lag("at_last_us").over(boot), F.col("at_first_us")))
+        .where(F.col("first") > F.col("before") + 1)
         .select(
-            "namespace", "pod", "pod_uid", "boot_id",
+            *BOOT,
             (F.col("before") + 1).alias("first"),
-            (F.col("sequence") - 1).alias("last"),
+            (F.col("first") - 1).alias("last"),
             F.col("before_us").alias("from_us"),
-            F.greatest("observed_at_us", "before_us").alias("to_us"),
+            F.greatest("at_first_us", "before_us").alias("to_us"),
         )
-    )  # fmt: skip
-    drops = events.where(F.col("kind") == Kind.DROP.value).select(
+    )
+    drops = events.where(told() & (F.col("kind") == Kind.DROP.value)).select(
         "pod_uid",
         "boot_id",
         F.col("first_sequence").alias("drop_first"),
@@ -68,7 +70,7 @@ def sequence_holes(events: DataFrame) -> DataFrame:
     overlap = F.when(
         F.col("drop_first").isNotNull(), F.least("last", "drop_last") - F.greatest("first", "drop_first") + 1
     )
-    key = ["namespace", "pod", "pod_uid", "boot_id", "first", "last", "from_us", "to_us"]
+    key = [*BOOT, "first", "last", "from_us", "to_us"]
     announced = (
         holes.join(drops, ["pod_uid", "boot_id"], "left")
         .groupBy(*key)
@@ -85,24 +87,25 @@ def sequence_holes(events: DataFrame) -> DataFrame:
     return _gap(lost.unionByName(dropped))
 
 
-def pauses(events: DataFrame) -> DataFrame:
+def pauses(counted: DataFrame) -> DataFrame:
     """Find times between two events of a pod in which its agent said nothing or did not run.
 
+    Input columns: those of `beats.beats`.
     Output columns: `GAP`; cause `agent-not-running` after an announced stop, else `silent-agent`.
     """
-    pod = W.partitionBy("namespace", "pod").orderBy("observed_at_us", "pod_uid", "boot_id", "sequence")
-    seen = events.select(
-        "namespace", "pod", "observed_at_us",
-        F.lag("observed_at_us").over(pod).alias("before_us"),
-        F.lag("phase").over(pod).alias("before_phase"),
+    pod = W.partitionBy("namespace", "pod").orderBy("first_us", "pod_uid", "boot_id")
+    seen = counted.select(
+        "namespace", "pod", "first_us",
+        F.lag("last_us").over(pod).alias("before_us"),
+        F.lag("stop_us").over(pod).alias("before_stop_us"),
     )  # fmt: skip
-    stopped = F.coalesce(F.col("before_phase") == "stopping", F.lit(False))
-    long = F.col("observed_at_us") - F.col("before_us") > SILENT_AFTER_S * MICROS
+    stopped = F.coalesce(F.col("before_stop_us") >= F.col("before_us"), F.lit(False))
+    long = F.col("first_us") - F.col("before_us") > SLOT_US
     return _gap(
-        seen.where(F.when(stopped, F.col("observed_at_us") > F.col("before_us")).otherwise(long)).select(
+        seen.where(F.when(stopped, F.col("first_us") > F.col("before_us")).otherwise(long)).select(
             "namespace", "pod",
             F.col("before_us").alias("from_us"),
-            F.col("observed_at_us").alias("to_us"),
+            F.col("first_us").alias("to_us"),
             F.when(stopped, F.lit(STOPPED)).otherwise(F.lit(SILENT)).alias("cause"),
         )
     )  # fmt: skip
@@ -115,24 +118,25 @@ def blind_intervals(events: DataFrame, as_of_us: int) -> DataFrame:
 
     Output columns: `GAP`.
     """
-    rows = events.where(F.col("kind") == Kind.HEARTBEAT.value).select(
-        "namespace", "pod", "pod_uid", "boot_id", F.explode("blind").alias("blind")
+    rows = events.where(told() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
+        *BOOT, F.explode("blind").alias("blind")
     )
-    key = ["namespace", "pod", "pod_uid", "boot_id", "from_us", "cause", "application_id", "task_id"]
+    key = [*BOOT, "from_us", "cause", "application_id", "task_id"]
     return _gap(
-        rows.select("namespace", "pod", "pod_uid", "boot_id", "blind.*")
+        rows.select(*BOOT, "blind.*")
         .groupBy(*key)
         .agg(F.coalesce(F.max("to_us"), F.lit(as_of_us)).alias("to_us"))
     )
 
 
-def silent_agents(events: DataFrame, as_of_us: int) -> DataFrame:
+def silent_agents(counted: DataFrame, as_of_us: int) -> DataFrame:
     """Find agents that went silent without saying that they stop.
 
+    Input columns: those of `beats.beats`.
     Output columns: `GAP`, cause `silent-agent`, until now.
     """
-    last = last_words(events)
-    quiet = F.lit(as_of_us) - F.col("last_us") > SILENT_AFTER_S * MICROS
+    last = last_words(counted)
+    quiet = F.lit(as_of_us) - F.col("last_us") > SLOT_US
     return _gap(
         last.where(quiet & ~F.col("stopped")).select(
             "namespace", "pod", F.col("last_us").alias("from_us"), F.lit(as_of_us).alias("to_us"),
@@ -141,16 +145,25 @@ def silent_agents(events: DataFrame, as_of_us: int) -> DataFrame:
     )  # fmt: skip
 
 
-def last_words(events: DataFrame) -> DataFrame:
-    """Say when each pod was last heard and whether its agent had announced its end.
+def merged(gaps: DataFrame) -> DataFrame:
+    """Join gaps of a pod that overlap or meet, whatever their causes: lossy fleets have very many small ones.
 
-    Output columns: namespace, pod, last_us, stopped.
-    Grain: one row per pod.
+    Input columns: `GAP`.
+    Output columns: namespace, pod, application_id, task_id, from_us, until_us.
+    Grain: one row per time (closed interval) that was not watched.
     """
-    order = F.struct("observed_at_us", "sequence")
-    return events.groupBy("namespace", "pod").agg(
-        F.max("observed_at_us").alias("last_us"),
-        F.max_by(F.coalesce(F.col("phase") == "stopping", F.lit(False)), order).alias("stopped"),
+    whose = ("namespace", "pod", "application_id", "task_id")
+    order = W.partitionBy(*whose).orderBy("from_us", "until_us")
+    reached = F.max("until_us").over(order.rowsBetween(W.unboundedPreceding, -1))
+    begins = F.when(F.col("from_us") <= reached, F.lit(0)).otherwise(F.lit(1))
+    island = F.sum("begins").over(order.rowsBetween(W.unboundedPreceding, W.currentRow))
+    return (
+        gaps.select(*whose, "from_us", "until_us")
+        .withColumn("begins", begins)
+        .withColumn("island", island)
+        .groupBy(*whose, "island")
+        .agg(F.min("from_us").alias("from_us"), F.max("until_us").alias("until_us"))
+        .drop("island")
     )
 
 

@@ -89,42 +89,58 @@ def _remember(bronze: Path, places: dict[str, int]) -> None:
 
 
 def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
-    day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
-    once = one_row_per_id(batch.loaded.events).withColumn("day", day).persist()
-    events = _unknown(spark, once, bronze).persist()
+    events, number = _fresh(spark, batch.loaded.events, bronze)
     rejected = batch.loaded.quarantine.persist()
     torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
     unread = batch.unread(torn)
     fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
     if any((bronze / "quarantine").glob("*.parquet")):
         fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
-    counts = Ingested(events.count(), fresh.count(), batch.parts, unread)
+    counts = Ingested(number, fresh.count(), batch.parts, unread)
     if counts.events or not (bronze / "events").exists():
-        write_events(events, bronze / "events", batch.size_bytes, mode="append")
+        day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
+        write_events(events.withColumn("day", day), bronze / "events", batch.size_bytes, mode="append")
     if counts.quarantined or not (bronze / "quarantine").exists():
         fresh.coalesce(1).write.mode("append").option("compression", "zstd").parquet(
             str(bronze / "quarantine")
         )
-    for frame in (once, events, rejected):
-        frame.unpersist()
+    spark.catalog.clearCache()
     return counts
 
 
-def _unknown(spark: SparkSession, events: DataFrame, bronze: Path) -> DataFrame:
-    """Keep events that bronze does not hold; it is asked only about the days and the time that they are from."""
+def _fresh(spark: SparkSession, events: DataFrame, bronze: Path) -> tuple[DataFrame, int]:
+    """Keep each event once that bronze does not hold, and count them.
+
+    Repeats are rare and ids are short: only ids are gathered and compared, events stay where they are.
+    """
+    ids = events.groupBy("id").agg(F.count("*").alias("copies")).persist()
+    there = _known(spark, events, ids, bronze).localCheckpoint()
+    twice = ids.where(F.col("copies") > 1).select("id")
+    repeated = twice.unionByName(there).distinct().localCheckpoint()
+    number = ids.count() - there.count()
+    once = one_row_per_id(events.join(repeated.join(there, "id", "left_anti"), "id", "left_semi"))
+    return events.join(repeated, "id", "left_anti").unionByName(once), number
+
+
+def _known(spark: SparkSession, events: DataFrame, ids: DataFrame, bronze: Path) -> DataFrame:
+    """List the ids that bronze holds; it is asked only about the days and the time that the events are from."""
+    nothing = ids.select("id").limit(0)
     if not any((bronze / "events").glob("**/*.parquet")):
-        return events
+        return nothing
+    at = F.timestamp_micros("observed_at_us")
     span = events.agg(
         F.min("observed_at_us").alias("first_us"), F.max("observed_at_us").alias("last_us"),
-        F.min("day").alias("first_day"), F.max("day").alias("last_day"),
+        F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
+        F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
     ).first()  # fmt: skip
     if span is None or span["first_us"] is None:
-        return events
+        return nothing
     there = read_events(spark, bronze).where(
         F.col("day").between(span["first_day"], span["last_day"])
         & F.col("observed_at_us").between(span["first_us"], span["last_us"])
     )
-    return _without(events, there, ["id"])
+    # bronze may hold an event twice while a compaction is half done
+    return there.select("id").join(ids.select("id"), "id", "left_semi").distinct()
 
 
 def _without(rows: DataFrame, there: DataFrame, key: list[str]) -> DataFrame:

@@ -7,23 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.fields import FIELDS, fields_of
 from spark_rollup.bronze import COMPACTING, read_events, read_quarantine
+from spark_rollup.columns import ROUTINE
 from spark_rollup.config import is_bronze
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
 
 MAX_LINE_CHARS = 2_000
 """How much of an unusable line the quarantine keeps."""
 
+SEGMENT_NAME = r"-(\d+)-(\d+)(?:-k(\d+))?\.jsonl(\.gz)?$"
+"""A segment's name ends with the first and last sequence that it holds; if it was thinned, with how many are left."""
+
 CUT_OFF = "cut-off-file"
 """Reason for which the quarantine holds a whole file: it gave fewer records than its name announces."""
-
-SEGMENT_NAME = r"-(\d+)-(\d+)\.jsonl(\.gz)?$"
-"""A segment's name ends with the first and last sequence that it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def load(spark: SparkSession, source: Path) -> Loaded:
     """Read agents' segments, or a bronze directory that `ingest` made."""
     if is_bronze(source):
         return Loaded(
-            read_events(spark, source).select(*EVENT_ROW.names, "line"),
+            read_events(spark, source).select(*EVENT_ROW.names, "line", ROUTINE),
             read_quarantine(spark, source),
             unique=not (source / COMPACTING).exists(),
         )
@@ -70,7 +72,7 @@ def is_segment(path: str) -> bool:
 def load_files(spark: SparkSession, paths: Sequence[str]) -> Loaded:
     """Read segments, by their whole paths or URLs."""
     names = spark.createDataFrame([(path,) for path in paths], "file string")
-    judged = judge(_lines(spark, paths))
+    judged = _parsed_once(_lines(spark, paths))
     return Loaded(usable(judged), unusable(judged).unionByName(cut_off(names, judged)))
 
 
@@ -79,8 +81,13 @@ def load_lines(lines: DataFrame) -> Loaded:
 
     Input columns: file (where a line came from, for the quarantine), line.
     """
-    judged = judge(lines)
+    judged = _parsed_once(lines)
     return Loaded(usable(judged), unusable(judged))
+
+
+def _parsed_once(lines: DataFrame) -> DataFrame:
+    """Judge lines and let what was parsed wait on disk, in columns: parsing costs more than all that follows."""
+    return judge(lines).persist(StorageLevel.DISK_ONLY)
 
 
 def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -191,24 +198,30 @@ def unusable(judged: DataFrame) -> DataFrame:
 def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:
     """Find segments that gave fewer records than their name announces: truncated or damaged.
 
+    A name that ends with `-k<n>` announces n records: its agent made room, and dropped the others (see `drop`).
+
     Input columns: files: file; judged: file, data.
     Output columns: `QUARANTINE`, `line` null.
     Grain: one row per cut-off file.
     """
-    read = judged.groupBy("file").agg(F.max("data.sequence").alias("got"))
-    last = F.regexp_extract("file", SEGMENT_NAME, 2).try_cast("bigint")
+    read = judged.groupBy("file").agg(
+        F.max("data.sequence").alias("reached"), F.count("data.sequence").alias("number")
+    )
+    last, left = (F.regexp_extract("file", SEGMENT_NAME, group).try_cast("bigint") for group in (2, 3))
+    got = F.coalesce(F.when(left.isNull(), F.col("reached")).otherwise(F.col("number")), F.lit(0))
+    announced = F.when(left.isNull(), F.format_string("records up to %d", last)).otherwise(
+        F.format_string("%d records", left)
+    )
+    given = F.when(left.isNull(), F.format_string("up to %d", got)).otherwise(F.format_string("%d", got))
     return (
         files.join(read, "file", "left")
-        .withColumn("last", last)
-        .where(F.col("last").isNotNull() & (F.coalesce("got", F.lit(0)) < F.col("last")))
+        .where(last.isNotNull() & (got < F.coalesce(left, last)))
         .select(
             "file",
             F.lit(CUT_OFF).alias("reason"),
-            F.format_string(
-                "the name announces records up to %d, the file gave up to %d",
-                "last",
-                F.coalesce("got", F.lit(0)),
-            ).alias("detail"),
+            F.concat(F.lit("the name announces "), announced, F.lit(", the file gave "), given).alias(
+                "detail"
+            ),
             F.lit(None).cast("string").alias("line"),
         )
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
@@ -22,6 +23,9 @@ MAX_TASKS_DRAWN = 200
 """The page draws the timelines of at most this many tasks, the worst first; the table has all."""
 
 MAX_LOCAL_FINDINGS = 500
+
+MAX_GAPS_DRAWN = 50
+"""The page draws this many unwatched intervals of a pod, the longest: lossy fleets have very many short ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +156,15 @@ def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFram
     tasks = sorted({str(key[2]) for key in keys})
     of_task = F.col("application_id").isin(applications) & F.col("task_id").isin(tasks)
     of_pod = F.col("task_id").isNull() & (F.col("lane") == "unknown")
-    return timelines.where(of_task | of_pod).orderBy(
-        "namespace", "application_id", "task_id", "pod", "from_us", "lane"
+    longest = W.partitionBy("namespace", "pod").orderBy(
+        F.desc(F.col("to_us") - F.col("from_us")), "from_us", "detail"
+    )
+    fog = timelines.where(of_pod).withColumn("rank", F.row_number().over(longest))
+    kept = fog.where(F.col("rank") <= MAX_GAPS_DRAWN).drop("rank")
+    return (
+        timelines.where(of_task)
+        .unionByName(kept)
+        .orderBy("namespace", "application_id", "task_id", "pod", "from_us", "lane")
     )
 
 

@@ -94,7 +94,10 @@ TIMELINE = _columns(
     bytes=_LONG,
     detail=_TEXT,
 )
-"""Table `timelines`: one row per interval (half-open) or mark (`to_us` null) of a task on a pod."""
+"""Table `timelines`: one row per interval (half-open) or mark (`to_us` null) of a task on a pod.
+
+Sizes and checkpoints of tasks that no rule asks about are thinned out: the last of each per ten minutes.
+"""
 
 GAP = _columns(
     namespace=_TEXT,

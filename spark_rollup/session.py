@@ -21,6 +21,9 @@ SMALL_INPUT_BYTES = 64 * 1024 * 1024
 TINY_INPUT_BYTES = 4 * 1024 * 1024
 """Below this (compressed bytes) starting tasks costs more than they do: one partition."""
 
+PARTITION_BYTES = 32 * 1024 * 1024
+"""So much input (compressed bytes) for one shuffle partition: stages keep a few of all columns."""
+
 _QUICK_SQL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -111,9 +114,7 @@ def fit(spark: SparkSession, input_bytes: int, conf: Mapping[str, str]) -> None:
 def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict[str, str]:
     """Choose how queries are run, by the size of the input (compressed bytes; None = not known)."""
     if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
-        return {
-            "spark.sql.shuffle.partitions": str(partitions or 200),
-        }
+        return {"spark.sql.shuffle.partitions": str(partitions or partitions_of(input_bytes))}
     return {
         "spark.sql.shuffle.partitions": str(partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2)),
         **_QUICK_SQL,
@@ -130,6 +131,11 @@ def _jvm_settings(input_bytes: int | None, scratch: Path) -> dict[str, str]:
         + (_QUICK_JVM if small else ""),
         **({"spark.buffer.pageSize": "1m"} if small else {}),
     }
+
+
+def partitions_of(input_bytes: int | None) -> int:
+    """Choose shuffle partitions for a large input (compressed bytes): one costs a few ms even if it is empty."""
+    return 200 if input_bytes is None else min(200, max(16, input_bytes // PARTITION_BYTES))
 
 
 def _choose_java(scratch: Path) -> None:

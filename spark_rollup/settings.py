@@ -9,7 +9,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
-from spark_rollup.columns import release, release_parts
+from spark_rollup.columns import release, release_parts, told
 from spark_rollup.config import INTEGER_KEYS, KEYS, Override
 
 DEFAULT_SESSION_TIMEOUT_MS = 45_000  # consumer default since 3.0 (KIP-735)
@@ -18,15 +18,16 @@ DEFAULT_PROBING_MS = 600_000  # probing.rebalance.interval.ms, since 2.6 (KIP-44
 _APP = ("namespace", "application_id")
 
 
-def effective_settings(events: DataFrame, overrides: Sequence[Override]) -> DataFrame:
+def effective_settings(events: DataFrame, members: DataFrame, overrides: Sequence[Override]) -> DataFrame:
     """Find each application's settings; the newest report of any pod counts, `--set` wins.
 
+    Input columns: `EVENT_ROW`; those of `timeline.members`.
     Output columns: namespace, application_id, every key of `config.KEYS` (whole numbers as bigint), release_low and
         release_high (arrays of numbers), session_ms and probing_ms (defaults filled in).
     Grain: one row per application that any event names.
     Nulls: null = unknown.
     """
-    named = events.where(F.col("application_id").isNotNull()).select(*_APP).distinct()
+    named = members.where(F.col("application_id").isNotNull()).select(*_APP).distinct()
     table = named.join(_reported(events), list(_APP), "left")
     for key in KEYS:
         table = table.withColumn(key, _overridden(key, overrides))
@@ -66,10 +67,10 @@ def releases(effective: DataFrame) -> DataFrame:
 
 
 def _reported(events: DataFrame) -> DataFrame:
-    told = events.where(F.col("kind") == Kind.CONFIGURATION.value)
+    rows_told = events.where(told() & (F.col("kind") == Kind.CONFIGURATION.value))
     newest = W.partitionBy(*_APP, "key").orderBy(F.desc("observed_at_us"), "pod", F.desc("sequence"))
     rows = (
-        told.select(*_APP, "pod", "observed_at_us", "sequence", F.explode("settings").alias("setting"))
+        rows_told.select(*_APP, "pod", "observed_at_us", "sequence", F.explode("settings").alias("setting"))
         .select(*_APP, "pod", "observed_at_us", "sequence", "setting.key", "setting.value")
         .where(F.col("value").isNotNull())
         .withColumn("rank", F.row_number().over(newest))
@@ -81,7 +82,7 @@ def _reported(events: DataFrame) -> DataFrame:
     # across pods (a rolling upgrade) the range is the union of what each allows
     latest = W.partitionBy(*_APP, "pod").orderBy(F.desc("observed_at_us"), F.desc("sequence"))
     ranges = (
-        told.withColumn("rank", F.row_number().over(latest))
+        rows_told.withColumn("rank", F.row_number().over(latest))
         .where(F.col("rank") == 1)
         .groupBy(*_APP)
         .agg(

@@ -5,42 +5,37 @@ All times are microseconds since the epoch, intervals half-open. Every frame car
 
 from __future__ import annotations
 
-from functools import reduce
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind
-from spark_rollup.columns import MICROS, TASK, numbered
-from spark_rollup.gaps import last_words
-from spark_rollup.schemas import TIMELINE
+from spark_rollup.beats import last_words
+from spark_rollup.columns import MICROS, TASK, summary, told
+
+HOUR_US = 3600 * MICROS
 
 CLEANER_MARGIN_US = 2 * MICROS
 """A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
 
 
-def holders(events: DataFrame) -> DataFrame:
+def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
     """Find who held a task when, from `task-held`, `task-released` and the summaries between them.
 
     A holder is visible through an open RocksDB or a held task lock; a task whose locks nobody can see has no row.
     The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
 
+    Input columns: `EVENT_ROW`, one row per id; those of `beats.beats`.
     Output columns: `TASK`, pod, from_us, to_us, lasting (still held when the pod was last heard), cleaner.
     Grain: one row per interval.
     """
-    told = F.when(F.col("change") == Change.TASK_HELD.value, F.lit(True)).when(
-        F.col("change").isin(Change.TASK_RELEASED.value, Change.TASK_DELETED.value), F.lit(False)
-    )
-    seen = F.when(F.col("kind") == Kind.SUMMARY.value, F.col("held"))
-    points = events.where(F.col("task_id").isNotNull()).select(
-        *TASK, "pod", "observed_at_us", "boot_id", "sequence", F.coalesce(told, seen).alias("now_held")
-    ).where(F.col("now_held").isNotNull())  # fmt: skip
     order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
-    changes = points.withColumn("was_held", F.lag("now_held").over(order)).where(
-        F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held"))
+    changes = (
+        _points(events)
+        .withColumn("was_held", F.lag("now_held").over(order))
+        .where(F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held")))
     )
-    heard = last_words(events).select("namespace", "pod", "last_us")
+    heard = last_words(counted).select("namespace", "pod", "last_us")
     intervals = (
         changes.withColumn("until_us", F.lead("observed_at_us").over(order))
         .where(F.col("now_held"))
@@ -54,6 +49,58 @@ def holders(events: DataFrame) -> DataFrame:
     )  # fmt: skip
     cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
     return _mark_cleaners(intervals, cleaned)
+
+
+_SLOT = (*TASK, "pod", "boot_id", "slot")
+
+
+def _points(events: DataFrame) -> DataFrame:
+    """List who was seen to hold what when, without summaries that only repeat.
+
+    Where all summaries of a slot agree, or changed their mind once, and no transition came between, the first of each
+    kind says it all. All other slots are taken apart, summary by summary.
+
+    Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
+    """
+    told_held = F.when(F.col("change") == Change.TASK_HELD.value, F.lit(True)).when(
+        F.col("change").isin(Change.TASK_RELEASED.value, Change.TASK_DELETED.value), F.lit(False)
+    )
+    slot = F.floor(F.col("observed_at_us") / F.lit(HOUR_US)).alias("slot")
+    columns = (*TASK, "pod", "observed_at_us", "boot_id", "sequence")
+    steps = (
+        events.where(told() & F.col("task_id").isNotNull())
+        .select(*columns, told_held.alias("now_held"), slot)
+        .where(F.col("now_held").isNotNull())
+    )
+    looks = events.where(summary() & F.col("task_id").isNotNull() & F.col("held").isNotNull()).select(
+        *columns, F.col("held").alias("now_held"), slot
+    )
+    held, free = (F.when(side, F.col("observed_at_us")) for side in (F.col("now_held"), ~F.col("now_held")))
+    folded = (
+        looks.groupBy(*_SLOT)
+        .agg(
+            F.min(held).alias("held_from_us"), F.max(held).alias("held_to_us"),
+            F.min(free).alias("free_from_us"), F.max(free).alias("free_to_us"),
+        )
+        .localCheckpoint()
+    )  # fmt: skip
+    mixed = (F.col("held_from_us") <= F.col("free_to_us")) & (F.col("free_from_us") <= F.col("held_to_us"))
+    apart = folded.where(mixed).select(*_SLOT).unionByName(steps.select(*_SLOT)).distinct()
+    first = F.array(
+        F.struct(F.col("held_from_us").alias("at_us"), F.lit(True).alias("now_held")),
+        F.struct(F.col("free_from_us").alias("at_us"), F.lit(False).alias("now_held")),
+    )
+    plain = (
+        folded.join(apart, list(_SLOT), "left_anti")
+        .select(*_SLOT, F.inline(first))
+        .where(F.col("at_us").isNotNull())
+        .select(
+            *TASK, "pod", F.col("at_us").alias("observed_at_us"), "boot_id",
+            F.lit(0).cast("bigint").alias("sequence"), "now_held",
+        )
+    )  # fmt: skip
+    single = looks.join(apart, list(_SLOT), "left_semi").drop("slot")
+    return plain.unionByName(single).unionByName(steps.drop("slot"))
 
 
 def _mark_cleaners(intervals: DataFrame, cleaned: DataFrame) -> DataFrame:
@@ -78,7 +125,7 @@ def marks(events: DataFrame) -> DataFrame:
         offset_before, offset_after, puts, puts_before, bytes, shape, detail.
     Grain: one row per transition of a task.
     """
-    return events.where((F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
+    return events.where(told() & (F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
         *TASK, "pod",
         F.least("observed_at_us", F.coalesce("occurred_at_us", "observed_at_us")).alias("at_us"),
         "observed_at_us", "sequence", "change", "store", "segment", "identity", "identity_before", "offset_before",
@@ -86,64 +133,7 @@ def marks(events: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def sizes(events: DataFrame) -> DataFrame:
-    """Measure how far each copy of a store had come: puts and bytes at a changelog offset.
-
-    Segments of a windowed store are added up. A checkpoint transition speaks of all stores of its task together, so
-    it counts only where the task has a single one.
-
-    Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes, entries_low, entries_high (null =
-        unknown), segmented, sealed (offset and files are known to tell the same moment: a closed store of
-        4.3 or later), checkpoint (the row was told by a checkpoint's writing).
-    Grain: one row per look at a store.
-    """
-    looks = (
-        events.where(F.col("kind") == Kind.SUMMARY.value)
-        .select("id", *TASK, "pod", "observed_at_us", "offsets", F.explode("stores").alias("part"))
-        .groupBy(
-            "id", *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us")
-        )
-        .agg(
-            F.when(F.count("*") == 1, F.max("part.identity")).alias("identity"),
-            F.max(F.coalesce("part.offset", _only_offset())).alias("offset"),
-            F.sum("part.puts").alias("puts"),
-            F.sum("part.bytes").alias("bytes"),
-            *(
-                F.when(F.count(f"part.{name}") == F.count("*"), F.sum(f"part.{name}")).alias(name)
-                for name in ("entries_low", "entries_high")
-            ),
-            (F.count("part.segment") > 0).alias("segmented"),
-            F.coalesce(F.max("part.status") == "closed", F.lit(False)).alias("sealed"),
-            F.lit(False).alias("checkpoint"),
-        )
-        .drop("id")
-    )
-    changes = marks(events)
-    named = (
-        changes.select(*TASK, "store")
-        .unionByName(looks.select(*TASK, "store"))
-        .where(F.col("store").isNotNull())
-    )
-    single = named.groupBy(*TASK).agg(F.min("store").alias("store"), F.max("store").alias("other"))
-    written = (
-        changes.where((F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull())
-        .drop("store")
-        .join(single.where(F.col("store") == F.col("other")), list(TASK), "inner")
-    )
-    return looks.unionByName(
-        written.select(
-            *TASK, "store", "pod", "at_us", "identity", F.col("offset_after").alias("offset"), "puts", "bytes",
-            F.lit(None).cast("bigint").alias("entries_low"), F.lit(None).cast("bigint").alias("entries_high"),
-            F.lit(False).alias("segmented"), F.lit(False).alias("sealed"), F.lit(True).alias("checkpoint"),
-        )
-    )  # fmt: skip
-
-
-def _only_offset() -> Column:
-    return F.when(F.size("offsets") == 1, F.try_element_at("offsets", F.lit(1)).getField("offset"))
-
-
-def lives(events: DataFrame, held: DataFrame) -> DataFrame:
+def lives(events: DataFrame, held: DataFrame, counted: DataFrame) -> DataFrame:
     """Find when each pod's Streams process lived, as far as anybody could tell.
 
     Process transitions decide where the agent sees them. Otherwise a process lived at least from its first hold to
@@ -154,10 +144,10 @@ def lives(events: DataFrame, held: DataFrame) -> DataFrame:
     """
     app_pod = ("namespace", "application_id", "pod")
     process = events.where(
-        F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
+        told() & F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
     ).select(*app_pod, "observed_at_us", "boot_id", "sequence", "change")  # fmt: skip
     order = W.partitionBy(*app_pod).orderBy("observed_at_us", "boot_id", "sequence")
-    heard = last_words(events).select("namespace", "pod", "last_us")
+    heard = last_words(counted).select("namespace", "pod", "last_us")
     seen = (
         process.withColumn("next_us", F.lead("observed_at_us").over(order))
         .where(F.col("change") == Change.PROCESS_STARTED.value)
@@ -182,9 +172,13 @@ def members(events: DataFrame) -> DataFrame:
     Output columns: namespace, application_id (null = the pod named none), pod.
     Grain: one row per application and pod.
     """
-    named = events.select("namespace", "application_id", "pod").unionByName(
-        events.where(F.col("kind") == Kind.HEARTBEAT.value).select(
-            "namespace", F.explode("applications").alias("application_id"), "pod"
+    place = ("namespace", "application_id", "pod")
+    listed = events.where(F.col("kind") == Kind.HEARTBEAT.value).select("namespace", "pod", "applications")
+    named = (
+        events.select(*place)
+        .distinct()
+        .unionByName(
+            listed.distinct().select("namespace", F.explode("applications").alias("application_id"), "pod")
         )
     )
     known = F.array_sort(F.collect_set("application_id"))  # skips nulls
@@ -201,111 +195,26 @@ def sightings(events: DataFrame) -> DataFrame:
         pod, pod_uid, boot_id, from_us, to_us.
     Grain: one row per thing and boot.
     """
-    place = ("namespace", "application_id", "pod", "pod_uid", "boot_id", "observed_at_us")
+    boot = ("namespace", "application_id", "pod", "pod_uid", "boot_id")
+    thing = "struct<what:string,key:string,task_id:string,store:string>"
+
+    def seen(what: str, key: Column, task: Column, store: Column) -> Column:
+        return F.when(key.isNotNull(), F.struct(F.lit(what), key, task, store).cast(thing))
+
     nothing = F.lit(None).cast("string")
-    process = events.where(F.col("process_id").isNotNull()).select(
-        *place, F.lit("process").alias("what"), F.col("process_id").alias("key"),
-        nothing.alias("task_id"), nothing.alias("store"),
-    )  # fmt: skip
-    store = F.lit("store").alias("what")
-    told = events.where(
-        (F.col("kind") == Kind.TRANSITION.value)
-        & F.col("identity").isNotNull()
-        & F.col("task_id").isNotNull()
-    ).select(*place, store, F.col("identity").alias("key"), "task_id", "store")
-    looked = (
-        events.where(F.col("kind") == Kind.SUMMARY.value)
-        .select(*place, "task_id", F.explode("stores").alias("part"))
-        .where(F.col("part.identity").isNotNull())
-        .select(
-            *place, store, F.col("part.identity").alias("key"), "task_id", F.col("part.store").alias("store")
-        )
+    told_store = F.when(F.col("kind") == Kind.TRANSITION.value, F.col("identity"))
+    stores = F.transform(
+        F.coalesce("stores", F.array().cast(events.schema["stores"].dataType)),
+        lambda part: seen("store", part["identity"], F.col("task_id"), part["store"]),
     )
-    boot = [name for name in place if name != "observed_at_us"]
+    own = F.array(
+        seen("process", F.col("process_id"), nothing, nothing),
+        F.when(F.col("task_id").isNotNull(), seen("store", told_store, F.col("task_id"), F.col("store"))),
+    )
+    rows = events.select(*boot, "observed_at_us", F.explode(F.concat(own, stores)).alias("thing"))
     return (
-        process.unionByName(told)
-        .unionByName(looked)
-        .groupBy(*boot, "what", "key", "task_id", "store")
+        rows.where(F.col("thing").isNotNull())
+        .groupBy(*boot, "thing")
         .agg(F.min("observed_at_us").alias("from_us"), F.max("observed_at_us").alias("to_us"))
-    )
-
-
-_MARK_LANES = {
-    Change.CHECKPOINT_WRITTEN: "checkpoint",
-    Change.TASK_CREATED: "created",
-    Change.STORE_CREATED: "created",
-    Change.TASK_DELETED: "deleted",
-    Change.STORE_DELETED: "deleted",
-    Change.CHECKPOINT_DELETED: "checkpoint-deleted",
-}
-
-
-def timelines(
-    events: DataFrame, held: DataFrame, life: DataFrame, gaps: DataFrame, measured: DataFrame
-) -> DataFrame:
-    """Put everything on one table: lanes of intervals and marks.
-
-    Lanes: holder, cleaner, process, incarnation, unknown (intervals); checkpoint, created, deleted,
-    checkpoint-deleted, size (marks).
-
-    Output columns: `TIMELINE`.
-    """
-    lane = F.create_map(*(F.lit(text) for pair in _MARK_LANES.items() for text in pair))
-    marked = (
-        marks(events)
-        .withColumn("lane", F.try_element_at(lane, F.col("change")))
-        .where(F.col("lane").isNotNull())
-        .withColumn("offset", F.coalesce("offset_after", "offset_before"))
-        .withColumn("note", F.coalesce("detail", F.concat_ws(" ", "change", "shape")))
-    )
-    parts = (
-        _lane(
-            held.withColumn("detail", F.when(F.col("lasting"), F.lit("lasting"))),
-            F.when(F.col("cleaner"), F.lit("cleaner")).otherwise(F.lit("holder")),
-        ),
-        _lane(life, F.lit("process")),
-        _lane(gaps.withColumn("detail", F.col("cause")), F.lit("unknown")),
-        _lane(
-            marked.withColumn("from_us", F.col("at_us")).withColumn("detail", F.col("note")), F.col("lane")
-        ),
-        _lane(_incarnations(events), F.lit("incarnation")),
-        _lane(
-            measured.withColumn("from_us", F.col("at_us")).withColumn(
-                "detail", numbered("%d puts at offset %d", "puts", "offset")
-            ),
-            F.lit("size"),
-        ),
-    )
-    return reduce(DataFrame.unionByName, parts).distinct()
-
-
-def _incarnations(events: DataFrame) -> DataFrame:
-    """Find the life of each store identity on a pod: from its creation or first sight to the next one or its end."""
-    made = marks(events).where(
-        F.col("change").isin(
-            Change.STORE_CREATED.value, Change.STORE_DELETED.value, Change.STORE_OPENED.value
-        )
-    )
-    order = W.partitionBy(*TASK, "pod", "store", "segment").orderBy("at_us", "sequence")
-    steps = (
-        made.withColumn("key", F.when(F.col("change") != Change.STORE_DELETED.value, F.col("identity")))
-        .withColumn("before", F.lag("key").over(order))
-        .where(~F.col("key").eqNullSafe(F.col("before")))
-    )
-    return (
-        steps.withColumn("to_us", F.lead("at_us").over(order))
-        .where(F.col("key").isNotNull())
-        .withColumn("from_us", F.col("at_us"))
-        .withColumn("detail", F.concat(F.lit("identity "), F.col("key")))
-    )
-
-
-def _lane(rows: DataFrame, lane: Column) -> DataFrame:
-    named = rows.withColumn("lane", lane)
-    present = set(named.columns)
-    return named.select(
-        *(
-            F.col(field.name) if field.name in present else F.lit(None).cast(field.dataType).alias(field.name)
-            for field in TIMELINE.fields
-        )
+        .select(*boot, "thing.*", "from_us", "to_us")
     )

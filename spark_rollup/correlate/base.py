@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from spark_rollup.columns import no_texts, rfc3339
+from spark_rollup.columns import no_texts, rfc3339, told
 from spark_rollup.schemas import FINDING
 
 
@@ -25,6 +25,7 @@ class RuleMeta:
         upstream: Upstream issue keys.
         docs: Page below `docs/`.
         needs: Settings that it cannot decide without, or decides better with.
+        asks: Agents' detectors whose findings it checks against every look at the task.
     """
 
     id: str
@@ -34,6 +35,7 @@ class RuleMeta:
     upstream: tuple[str, ...] = ()
     docs: str = ""
     needs: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +45,38 @@ class Facts:
     Args of the dataclass:
         local: Each agent finding's last word (`last_local_findings`).
         held: `timeline.holders`.
-        marks: `timeline.marks`.
-        sizes: `timeline.sizes`.
+        questioned: Tasks (`TASK`) that some rule looks at one by one (`questioned.questioned`).
+        marks: `timeline.marks`; of tasks not in question without what happens all the time (`questioned.FREQUENT`).
+        sizes: `sizes.sizes` of the tasks in question.
+        curve: `sizes.curve` of all tasks.
+        saved: `sizes.saved` of all tasks.
+        latest: `sizes.latest` of all tasks.
+        settled: `sizes.settled_copies` of stores that several pods have.
         lives: `timeline.lives`.
         members: `timeline.members`.
         sightings: `timeline.sightings`.
         gaps: `gaps.find_gaps`.
+        unwatched: `gaps.merged`: the same times, each told once per pod.
+        heard: `beats.last_words`.
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
     """
 
     local: DataFrame
     held: DataFrame
+    questioned: DataFrame
     marks: DataFrame
     sizes: DataFrame
+    curve: DataFrame
+    saved: DataFrame
+    latest: DataFrame
+    settled: DataFrame
     lives: DataFrame
     members: DataFrame
     sightings: DataFrame
     gaps: DataFrame
+    unwatched: DataFrame
+    heard: DataFrame
     settings: DataFrame
     as_of_us: int
 
@@ -85,7 +101,7 @@ def last_local_findings(events: DataFrame) -> DataFrame:
         "application_id", "task_id", "store", "identity", "detector", "level", "severity", "confidence", "status",
         "opened_at_us", "upstream", "affected", "missing_facts", "summary", "next_action", "evidence", "observed_at_us",
     )  # fmt: skip
-    rows = events.where(F.col("kind") == "finding").groupBy("namespace", "pod", "finding_id")
+    rows = events.where(told() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
     return rows.agg(F.max_by(F.struct(*fields), order).alias("said")).select(
         "namespace", "pod", "finding_id", "said.*"
     )

@@ -44,10 +44,10 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    return _findings(_with_local(_with_holders(_pairs(facts.sightings), facts), facts), facts.as_of_us)
+    return _findings(_with_local(_with_holders(pairs(facts.sightings), facts), facts), facts.as_of_us)
 
 
-def _pairs(sightings: DataFrame) -> DataFrame:
+def pairs(sightings: DataFrame) -> DataFrame:
     """Find pods with something in common at the same time.
 
     Output columns: `_PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), told (evidence), row_key.

@@ -82,11 +82,7 @@ def copies(facts: Facts) -> DataFrame:
 
 def _furthest(facts: Facts) -> DataFrame:
     """Find how far each copy is: the store that lags most behind the furthest copy of it decides."""
-    when = F.struct("at_us", F.coalesce("offset", F.lit(-1)))
-    last = facts.sizes.groupBy(*TASK, "store", "pod").agg(
-        F.max_by("offset", F.when(F.col("offset").isNotNull(), when)).alias("offset"),
-        F.max_by("bytes", F.when(F.col("bytes").isNotNull(), when)).alias("bytes"),
-    )
+    last = facts.latest.select(*TASK, "store", "pod", "offset", "bytes")
     best = last.groupBy(*TASK, "store").agg(F.max("offset").alias("best"))
     return (
         last.join(best, [*TASK, "store"], "inner")

@@ -30,8 +30,6 @@ META = RuleMeta(
     docs="rules/diverged-replica.md",
 )
 
-_COPY = (*TASK, "store", "offset", "pod", "identity", "entries_low", "entries_high")
-
 _EXPLAINS = (
     "resurrected-checkpoint", "carried-checkpoint", "skipped-eos-wipe", "interrupted-wipe", "unrestored-store",
     "false-clean-store", "overlaid-store", "zombie-state",
@@ -44,48 +42,14 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    pairs = _pairs(settled_copies(facts.sizes))
-    story = pairs
+    story = pairs(facts.settled)
     for pod, flag in (("less_pod", "less_unwatched"), ("more_pod", "more_unwatched")):
         aside = story.withColumn("pod", F.col(pod))
-        story = with_gap_flag(aside, facts.gaps, "from_us", "to_us", flag)
+        story = with_gap_flag(aside, facts.unwatched, "from_us", "to_us", flag)
     return _findings(_with_local(story.withColumn("pod", F.col("less_pod")), facts))
 
 
-def settled_copies(sizes: DataFrame) -> DataFrame:
-    """Keep looks whose offset and files tell the same moment.
-
-    Up to 4.2 that is a look with exactly the puts that the checkpoint's writing told; later, a store marked closed.
-
-    Output columns: `_COPY`, first_us, last_us.
-    Grain: one row per copy, offset and bounds.
-    """
-    counted = sizes.where(
-        (F.col("offset") > 0)
-        & F.col("entries_low").isNotNull()
-        & F.col("entries_high").isNotNull()
-        & ~F.col("segmented")
-    )
-    looks = (
-        counted.withColumn("puts", F.when(~F.col("sealed"), F.col("puts")))
-        .groupBy(*_COPY, "sealed", "puts")
-        .agg(F.min("at_us").alias("first_us"), F.max("at_us").alias("last_us"))
-    )
-    written = (
-        sizes.where(F.col("checkpoint"))
-        .select(*TASK, "store", "pod", "offset", "puts")
-        .distinct()
-        .withColumn("known", F.lit(True))
-    )
-    checked = looks.join(written, [*TASK, "store", "pod", "offset", "puts"], "left")
-    return (
-        checked.where(F.col("sealed") | F.col("known"))
-        .groupBy(*_COPY)
-        .agg(F.min("first_us").alias("first_us"), F.max("last_us").alias("last_us"))
-    )
-
-
-def _pairs(copies: DataFrame) -> DataFrame:
+def pairs(copies: DataFrame) -> DataFrame:
     """Find copies whose bounds exclude each other; the furthest offset of each pair of pods counts.
 
     Output columns: `TASK`, store, offset, less_*, more_* (pod, identity, low, high, first_us), from_us, to_us, row_key.

@@ -66,7 +66,7 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
 
     Args:
         suspects: row_key, `TASK`, pod, store, identity and the time column `since`.
-        sizes: `timeline.sizes`.
+        sizes: `sizes.sizes`.
         since: Looks without an identity count from this time on.
 
     Returns:
@@ -91,7 +91,7 @@ def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
 
     Args:
         suspects: row_key, `TASK`, pod, store, own_offset, own_puts.
-        sizes: `timeline.sizes`.
+        sizes: `sizes.sizes`.
 
     Returns:
         The suspects with replica_pod, replica_at_us, replica_offset, replica_puts, replica_entries_low (null = none)
@@ -162,16 +162,15 @@ def with_unwatched(suspects: DataFrame, facts: Facts, from_us: str, to_us: str) 
 
     A pod that never named any application may have been one of this application's.
     """
-    of = ["gap_namespace", "gap_pod"]
-    members = facts.members.select(
-        F.col("namespace").alias(of[0]),
-        F.col("pod").alias(of[1]),
-        F.col("application_id").alias("gap_member"),
-    )
-    known = prefixed(facts.gaps, "gap_").join(members, of, "left")
+    # a pod that named no application has one row without any: it is taken for every application of its namespace
+    at_home = facts.members.where(F.col("application_id").isNull()).select("namespace", "pod")
+    named = facts.settings.select("namespace", "application_id").join(at_home, "namespace", "inner")
+    members = facts.members.where(F.col("application_id").isNotNull()).unionByName(named)
+    home = members.select("namespace", "pod", F.col("application_id").alias("member"))
+    known = prefixed(facts.unwatched.join(home, ["namespace", "pod"], "inner"), "gap_")
     same = (
         (F.col("gap_namespace") == F.col("namespace"))
-        & F.coalesce(F.col("gap_member") == F.col("application_id"), F.lit(True))
+        & (F.col("gap_member") == F.col("application_id"))
         & concerns_task()
         & touches(F.col(from_us), F.col(to_us))
     )

@@ -38,6 +38,7 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-8187", "KAFKA-5998"),
     docs="rules/resurrected-checkpoint.md",
+    asks=("resurrected-checkpoint", "unrestored-store"),
 )
 
 _LOOK_BACK_US = 3_600_000_000
@@ -58,7 +59,7 @@ def find(facts: Facts) -> DataFrame:
     story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
     story = elsewhere(story, facts.held, "since_us", "opened_at_us")
     story = closest_replica(own_size(story, facts.sizes, "opened_at_us"), facts.sizes)
-    story = with_gap_flag(story, facts.gaps, "since_us", "opened_at_us", "unwatched")
+    story = with_gap_flag(story, facts.unwatched, "since_us", "opened_at_us", "unwatched")
     return _findings(story.where(F.col("finding_id").isNotNull() | _shown_by_fleet()))
 
 

@@ -85,9 +85,14 @@ def settled(shortages: DataFrame, parts: Parts) -> DataFrame:
         until_us (the end, or the last sign of any process: nobody is missing from a stopped application).
     """
     keyed = shortages.withColumn("row_key", F.concat_ws("/", *TASK, F.col("from_us").cast("string")))
-    earlier = same_application("life_") & (F.col("life_from_us") < F.col("to_us"))
-    lives = F.collect_set(F.struct("life_pod", "life_from_us", "life_to_us"))
-    grown = attach(keyed, prefixed(parts.lives, "life_"), earlier, {"lives": lives})
+    # one array per application, not one row per shortage and life: a hot application has thousands of both
+    life = F.struct(*(F.col(name).alias(f"life_{name}") for name in ("pod", "from_us", "to_us")))
+    known = parts.lives.groupBy(*APPLICATION).agg(F.collect_set(life).alias("all_lives"))
+    grown = (
+        keyed.join(known, list(APPLICATION), "inner")
+        .withColumn("lives", F.filter("all_lives", lambda life: life["life_from_us"] < F.col("to_us")))
+        .drop("all_lives")
+    )
     last_start = F.array_max(F.transform("lives", lambda life: life["life_from_us"]))
     through = F.filter("lives", lambda life: life["life_to_us"] >= F.col("settled_us"))
     alive = F.size(F.array_distinct(F.transform(through, lambda life: life["life_pod"])))
@@ -156,8 +161,8 @@ def with_siblings(shortages: DataFrame, all_shortages: DataFrame, parts: Parts) 
     visible = parts.owners.select(*TASK).distinct().withColumn("subtopology", _subtopology())
     short = all_shortages.select(*TASK, "from_us", "to_us").withColumn("subtopology", _subtopology())
     wide = shortages.withColumn("subtopology", _subtopology())
-    sibling = same_application("all_") & (F.col("all_subtopology") == F.col("subtopology"))
-    wide = attach(wide, prefixed(visible, "all_"), sibling, {"siblings": F.count_distinct("all_task_id")})
+    counted = visible.groupBy(*APPLICATION, "subtopology").agg(F.count("*").alias("siblings"))
+    wide = wide.join(counted, [*APPLICATION, "subtopology"], "inner")
     overlap = (F.col("short_from_us") <= F.col("settled_us")) & (F.col("short_to_us") >= F.col("since_us"))
     same = same_application("short_") & (F.col("short_subtopology") == F.col("subtopology")) & overlap
     wide = attach(wide, prefixed(short, "short_"), same, {"incomplete": F.count_distinct("short_task_id")})

@@ -52,23 +52,23 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    story = _ahead(_still(_overlaps(facts), facts), facts)
-    flagged = with_gap_flag(story, facts.gaps, "from_us", "still_to_us", "frozen_unwatched")
+    story = _ahead(_still(overlaps(facts.held, facts.settings), facts), facts)
+    flagged = with_gap_flag(story, facts.unwatched, "from_us", "still_to_us", "frozen_unwatched")
     aside = flagged.withColumns({"frozen": F.col("pod"), "pod": F.col("other_pod")})
-    both = with_gap_flag(aside, facts.gaps, "from_us", "still_to_us", "other_unwatched")
+    both = with_gap_flag(aside, facts.unwatched, "from_us", "still_to_us", "other_unwatched")
     return _findings(both.withColumn("pod", F.col("frozen")))
 
 
-def _overlaps(facts: Facts) -> DataFrame:
+def overlaps(held: DataFrame, all_settings: DataFrame) -> DataFrame:
     """Pair holders of one task, the one that may be frozen first; standbys that are promised do not count.
 
     Output columns: `TASK`, pod, other_pod, from_us, to_us, lasting, through, session_us, and settings; row_key.
     """
-    owners = facts.held.where(~F.col("cleaner"))
+    owners = held.where(~F.col("cleaner"))
     other = owners.select(
         *TASK, *(F.col(name).alias(f"other_{name}") for name in ("pod", "from_us", "to_us", "lasting"))
     )
-    settings = facts.settings.select(
+    settings = all_settings.select(
         "namespace", "application_id", "num_standby_replicas", "processing_guarantee", "release_low", "release_high",
         (F.col("session_ms") * 1_000).alias("session_us"),
     )  # fmt: skip

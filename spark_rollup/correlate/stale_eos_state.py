@@ -26,6 +26,7 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-20685", "KAFKA-10362", "KAFKA-7192", "KAFKA-9891"),
     docs="rules/stale-eos-state.md",
+    asks=("skipped-eos-wipe", "interrupted-wipe"),
 )
 
 
@@ -46,7 +47,7 @@ def find(facts: Facts) -> DataFrame:
     )
     story = _moved_volumes(suspects.withColumn("until_us", F.lit(facts.as_of_us)), facts)
     story = _with_active(elsewhere(story, facts.held, "opened_at_us", "until_us"), facts)
-    return _findings(with_gap_flag(story, facts.gaps, "opened_at_us", "observed_at_us", "unwatched"))
+    return _findings(with_gap_flag(story, facts.unwatched, "opened_at_us", "observed_at_us", "unwatched"))
 
 
 def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:

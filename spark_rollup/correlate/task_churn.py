@@ -104,8 +104,7 @@ def _bursts(marks: DataFrame, step: str) -> DataFrame:
 
 def _with_bytes(restores: DataFrame, facts: Facts) -> DataFrame:
     """Add what a restore cost: the most bytes that the pod's copy was seen to have."""
-    looks = facts.sizes.groupBy(*TASK, "store", "pod").agg(F.max("bytes").alias("bytes"))
-    size = looks.groupBy(*TASK, "pod").agg(F.sum("bytes").alias("bytes"))
+    size = facts.latest.groupBy(*TASK, "pod").agg(F.sum("most_bytes").alias("bytes"))
     return restores.join(size, [*TASK, "pod"], "left")
 
 

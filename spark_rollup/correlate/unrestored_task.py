@@ -36,6 +36,7 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-7672", "KAFKA-16017"),
     docs="rules/unrestored-task.md",
+    asks=("unrestored-store",),
 )
 
 

@@ -1,27 +1,40 @@
-"""The fleet audit on simulated fleets of growing size: seconds per million events, growth, memory."""
+"""The fleet audit on simulated fleets of growing size: cost, growth, memory, the next quarter of an hour, DuckDB.
+
+Each size in a process of its own, on `local[2]` with 4 GiB for the driver. CPU is told beside wall time: machines are
+shared.
+"""
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import json
 import math
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup import audit, ingest  # noqa: E402 - path first
+from spark_rollup import audit, beats, gaps, ingest, sizes, timeline  # noqa: E402 - path first
+from spark_rollup.columns import TASK  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
+from spark_rollup.correlate import cloned_volume, diverged_replica  # noqa: E402
 from spark_rollup.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
-from tests.bench.report import Options, Section  # noqa: E402
+from tests.bench.measure import cpu_seconds  # noqa: E402
+from tests.bench.report import Options, Section, judged  # noqa: E402
 
 Result = TypeVar("Result")
 
@@ -29,64 +42,194 @@ SMALL = (fleet.Size(hours=0.25), fleet.Size(hours=2))
 FULL = (fleet.Size(pods=950, hours=4), fleet.Size(pods=950, hours=40))
 """About 15,000 and 60,000 events; 5 and 50 million: idle pods beside copies of recorded scenarios."""
 
+STRAIGHT_FROM = 1_000_000
+"""From this many events on the idle pods go straight into bronze: JSON for all of them would take hours."""
+
+CORES, MEMORY = 2, "4GB"
+
 
 def run(options: Options) -> Section:
-    """Generate, take in and audit each size in a process of its own."""
+    """Measure every size in a process of its own."""
     results = []
     for number, size in enumerate(FULL if options.full else SMALL):
-        work = options.work / str(number)
-        words = [sys.executable, __file__, str(work), str(size.pods), str(size.hours)]
+        words = [
+            sys.executable,
+            __file__,
+            str(options.work / str(number)),
+            "--size",
+            json.dumps(asdict(size)),
+        ]
         done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
         results.append(json.loads(done.stdout.splitlines()[-1]))
+    return section(results)
+
+
+def section(results: Sequence[Mapping[str, float]]) -> Section:
+    """Lay results out, smallest size first."""
     first, last = results[0], results[-1]
-    exponent = math.log(last["audit_s"] / first["audit_s"]) / math.log(last["events"] / first["events"])
+    exponent = math.log(last["audit_cpu_s"] / first["audit_cpu_s"]) / math.log(
+        last["events"] / first["events"]
+    )
     rows = [
         (
-            f"{one['events']:,}",
-            f"{one['ingest_s']:.1f} s",
-            f"{one['again_s']:.1f} s",
-            f"{one['audit_s']:.1f} s",
-            f"{one['audit_s'] / one['events'] * 1e6:.0f} s",
-            f"{one['peak_mib']:.0f} MiB",
+            f"{one['events']:,.0f}",
+            f"{one['audit_s']:.0f} s",
+            f"{one['audit_cpu_s']:.0f} s",
+            f"{one['audit_cpu_s'] / one['events'] * 1e6:.1f} s",
+            f"{one['slice_cpu_s']:.1f} s" if one["slice_events"] else "-",
+            f"{one['peak_mib']:,.0f} MiB",
+            f"{one['spark_cpu_s']:.0f} s",
+            f"{one['duckdb_cpu_s']:.0f} s" if one["duckdb_cpu_s"] else "-",
+            f"{one['spark_cpu_s'] / one['duckdb_cpu_s']:.1f} x" if one["duckdb_cpu_s"] else "-",
         )
         for one in results
     ]
     return Section(
         "Fleet audit",
-        "A simulated fleet (`tests/bench/fleet.py`: recorded incidents among idle pods) is taken in and audited on"
-        " `local[2]`, once. The start of Spark is not counted; tables and report are.",
+        "A simulated fleet (`tests/bench/fleet.py`: recorded incidents among idle pods, half of whose tasks tell new"
+        " numbers every minute) is audited on `local[2]` with a driver of 4 GiB, once. The start of Spark is not"
+        " counted; tables and report are. Then 1/96 of a day's events more is taken in from segments. Last, five"
+        " questions (holders, holes, pauses, cloned volumes, diverged replicas) are asked of Spark and of DuckDB (2"
+        " threads, 4 GB) over the same Parquet; answers are compared row by row.",
         (
             "events",
-            "ingest",
-            "ingest, nothing new",
-            "audit",
-            "audit per million events",
+            "audit, wall",
+            "audit, CPU",
+            "CPU per million events",
+            "ingest of a quarter of an hour, CPU",
             "peak memory of Java",
+            "five questions, Spark, CPU",
+            "DuckDB, CPU",
+            "ratio",
         ),
         rows,
-        [f"Growth exponent of the audit, smallest to largest, its constant part included: {exponent:.2f}."],
+        [
+            judged(
+                f"growth exponent at most 1.05 (here {exponent:.2f}, constant part included)",
+                exponent <= 1.05,
+            ),
+            "Answers that differ: " + ", ".join(f"{int(one['different'])} rows" for one in results) + ".",
+        ],
     )
 
 
-def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, float]:
-    """Measure one size; seconds, and the peak resident memory of the driver's Java."""
-    fleet.write(spark, size, work / "raw")
-    source, bronze = work / "raw" / "events", work / "bronze"
-    taken, ingest_s = _timed(lambda: ingest.run(spark, source, bronze))
-    _, again_s = _timed(lambda: ingest.run(spark, source, bronze))
-    _, audit_s = _timed(lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
+def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = False) -> dict[str, float]:
+    """Measure one size; seconds of wall time and of CPU, and the peak resident memory of the driver's Java.
+
+    Args:
+        spark: The session.
+        size: The fleet.
+        work: Directory to work in.
+        taken: Bronze is there already.
+    """
+    bronze = work / "bronze"
+    if not taken:
+        make(spark, size, work)
+    meter = Meter(spark)
+    result = meter.timed("audit", lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
+    sys.stderr.write(f"{len(result.findings)} findings\n")
+    past, _, _ = audit.prepare(spark, AuditOptions(bronze, work / "out"))
+    meter.seconds["events"] = past.count()
+    for name, frame in questions(past).items():
+        meter.timed(f"spark {name}", partial(_write, frame, work / "spark" / name))
+    peer = _ask_duckdb(bronze, work)
+    _slice(spark, size, work, meter)
+    spark_cpu_s = sum(
+        value for key, value in meter.seconds.items() if key.startswith("spark ") and "cpu" in key
+    )
     return {
-        "events": taken.events,
-        "ingest_s": ingest_s,
-        "again_s": again_s,
-        "audit_s": audit_s,
-        "peak_mib": _peak_mib(spark),
+        **meter.seconds, "spark_cpu_s": spark_cpu_s, "peak_mib": _peak_mib(spark), **peer,
+    }  # fmt: skip
+
+
+def make(spark: SparkSession, size: fleet.Size, work: Path) -> None:
+    """Make the fleet's bronze."""
+    events = size.pods * (size.tasks + 2) * size.hours * 60
+    straight = events >= STRAIGHT_FROM
+    shapes = fleet.write(spark, size, work / "raw", idle=not straight)
+    for wave in (0, 1):
+        ingest.run(spark, work / "raw" / "events" / f"wave={wave}", work / "bronze")
+        if straight:
+            fleet.fill(spark, shapes, size, work / "bronze", wave)
+
+
+class Meter:
+    """Seconds of wall time and of the driver's CPU, by name."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Find the driver's Java."""
+        self.pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+        self.seconds: dict[str, float] = {}
+
+    def timed(self, name: str, work: Callable[[], Result]) -> Result:
+        """Do something and note what it cost as `<name>_s` and `<name>_cpu_s`."""
+        wall_s, cpu_s = time.monotonic(), cpu_seconds(self.pid)
+        result = work()
+        self.seconds[f"{name}_s"] = time.monotonic() - wall_s
+        self.seconds[f"{name}_cpu_s"] = cpu_seconds(self.pid) - cpu_s
+        sys.stderr.write(
+            f"{name}: {self.seconds[f'{name}_s']:.1f} s, CPU {self.seconds[f'{name}_cpu_s']:.1f} s\n"
+        )
+        return result
+
+
+def questions(events: DataFrame) -> dict[str, Callable[[], DataFrame]]:
+    """Ask what `ask_duckdb.py` asks, with the rollup's own stages; columns in its order."""
+    gap = ("namespace", "pod", "cause", "from_us", "to_us", "missing")
+    holder = (*TASK, "pod", "from_us", "to_us", "lasting")
+    pair = (*TASK, "store", "less_pod", "more_pod", "offset")
+    clone = ("namespace", "application_id", "pod", "other_pod", "from_us", "to_us", "processes", "stores")
+
+    def diverged() -> DataFrame:
+        looks = sizes.sizes(events, sizes.single_stores(events))
+        copies = (
+            looks.select(*TASK, "store", "pod")
+            .distinct()
+            .groupBy(*TASK, "store")
+            .agg(F.count("*").alias("pods"))
+        )
+        several = copies.where(F.col("pods") > 1)
+        return diverged_replica.pairs(
+            sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
+        )
+
+    return {
+        "holders": lambda: timeline.holders(events, beats.beats(events)).select(*holder),
+        "holes": lambda: gaps.sequence_holes(events, beats.beats(events)).select(*gap),
+        "pauses": lambda: gaps.pauses(beats.beats(events)).select(*gap),
+        "clones": lambda: cloned_volume.pairs(timeline.sightings(events)).select(*clone),
+        "diverged": lambda: diverged().select(*pair),
     }
 
 
-def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    began = time.monotonic()
-    return work(), time.monotonic() - began
+def _write(frame: Callable[[], DataFrame], target: Path) -> None:
+    frame().coalesce(1).write.mode("overwrite").parquet(str(target))
+
+
+def _ask_duckdb(bronze: Path, work: Path) -> dict[str, float]:
+    if importlib.util.find_spec("duckdb") is None:
+        sys.stderr.write("no DuckDB: `make setup-delivery` installs it\n")
+        return {"duckdb_s": 0, "duckdb_cpu_s": 0, "different": 0}
+    peer = str(Path(__file__).with_name("ask_duckdb.py"))
+    words = [sys.executable, peer, str(bronze), str(work / "duckdb"), str(CORES), MEMORY, str(work / "spark")]
+    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
+    told = json.loads(done.stdout.splitlines()[-1])
+    sys.stderr.write(f"{done.stdout}\n")
+    return {
+        "duckdb_s": sum(wall_s for wall_s, _ in told["seconds"].values()),
+        "duckdb_cpu_s": sum(cpu_s for _, cpu_s in told["seconds"].values()),
+        "duckdb_peak_mib": told["peak_mib"],
+        "different": sum(mine + theirs for _, mine, theirs in told["different"].values()),
+    }
+
+
+def _slice(spark: SparkSession, size: fleet.Size, work: Path, meter: Meter) -> None:
+    """Take in a quarter of an hour of the same fleet, after all the rest: 1/96 of a day."""
+    pods = replace(size, hours=0.25, bugs=0, benign=0, seed=size.seed + 1)
+    source = work / "slice"
+    fleet.write(spark, pods, source, begins_s=size.hours * 3600)
+    taken = meter.timed("slice", lambda: ingest.run(spark, source / "events", work / "bronze"))
+    meter.seconds["slice_events"] = taken.events
 
 
 def _peak_mib(spark: SparkSession) -> float:
@@ -96,12 +239,18 @@ def _peak_mib(spark: SparkSession) -> float:
 
 
 def main() -> int:
-    """Measure the size that the arguments name: work directory, pods, hours."""
-    work, pods, hours = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-    work.mkdir(parents=True)
-    size = fleet.Size(pods=pods, hours=hours)
-    input_bytes = (1 << 30) if pods > SMALL[0].pods else 0
-    sys.stdout.write(f"{json.dumps(measure(build_session(input_bytes, master='local[2]'), size, work))}\n")
+    """Measure one size, by hand or for `run`."""
+    parser = argparse.ArgumentParser(prog="bench_rollup", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--size", type=json.loads, default={}, help="fields of `fleet.Size` as JSON")
+    parser.add_argument("--taken", action="store_true", help="WORK/bronze is there already")
+    chosen = parser.parse_args()
+    chosen.work.mkdir(parents=True, exist_ok=True)
+    size = fleet.Size(**chosen.size)
+    large = size.pods * size.tasks * size.hours > 1000
+    os.environ.setdefault("SPARK_LOCAL_DIRS", str(chosen.work / "scratch"))
+    spark = build_session((1 << 30) if large else 0, master=f"local[{CORES}]")
+    sys.stdout.write(f"{json.dumps(measure(spark, size, chosen.work, taken=chosen.taken))}\n")
     return 0
 
 

@@ -12,7 +12,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from pathlib import Path
 
@@ -23,34 +23,52 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup.load import load  # noqa: E402 - path first
+from spark_rollup.bronze import ORDER  # noqa: E402 - path first
+from spark_rollup.columns import ROUTINE  # noqa: E402
+from spark_rollup.load import load  # noqa: E402
 from spark_rollup.schemas import EVENT  # noqa: E402
 from spark_rollup.session import build_session  # noqa: E402
+from tests.bench.altered import (  # noqa: E402
+    ALTERED,
+    CLONE_OF,
+    MICROS,
+    TIMES,
+    TRACES,
+    ZOMBIE_OF,
+    clone,
+    zombie,
+)
 from tests.support.recorded_fleet import EXPECTED, replayed  # noqa: E402
 
-TRACES = ROOT / "tests" / "data" / "traces"
 START_US = 1_795_000_000_000_000
-MICROS = 1_000_000
 
 BUGS = (
     "kafka-8187-stage1-2.2.1",
     "kafka-8187-stage2-2.0.1",
+    "kafka-8187-stage2-eos-2.1.1",
+    "torn-clean-2.3.1",
     "torn-clean-3.9.2",
     "kafka-7672-eos",
+    "kafka-7672-gap",
     "kafka-9891-2.5.0",
     "kafka-20685-4.1.2",
+    "soak-eos-2.5.1",
 )
+"""Recordings of what rules must find, one kind each: copied as they are."""
+
+KINDS = (*BUGS, *ALTERED)
+
 BENIGN = (
     "benign-rolling-standby-3.9.2",
     "benign-move-3.9.2",
+    "benign-eos-fencing-4.1.2",
+    "benign-restart-alos-4.3.1",
     "control-8187-2.2.2",
     "control-9891-2.5.1",
     "soak-alos-3.9.2",
 )
 SHAPES = "soak-alos-3.9.2"
 """The recording whose heartbeat and summary the idle pods repeat: it is long enough to have both."""
-
-TIMES = ("observed_at_us", "occurred_at_us", "opened_at_us", "resolved_at_us", "checkpoint_written_at_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +79,14 @@ class Size:
         pods: Idle pods in the background.
         tasks: Tasks that each of them holds.
         hours: Length of the simulated time.
-        bugs: Copies of each scenario of `BUGS`.
+        bugs: Copies of each of `KINDS`.
         benign: Copies of scenarios of `BENIGN`, all together.
         loss: Share of events that never arrive.
         doubled: Share of events that arrive twice.
         skew_s: Clocks of pods are off by up to this much, either way.
+        late_s: Every fifth pod's events arrive up to this much later.
+        busy: Share of idle tasks whose offset, puts and bytes are others in every summary.
+        together: Idle pods that share one application.
         seed: Everything random follows from it.
     """
 
@@ -73,38 +94,95 @@ class Size:
     tasks: int = 20
     hours: float = 0.25
     bugs: int = 3
-    benign: int = 15
+    benign: int = 21
     loss: float = 0.0
     doubled: float = 0.0
     skew_s: float = 0.0
+    late_s: float = 0.0
+    busy: float = 0.5
+    together: int = 20
     seed: int = 1
 
+    @property
+    def middle_us(self) -> int:
+        """Half time: what arrived until then is the first of two deliveries."""
+        return START_US + int(self.hours * 1800) * MICROS
 
-def write(spark: SparkSession, size: Size, target: Path) -> None:
-    """Write the fleet's events as JSON lines, and `truth.jsonl` beside them (application, scenario)."""
-    scenarios = (*BUGS, *BENIGN)
+
+def write(
+    spark: SparkSession, size: Size, target: Path, *, idle: bool = True, begins_s: float = 0
+) -> DataFrame:
+    """Write the fleet's events as JSON lines, and `truth.jsonl` beside them (application, scenario).
+
+    `events/wave=0` is what arrived until half time, `events/wave=1` the rest. Files are named as Spark names them.
+
+    Args:
+        spark: The session.
+        size: How large and how bad.
+        target: Directory to write to.
+        idle: With the idle pods; else they are left to `fill`.
+        begins_s: The idle pods have told so much (seconds) already, and go on.
+
+    Returns:
+        Shapes of idle pods' events, for `fill`.
+    """
+    recorded = tuple(dict.fromkeys((*BUGS, *BENIGN, CLONE_OF, ZOMBIE_OF)))
     with tempfile.TemporaryDirectory(prefix="statewarden-templates-") as work:
-        names = replayed([TRACES / name for name in scenarios], Path(work))
+        names = replayed([TRACES / name for name in recorded], Path(work))
         templates = load(spark, Path(work)).events.drop("line", "id").localCheckpoint()
     scenario_of = F.element_at(F.split("pod", r"\.pod-"), 1)
     known = templates.withColumn("scenario", scenario_of)
+    shapes = _shapes(known)
     instances = _instances(spark, size)
-    copies = _copies(known, instances, size)
-    idle = _idle(spark, known, size)
-    lines = _disturbed(copies.unionByName(idle), size)
-    lines.write.mode("overwrite").option("compression", "gzip").text(str(target / "events"))
+    told = _copies(known.unionByName(clone(known)).unionByName(zombie(known)), instances, size)
+    lines = _lines(
+        _disturbed(told.unionByName(_idle(spark, shapes, size, int(begins_s // 60))) if idle else told, size)
+    )
+    lines.write.mode("overwrite").option("compression", "gzip").partitionBy("wave").text(
+        str(target / "events")
+    )
     _rename(target / "events")
     rows = [row.asDict() for row in instances.select("application", "scenario").orderBy("number").collect()]
     (target / "truth.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    assert set(names.values()) == set(scenarios)
+    assert set(names.values()) == set(recorded)
+    return shapes
+
+
+def fill(spark: SparkSession, shapes: DataFrame, size: Size, bronze: Path, wave: int) -> None:
+    """Put the idle pods' events straight into bronze, without raw lines: where JSON would take hours.
+
+    Args:
+        spark: The session.
+        shapes: What `write` returned.
+        size: The same as `write` was given; doubled events are dropped, as `ingest` would.
+        bronze: A bronze directory that `ingest` made.
+        wave: Which delivery.
+    """
+    once = replace(size, doubled=0.0)
+    rows = _disturbed(_idle(spark, shapes, once), once).where(F.col("wave") == wave)
+    day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
+    # columns that no idle pod fills are left out: readers take them for null, as they would be
+    told = {name for row in shapes.collect() for name, value in row.asDict().items() if value is not None}
+    ready = rows.select("id", *(name for name in EVENT.names if name in told), day.alias("day"))
+    # pods come one after the other, so every part is a stretch of tasks already
+    classed = ready.withColumn(ROUTINE, F.lit(True)).sortWithinPartitions("day", ROUTINE, *ORDER)
+    classed.write.mode("append").option("compression", "zstd").partitionBy("day", ROUTINE).parquet(
+        str(bronze / "events")
+    )
+
+
+def scenarios(target: Path) -> dict[str, str]:
+    """Read which application is a copy of which scenario; idle applications are not listed."""
+    rows = map(json.loads, (target / "truth.jsonl").read_text(encoding="utf-8").splitlines())
+    return {row["application"]: row["scenario"] for row in rows}
 
 
 def truth(target: Path) -> dict[str, set[tuple[str, str]]]:
     """Read what must be found: application -> (rule, task)."""
-    rows = map(json.loads, (target / "truth.jsonl").read_text(encoding="utf-8").splitlines())
     return {
-        row["application"]: {(rule, task) for rule, task, _, _ in EXPECTED.get(row["scenario"], set())}
-        for row in rows
+        application: ALTERED.get(scenario)
+        or {(rule, task) for rule, task, _, _ in EXPECTED.get(scenario, set())}
+        for application, scenario in scenarios(target).items()
     }
 
 
@@ -113,15 +191,18 @@ def _instances(spark: SparkSession, size: Size) -> DataFrame:
 
     Output columns: number, application, scenario, begins_us.
     """
-    bugs = F.array(*map(F.lit, BUGS))
+    bugs = F.array(*map(F.lit, KINDS))
     benign = F.array(*map(F.lit, BENIGN))
-    of_bugs = size.bugs * len(BUGS)
+    of_bugs = size.bugs * len(KINDS)
     number = F.col("number")
-    scenario = F.when(number < of_bugs, F.get(bugs, (number % len(BUGS)).cast("int"))).otherwise(
+    scenario = F.when(number < of_bugs, F.get(bugs, (number % len(KINDS)).cast("int"))).otherwise(
         F.get(benign, (number % len(BENIGN)).cast("int"))
     )
     room_us = max(int(size.hours * 3600) - 600, 1) * MICROS
-    begins = F.lit(START_US) + F.pmod(F.xxhash64(number, F.lit(size.seed)), F.lit(room_us))
+    chance = F.pmod(F.xxhash64(number, F.lit(size.seed)), F.lit(room_us))
+    # every eighth runs when the first delivery is cut off
+    soon = F.lit(size.middle_us - START_US) - F.pmod(chance, F.lit(min(300 * MICROS, room_us)))
+    begins = F.lit(START_US) + F.when(F.floor(number / 3) % 8 == 0, soon).otherwise(chance)
     return spark.range(of_bugs + size.benign).select(
         F.col("id").alias("number"), F.format_string("app-%05d", "id").alias("application")
     ).select("number", "application", scenario.alias("scenario"), begins.alias("begins_us"))  # fmt: skip
@@ -166,18 +247,20 @@ def _placed(rows: DataFrame, pod: Column, shift_us: Column, size: Size) -> DataF
     )
 
 
-def _idle(spark: SparkSession, templates: DataFrame, size: Size) -> DataFrame:
-    """Let pods do nothing: start, heartbeats every 30 s, summaries of held tasks every 60 s, stop.
+def _idle(spark: SparkSession, shapes: DataFrame, size: Size, since_minute: int = 0) -> DataFrame:
+    """Let pods do nothing but hold tasks: heartbeats every 30 s, summaries of held tasks every 60 s.
+
+    Rows come pod by pod. Tasks that are `busy` tell higher numbers in every summary.
 
     Output columns: `EVENT`.
     """
-    seconds, tasks = int(size.hours * 3600), size.tasks
-    # in one minute: a heartbeat, all summaries, a heartbeat
-    per_minute = tasks + 2
-    minutes = max(seconds // 60, 1)
-    slots = spark.range(size.pods * minutes * per_minute).select(
-        (F.col("id") % size.pods).alias("number"),
-        F.floor(F.col("id") / size.pods).alias("step"),
+    tasks, minutes = size.tasks, max(int(size.hours * 60), 1)
+    per_minute = tasks + 2  # a heartbeat, all summaries, a heartbeat
+    per_pod = minutes * per_minute
+    parts = max(1, size.pods * per_pod // 250_000)
+    step = F.col("id") % per_pod + since_minute * per_minute
+    slots = spark.range(0, size.pods * per_pod, 1, parts).select(
+        F.floor(F.col("id") / per_pod).alias("number"), step.alias("step")
     )
     minute = F.floor(F.col("step") / per_minute)
     place = F.col("step") % per_minute
@@ -190,17 +273,29 @@ def _idle(spark: SparkSession, templates: DataFrame, size: Size) -> DataFrame:
         kind.alias("kind"),
         at_us.alias("at_us"),
         (F.col("step") + 1).alias("new_sequence"),
-        F.concat(F.lit("0_"), (F.col("number") % 20 * tasks + place - 1).cast("string")).alias("new_task"),
-        (minute == 0).alias("beginning"),
+        F.concat(F.lit("0_"), (F.col("number") % size.together * tasks + place - 1).cast("string")).alias(
+            "new_task"
+        ),
+        F.when(place <= size.busy * tasks, minute).otherwise(F.lit(0)).alias("grown"),
     )
-    shapes = _shapes(templates)
     pod = F.format_string("idle-%05d", "number")
+    more = F.col("grown") * 1000
+    stores = F.transform(
+        "stores",
+        lambda item: (
+            item.withField("offset", item["offset"] + more)
+            .withField("puts", item["puts"] + more)
+            .withField("bytes", item["bytes"] + more * 100)
+        ),
+    )
     joined = rows.join(F.broadcast(shapes), "kind").withColumns(
         {
-            "application": F.format_string("idle-%04d", F.floor(F.col("number") / 20)),
+            "application": F.format_string("idle-%04d", F.floor(F.col("number") / size.together)),
             "sequence": F.col("new_sequence"),
             "task_id": F.when(F.col("kind") == "summary", F.col("new_task")),
             "boot_id": F.lit("boot-1"),
+            "stores": stores,
+            "offsets": F.transform("offsets", lambda item: item.withField("offset", item["offset"] + more)),
         }
     )
     unmoved = joined.withColumn("observed_at_us", F.col("at_us"))
@@ -226,20 +321,34 @@ def _shapes(templates: DataFrame) -> DataFrame:
 
 
 def _disturbed(events: DataFrame, size: Size) -> DataFrame:
-    """Lose and double events, and write the rest as the contract's lines."""
+    """Lose, double and delay events.
+
+    Output columns: id, `EVENT`, wave (0: arrived until half time, 1: later).
+    """
     identity = F.concat_ws("/", "pod_uid", "boot_id", F.col("sequence").cast("string"))
     luck = F.pmod(F.xxhash64("id", F.lit(size.seed)), F.lit(1_000_000)) / 1_000_000
     repeats = F.when(luck > 1 - size.doubled, F.lit(2)).otherwise(F.lit(1))
     named = events.withColumn("id", F.substring(F.sha2(identity, 256), 1, 32))
     kept = named.where(luck >= size.loss).withColumn("copy", F.explode(F.sequence(F.lit(1), repeats)))
-    data = F.struct(*(field.name for field in EVENT.fields))
-    return kept.select(F.to_json(F.struct("id", data.alias("data"))).alias("value"))
+    chance = F.pmod(F.xxhash64("pod", "copy", F.lit(size.seed)), F.lit(5_000)) / 1_000
+    late_us = F.when(chance < 1, chance * size.late_s * MICROS).otherwise(F.lit(0))
+    wave = F.when(F.col("observed_at_us") + late_us <= size.middle_us, F.lit(0)).otherwise(F.lit(1))
+    return kept.select("id", *EVENT.names, wave.alias("wave"))
+
+
+def _lines(events: DataFrame) -> DataFrame:
+    """Write events as the contract's lines.
+
+    Output columns: value, wave.
+    """
+    data = F.struct(*EVENT.names)
+    return events.select(F.to_json(F.struct("id", data.alias("data"))).alias("value"), "wave")
 
 
 def _rename(folder: Path) -> None:
-    for path in folder.glob("part-*.txt.gz"):
+    for path in folder.rglob("part-*.txt.gz"):
         path.rename(path.with_name(path.name.replace(".txt.gz", ".jsonl.gz")))
-    for path in folder.glob(".*.crc"):
+    for path in folder.rglob(".*.crc"):
         path.unlink()
 
 

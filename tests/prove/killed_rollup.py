@@ -1,27 +1,40 @@
 """The rollup killed at random points: `ingest`, `compact` and `audit` with kill -9, then repeated.
 
-    python tests/prove/killed_rollup.py [KILLS]     default 50
+    python tests/prove/killed_rollup.py [KILLS]     default 60
 
-Whatever was cut off, bronze must hold every event once, and the findings must be the same bytes as without any kill.
+A calm run takes everything in at once. The other one gets the same segments in three deliveries and is killed at random
+changes of its directories, and a random moment after them, again and again. Whatever was cut off, every table must have
+the same rows as the calm one.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import duckdb
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tests.support.recorded_fleet import replayed  # noqa: E402 - path first
+from tests.spark_rollup.support.fleet import Fleet  # noqa: E402 - path first
+from tests.support.recorded_fleet import replayed  # noqa: E402
 
 SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-9891-2.5.0")
+DELIVERIES = 3
+TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts")
+LATER_S = 10 * 86_400
+MAX_S = 600
+"""A run that takes longer than this (seconds) is a failure."""
 
 
 def command(*words: str) -> list[str]:
@@ -29,53 +42,118 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "spark_rollup", *words]
 
 
-def run(words: list[str], kill_after_s: float | None = None) -> bool:
-    """Run a command, or kill it and everything that it started; returns whether it ended by itself."""
+def run(words: Sequence[str], folder: Path, kill_at: int | None = None, later_s: float = 0.0) -> int | None:
+    """Run a command; kill it and everything that it started after so many changes below a folder.
+
+    Args:
+        words: The command line.
+        folder: Whose changes are counted.
+        kill_at: Number of changes; None = never.
+        later_s: Seconds from that change to the kill.
+
+    Returns:
+        How many changes were seen before the command ended by itself; None if it was killed.
+    """
     process = subprocess.Popen(
         words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    try:
-        process.wait(kill_after_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return False
+    before, changes = _look(folder), 0
+    ends_s = time.monotonic() + MAX_S
+    while process.poll() is None:
+        assert time.monotonic() < ends_s, f"{words} takes longer than {MAX_S} s"
+        now = _look(folder)
+        changes += len(now ^ before)
+        before = now
+        if kill_at is not None and changes >= kill_at:
+            time.sleep(later_s)
+            os.killpg(process.pid, signal.SIGKILL)
+            return changes if process.wait() >= 0 else None
+        time.sleep(0.01)
     assert process.returncode in (0, 1), f"{words} ended with code {process.returncode}"
-    return True
+    return changes
+
+
+def _look(folder: Path) -> set[tuple[str, int]]:
+    found = set()
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            try:
+                found.add((path, os.stat(path).st_size))
+            except OSError:  # gone in between
+                continue
+    return found
+
+
+def steps(base: Path, name: str) -> dict[str, list[str]]:
+    """Command lines on one bronze directory."""
+    bronze = base / name / "bronze"
+    return {
+        "ingest": command("ingest", "--input", str(base / name / "in"), "--bronze", str(bronze)),
+        "compact": command("compact", "--bronze", str(bronze)),
+        "audit": command("audit", "--input", str(bronze), "--output", str(base / name / "out")),
+    }
+
+
+def deliver(base: Path, events: Sequence[Path], name: str, part: int | None = None) -> None:
+    """Copy segments to the input of one of the two; all of them, or every n-th."""
+    for number, path in enumerate(events):
+        if part in (None, number % DELIVERIES):
+            target = base / name / "in" / path.relative_to(base / "events")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+
+
+def plan(kills: int) -> Iterator[tuple[str, int]]:
+    """Say what is killed how often, in order: each delivery, the compaction, the audit."""
+    each = kills // (DELIVERIES + 2)
+    for part in range(DELIVERIES):
+        yield f"delivery {part}", each
+    yield "compact", each
+    yield "audit", kills - each * (DELIVERIES + 1)
+
+
+def rows(out: Path, table: str) -> list[str]:
+    """Read a table as sorted text."""
+    return sorted(map(str, duckdb.sql(f"FROM read_parquet('{out}/{table}/*.parquet')").fetchall()))
 
 
 def main() -> int:
     """Kill, repeat, compare."""
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     dice = random.Random(1)
+    killed = 0
     with tempfile.TemporaryDirectory(prefix="statewarden-killed-") as work:
         base = Path(work)
         replayed([ROOT / "tests" / "data" / "traces" / name for name in SCENARIOS], base / "events")
-        steps = {
-            bronze: (
-                command("ingest", "--input", str(base / "events"), "--bronze", str(base / bronze)),
-                command("compact", "--bronze", str(base / bronze)),
-                command("audit", "--input", str(base / bronze), "--output", str(base / f"{bronze}-out")),
-            )
-            for bronze in ("calm", "killed")
-        }
-        for words in steps["calm"]:
-            run(words)
-        done = 0
-        for number in range(kills):
-            words = (
-                steps["killed"][number % 3]
-                if (base / "killed" / "_bronze.json").exists()
-                else steps["killed"][0]
-            )
-            done += not run(words, kill_after_s=dice.uniform(2, 25))
-        for words in steps["killed"]:
-            run(words)
-        calm, killed = ((base / f"{name}-out" / "findings.jsonl").read_bytes() for name in ("calm", "killed"))
-    same = calm == killed and bool(calm)
-    sys.stdout.write(
-        f"{done} of {kills} runs were killed; findings are {'the same' if same else 'DIFFERENT'}\n"
-    )
+        later = Fleet("later")  # the newest day is never compacted
+        later.pod("pod-z", begins_s=LATER_S, ends_s=LATER_S + 60)
+        later.write(base / "events")
+        events = sorted((base / "events").rglob("*.jsonl.gz"))
+        deliver(base, events, "calm")
+        seen = {name: run(words, base / "calm") for name, words in steps(base, "calm").items()}
+        sys.stdout.write(f"changes in a calm run: {seen}\n")
+        for what, times in plan(kills):
+            name = what.split()[0] if what in ("compact", "audit") else "ingest"
+            if name == "ingest":
+                deliver(base, events, "killed", int(what.split()[1]))
+            words = steps(base, "killed")[name]
+            for _ in range(times):
+                at = dice.randint(1, seen[name] or seen["ingest"] or 1)
+                killed += run(words, base / "killed", at, dice.choice((0.0, dice.uniform(0, 0.5)))) is None
+            run(words, base / "killed")
+            sys.stdout.write(f"{what}: {killed} kills so far\n")
+            sys.stdout.flush()
+        different = [
+            table
+            for table in TABLES
+            if rows(base / "calm" / "out", table) != rows(base / "killed" / "out", table)
+        ]
+        lines = [(base / name / "out" / "findings.jsonl").read_bytes() for name in ("calm", "killed")]
+        counted = len(rows(base / "calm" / "out", "findings"))
+    same = not different and lines[0] == lines[1] and bool(lines[0])
+    verdict = f"tables that differ: {', '.join(different) or 'none'}"
+    sys.stdout.write(f"{killed} of {kills} runs were killed; {counted} findings; {verdict}\n")
     return int(not same)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rollup import audit, coverage, dedupe, gaps, load, session, timeline
+from spark_rollup import audit, coverage, dedupe, lanes, load, session, sizes
+from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate.registry import RULES
 from spark_rollup.restarts import restarts
@@ -59,12 +60,13 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         for fleet in tell():
             fleet.write_as_one(source)
     loaded = load.load(spark, source)
-    events = dedupe.one_row_per_id(loaded.events).drop("line").localCheckpoint()
+    once = dedupe.one_row_per_id(loaded.events).drop("line")
+    events = once.withColumn(ROUTINE, is_routine()).localCheckpoint()
     as_of_us = at_us(HORIZON_S)
     facts = audit.gather(events, AuditOptions(source, Path("unused"), as_of_us), as_of_us)
     frames: dict[str, DataFrame] = {
         "held": facts.held,
-        "sizes": facts.sizes,
+        "sizes": sizes.sizes(events, sizes.single_stores(events)),
         "lives": facts.lives,
         "restarts": restarts(facts),
         "members": facts.members,
@@ -72,9 +74,9 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "gaps": facts.gaps,
         "settings": facts.settings,
         "local": facts.local,
-        "timelines": timeline.timelines(events, facts.held, facts.lives, facts.gaps, facts.sizes),
-        "coverage": coverage.coverage(events, facts.gaps, as_of_us),
-        "pods": coverage.pods(events, facts.held, gaps.last_words(events), facts.gaps, as_of_us),
+        "timelines": lanes.timelines(facts),
+        "coverage": coverage.coverage(facts.heard, facts.gaps, as_of_us),
+        "pods": coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
     }
     computed = audit.together(*frames.values(), *(rule.find(facts) for rule in RULES))
     rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}

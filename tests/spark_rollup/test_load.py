@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.contract.codec import decode
+from agent.contract.events import Kind
 from agent.contract.fields import FIELDS
 from spark_rollup.dedupe import one_row_per_id
 from spark_rollup.load import load
@@ -101,3 +102,29 @@ def test_repeats_are_dropped_once(loaded):
 def test_the_type_is_the_field_table():
     """The Spark type has exactly the fields of the contract, in its order."""
     assert EVENT.names == [row.name for row in FIELDS]
+
+
+def test_a_thinned_segment_holds_what_its_name_says(spark, tmp_path):
+    """The agent made room and dropped records: `-k<n>` counts what is left; fewer than that are a cut-off file."""
+    fleet = Fleet("thinned")
+    pod = fleet.pod("pod-a", ends_s=200).loses(3, 4)
+    pod.tells(
+        Kind.DROP,
+        119,
+        dropped_kind="heartbeat",
+        dropped_count=2,
+        first_sequence=3,
+        last_sequence=4,
+        reason="full",
+    )
+    lines = fleet.lines()
+    last = len(lines) + 2
+    for boot, kept in (("whole", lines), ("torn", lines[:-1])):
+        text = "".join(f"{line}\n" for line in kept)
+        name = f"{boot}-{1:012d}-{last:012d}-k{len(lines)}.jsonl.gz"
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    found = load(spark, tmp_path)
+    assert found.events.select("id").distinct().count() == len(lines)
+    (cut,) = found.quarantine.collect()
+    assert (cut["reason"], cut["file"].rsplit("/", 1)[1].split("-")[0]) == ("cut-off-file", "torn")
+    assert f"announces {len(lines)} records, the file gave {len(lines) - 1}" in cut["detail"]

@@ -73,9 +73,10 @@ def test_an_override_for_one_application_wins(spark):
         "settings array<struct<key:string,value:string,origin:string>>, release_low string, release_high string"
     )
     told = [("num_standby_replicas", "1", "flag")]
-    rows = [("n", app, "configuration", "p", 1, 1, told, None, None) for app in ("one", "two")]
+    rows = [("n", app, "configuration", "p", 1, 1, told, None, None, False) for app in ("one", "two")]
     overrides = [Override("one", "num_standby_replicas", "3"), Override(None, "num_standby_replicas", "2")]
-    found = effective_settings(spark.createDataFrame(rows, columns), overrides)
+    events = spark.createDataFrame(rows, f"{columns}, routine boolean")
+    found = effective_settings(events, events.select("namespace", "application_id", "pod"), overrides)
     assert {row["application_id"]: row["num_standby_replicas"] for row in found.collect()} == {
         "one": 3,
         "two": 2,

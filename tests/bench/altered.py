@@ -1,0 +1,73 @@
+"""Kinds of bugs that no recording has, made of recorded events: a cloned volume, and a zombie that stays frozen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
+MICROS = 1_000_000
+
+TIMES = ("observed_at_us", "occurred_at_us", "opened_at_us", "resolved_at_us", "checkpoint_written_at_us")
+"""Fields that tell a time: shifted together."""
+
+CLONE_OF = "benign-restart-alos-4.3.1"
+"""Its pod is told twice, as if its volume had been cloned while it ran."""
+
+ZOMBIE_OF = "benign-eos-fencing-4.1.2"
+"""Its frozen pod stays frozen: the recording ends before it wakes up, and its heir had ten times the traffic."""
+
+ALTERED: dict[str, set[tuple[str, str]]] = {
+    "cloned-volume": {("cloned-volume", "None")},
+    "split-owner": {("split-owner", "0_0")},
+}
+"""No recording has these; they are made of recorded events. Kind -> what must be found (rule, task)."""
+
+
+def clone(known: DataFrame) -> DataFrame:
+    """Tell one pod's recording a second time as another pod's, two seconds later: same stores, same process id."""
+    own = known.where(F.col("scenario") == CLONE_OF)
+    later = {name: F.col(name) + 2 * MICROS for name in TIMES}
+    other = own.withColumns(
+        {
+            "pod": F.concat("pod", F.lit("-clone")),
+            "pod_uid": F.concat("pod_uid", F.lit("-clone")),
+            **later,
+        }
+    )
+    return own.unionByName(other).withColumn("scenario", F.lit("cloned-volume"))
+
+
+def zombie(known: DataFrame) -> DataFrame:
+    """Cut a recording off while one of its pods is frozen; the other one writes ten times as much from then on."""
+    scenario = json.loads((TRACES / ZOMBIE_OF / "scenario.json").read_text(encoding="utf-8"))
+    at_us = {what: round(at * MICROS) for at, what in scenario["timeline"]}
+    frozen_us, woken_us = at_us["pod-a: SIGSTOP"], at_us["pod-a: SIGCONT"]
+    own = known.where(F.col("scenario") == ZOMBIE_OF)
+    stop = F.coalesce(F.col("phase") == "stopping", F.lit(False))
+    kept = own.where((F.col("observed_at_us") < woken_us) & ~stop)
+    last = kept.groupBy("pod_uid", "boot_id").agg(F.max("sequence").alias("last"))
+    ends = (
+        own.where(stop)
+        .join(last, ["pod_uid", "boot_id"])
+        .withColumns({"sequence": F.col("last") + 1, "observed_at_us": F.lit(woken_us).cast("long")})
+        .drop("last")
+    )
+    heir = ~F.col("pod").endswith("pod-a") & (F.col("observed_at_us") > frozen_us)
+    more = {
+        name: F.when(heir, F.col(name) * 10).otherwise(F.col(name))
+        for name in ("puts", "puts_before", "offset_after", "offset_before")
+    }
+    stores = F.transform(
+        "stores",
+        lambda item: item.withField("puts", item["puts"] * 10).withField("offset", item["offset"] * 10),
+    )
+    offsets = F.transform("offsets", lambda item: item.withField("offset", item["offset"] * 10))
+    louder = {
+        "stores": F.when(heir, stores).otherwise(F.col("stores")),
+        "offsets": F.when(heir, offsets).otherwise(F.col("offsets")),
+    }
+    return kept.unionByName(ends).withColumns(more | louder).withColumn("scenario", F.lit("split-owner"))
