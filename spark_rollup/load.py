@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def is_segment(path: str) -> bool:
 
 def load_files(spark: SparkSession, paths: Sequence[str]) -> Loaded:
     """Read segments, by their whole paths or URLs."""
-    names = spark.createDataFrame([(path,) for path in paths], "file string")
+    names = _rows_of(spark, paths)
     judged = _parsed_once(_lines(spark, paths))
     return Loaded(usable(judged), unusable(judged).unionByName(cut_off(names, judged)))
 
@@ -92,11 +93,17 @@ def _parsed_once(lines: DataFrame) -> DataFrame:
 
 def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     if not paths:
-        return spark.createDataFrame([], "file string, line string")
+        return spark.range(0).select(F.lit("").alias("file"), F.lit("").alias("line"))
     text = spark.read.format("text").load([_literal(path) for path in paths])
     return text.where(F.length(F.trim("value")) > 0).select(
         _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
     )
+
+
+def _rows_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Make a frame of names; `createDataFrame` would start Python on an executor for it."""
+    names = F.from_json(F.lit(json.dumps(list(paths))), "array<string>")
+    return spark.range(1).select(F.explode(names).alias("file"))
 
 
 def _literal(path: str) -> str:

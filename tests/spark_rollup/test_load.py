@@ -99,6 +99,16 @@ def test_repeats_are_dropped_once(loaded):
     assert len(ids) < loaded.events.count()
 
 
+def test_no_python_runs_on_executors(loaded):
+    """Neither frame has a row that went through Python."""
+    for frame in (loaded.events, loaded.quarantine):
+        plan = frame._jdf.queryExecution().toString()
+        assert "Scan text" in plan or "FileScan" in plan
+        assert not {"Python", "ExistingRDD", "LogicalRDD"} & set(
+            plan.replace("(", " ").replace("[", " ").split()
+        )
+
+
 def test_the_type_is_the_field_table():
     """The Spark type has exactly the fields of the contract, in its order."""
     assert EVENT.names == [row.name for row in FIELDS]
