@@ -75,10 +75,16 @@ def run(options: IntakeOptions) -> None:
         for key, value in store_settings(options, os.environ).items():
             spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
         with watched(spark, options.progress):
-            if options.trigger is None:
-                _once(spark, source, options)
-            else:
-                _stream(spark, source, options, options.trigger)
+            counts = _work(spark, source, options)
+    if counts is None:
+        return
+    print(told(counts, options))
+    if counts.unread:
+        file, why = next(iter(counts.unread.items()))
+        raise SourceError(
+            f"{len(counts.unread)} files could not be read to their ends and are left for the next run; the first is "
+            f"{file}: {why}"
+        )
 
 
 def source_of(options: IntakeOptions) -> Source:
@@ -136,22 +142,24 @@ def watched(spark: SparkSession, wanted: bool) -> AbstractContextManager[None]:
     return progress.shown(spark, sys.stderr) if wanted else nullcontext()
 
 
-def _once(spark: SparkSession, source: Source, options: IntakeOptions) -> None:
+def _work(spark: SparkSession, source: Source, options: IntakeOptions) -> Ingested | None:
+    if options.trigger is None:
+        return _once(spark, source, options)
+    return _stream(spark, source, options, options.trigger)
+
+
+def _once(spark: SparkSession, source: Source, options: IntakeOptions) -> Ingested:
     batch = source.batch(spark, ingest.taken(options.bronze))
     for note in batch.notes:
         print(f"statewarden-rollup: {note}", file=sys.stderr)
     session.fit(spark, batch.size_bytes, options.conf)
-    counts = ingest.take(spark, batch, options.bronze)
-    print(told(counts, options))
-    if counts.unread:
-        file, why = next(iter(counts.unread.items()))
-        raise SourceError(
-            f"{len(counts.unread)} files could not be read to their ends and are left for the next run; the first is "
-            f"{file}: {why}"
-        )
+    return ingest.take(spark, batch, options.bronze)
 
 
-def _stream(spark: SparkSession, source: Source, options: IntakeOptions, trigger: stream.Trigger) -> None:
+def _stream(
+    spark: SparkSession, source: Source, options: IntakeOptions, trigger: stream.Trigger
+) -> Ingested | None:
+    """Run a stream; its sum if it ends by itself, else each turn is told when it is done."""
     turns: list[Ingested] = []
     ends_by_itself = stream.AVAILABLE_NOW in trigger
 
@@ -163,8 +171,7 @@ def _stream(spark: SparkSession, source: Source, options: IntakeOptions, trigger
 
     checkpoint = options.checkpoint or stream.checkpoint_in(options.bronze, source)
     stream.run(spark, source, options.bronze, trigger, checkpoint, tell)
-    if ends_by_itself:
-        print(told(total(turns), options))
+    return total(turns) if ends_by_itself else None
 
 
 def total(turns: Sequence[Ingested]) -> Ingested:
