@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -192,18 +192,22 @@ def is_damaged(path: str, content: bytes) -> bool:
     except (OSError, EOFError, zlib.error):
         return True
     named = re.search(SEGMENT_NAME, path)
-    return named is None or _last_sequence(plain.splitlines()) < int(named[2])
+    if named is None:
+        return True
+    held = list(_sequences(plain.splitlines()))
+    if named[3]:  # thinned by its agent: the name counts what is left
+        return len(held) < int(named[3])
+    return max(held, default=0) < int(named[2])
 
 
-def _last_sequence(lines: Iterable[bytes]) -> int:
-    last = 0
+def _sequences(lines: Iterable[bytes]) -> Iterator[int]:
     for line in lines:
         try:
             sequence = json.loads(line)["data"]["sequence"]
         except (ValueError, KeyError, TypeError):
             continue
-        last = max(last, sequence) if isinstance(sequence, int) else last
-    return last
+        if isinstance(sequence, int):
+            yield sequence
 
 
 def _listed(files: Any, where: Any, root: str) -> list[tuple[str, int]]:

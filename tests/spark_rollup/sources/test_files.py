@@ -28,6 +28,8 @@ def test_a_whole_segment_is_not_damaged():
     """If the bytes hold what the name announces, somebody else is to blame for what is missing."""
     assert not is_damaged(NAME, gzip.compress(segment(1, 2, 3)))
     assert not is_damaged("uid/boot-1-3.jsonl", segment(1, 2, 3))
+    assert not is_damaged("uid/boot-1-9-k2.jsonl", segment(1, 5))
+    assert is_damaged("uid/boot-1-9-k3.jsonl", segment(1, 5))
 
 
 @pytest.mark.parametrize(
