@@ -130,7 +130,8 @@ def fetch(
         return 0
     directory.mkdir(parents=True, exist_ok=True)
     bring = _way(repository, environment)
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-") as aside:
+    # resolved: Maven takes a relative path for one below its pom
+    with tempfile.TemporaryDirectory(dir=directory.resolve(), prefix=".fetch-") as aside:
         bring(absent, Path(aside))
         for pin in absent:
             found = _checksum(Path(aside) / pin.name)

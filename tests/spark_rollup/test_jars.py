@@ -91,13 +91,15 @@ def test_maven_brings_them(tmp_path, repository):
     maven.write_text(
         '#!/bin/sh\ncp "$4" "$HOME/pom.xml"\n'
         "for word; do case $word in -DoutputDirectory=*) to=${word#*=};; esac; done\n"
+        'cd "$(dirname "$4")"\n'  # as Maven does: what is relative is below the pom
         f'printf one > "$to/{pins[0].name}"; printf two > "$to/{pins[1].name}"\n'
     )
     maven.chmod(0o755)
     environment = {"PATH": f"{maven.parent}:/bin:/usr/bin", "HOME": str(tmp_path)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path))
-        assert jars.fetch(pins, tmp_path / "jars", None, environment) == 2
+        patch.chdir(tmp_path)
+        assert jars.fetch(pins, Path("jars"), None, environment) == 2
     asked = (tmp_path / "pom.xml").read_text()
     assert asked.count("<exclusion><groupId>*</groupId>") == 2
     maven.write_text("#!/bin/sh\necho '[INFO] hello'\necho '[ERROR] no such thing'\nexit 1\n")
