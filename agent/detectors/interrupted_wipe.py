@@ -43,6 +43,9 @@ before the end of its process was revoked."""
 BEFORE_THE_KILL_US = 8_000
 """A kill lets go of everything at once; the recorded closes came 15 and 59 ms before it."""
 SAME_END_US = 1_000_000
+STOPS_WITHIN_US = 10_000_000
+"""How long an orderly stop may flush the stores of all tasks before it closes the first of them. Under exactly-once a
+running task writes no checkpoint, so that of a sibling which was killed dates from its restoration."""
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -90,11 +93,13 @@ def _has_fresh_offset(case: Case, store: Store, session: Session) -> bool:
 def _siblings_killed(application: Application, task: Task, closed: Session, life: ProcessLife) -> bool:
     """Other tasks were held after this one was closed, to the end of the process, and were not closed.
 
-    The global state proves nothing: an orderly stop lets go of it last, after all tasks of the stream threads.
+    The global state proves nothing: an orderly stop lets go of it last, after all tasks of the stream threads. Neither
+    does a task whose checkpoint is about as new: an orderly stop writes those of all tasks, then closes one by one.
     """
     closed_us, ended_us = closed.released_us or 0, life.ended_us or 0
     for other in application.tasks.values():
-        if other is task or other.is_global:
+        written_us = max((x.written_us for x in other.checkpoints), default=0)
+        if other is task or other.is_global or written_us > closed_us - STOPS_WITHIN_US:
             continue
         for store in other.stores.values():
             for session in store.sessions:

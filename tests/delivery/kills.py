@@ -237,7 +237,7 @@ def settle(account: Account, work: Path, fetched: Path) -> None:
     ]
     subprocess.run(rollup, cwd=ROOT, check=True, capture_output=True)
     with contextlib.closing(duckdb.connect()) as database:
-        events = f"read_parquet('{bronze}/events/*/*.parquet')"
+        events = f"read_parquet('{bronze}/events/**/*.parquet')"
         account.delivered = rows(database, f"select count(*) from read_json('{fetched}/**/*.jsonl*')")[0][0]
         found = rows(database, f"select id, kind from {events}")
         account.quarantined = rows(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.inventory.model import Application, ProcessLife
+from agent.inventory.model import Application, CheckpointFact, ProcessLife
 from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 
@@ -33,7 +33,7 @@ def closed_then_killed(
         app.restores(task_id, 1999, puts=2000)
         if app.habits.offsets_in_store:
             app.commits(task_id, 1999)
-    run.wait(5)
+    run.wait(10)
     for task_id in ids:
         app.puts(task_id, 5000)
         app.flushes(task_id)
@@ -219,6 +219,15 @@ def test_sibling_that_was_there_and_not_closed():
 def test_global_state_is_no_sibling():
     """An orderly stop closes the stream threads' tasks, then the global state: found live with 3.8.1 and 3.9.0."""
     assert judge(ID, dossier(sibling_id="global")) == []
+
+
+@pytest.mark.parametrize(("written", "said"), [(39.8, 1), (40, 0), (49.8, 0), (49.95, 0)])
+def test_sibling_with_a_new_checkpoint_was_stopped(written, said):
+    """An orderly stop writes all checkpoints, then closes: a sibling's may be seconds old, or of no known store."""
+    one = dossier()
+    sibling = one.application.tasks["0_1"]
+    sibling.checkpoints = (CheckpointFact(at(written), at(written), {}, (), 1, True),)
+    assert len(judge(ID, one)) == said
 
 
 def test_offset_must_be_fresh():
