@@ -17,6 +17,7 @@ from agent.detectors.puts import (
     ROLE_PROOF_RECORDS,
     base_offset,
     flushed_beyond,
+    names_its_changelog,
     puts_per_record,
     transaction_markers,
 )
@@ -70,6 +71,8 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
+        if not names_its_changelog(task, store):
+            continue
         for reopening in _reopenings(case, store):
             verdict = _judge_reopening(case, task, store, reopening)
             if worst is None or verdict.severity.rank > worst.severity.rank:

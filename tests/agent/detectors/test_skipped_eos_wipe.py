@@ -205,6 +205,25 @@ def test_quiet_for_a_clean_close():
     assert run.findings(ID) == []
 
 
+@pytest.mark.parametrize("release", ["2.3.1", "3.5.2", "4.2.1"])
+def test_quiet_where_a_source_topic_is_the_changelog(release):
+    """Its checkpoint names the source topic: an orderly stop looked like an unclean end (found live, 4.2.1)."""
+    run = Scenario(release, EOS, 0)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(3)
+    app.puts("0_0", 600)
+    app.flushes("0_0")
+    app.write_checkpoint("0_0", {("in-table", 0): 599})
+    app.closes("0_0")
+    app.ends()
+    run.wait(5)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
 def test_quiet_for_an_unflushed_crash():
     """What never reached the disk cannot be trusted by anyone."""
     run = Scenario("4.1.2", EOS, 0)
