@@ -61,7 +61,7 @@ def test_a_failure_is_told_once_and_its_end_too(
     told = messages(caplog)
     assert [level for level, _ in told] == [logging.ERROR, logging.INFO, logging.INFO]
     assert "preflight: spool failed: cannot be written (Permission denied)" in told[0][1]
-    assert "runAsGroup" in caplog.records[0].change  # type: ignore[attr-defined]
+    assert "fsGroup" in caplog.records[0].change  # type: ignore[attr-defined]
     assert "preflight: spool mended" in told[2][1]
 
 
