@@ -8,7 +8,6 @@ from __future__ import annotations
 from agent.inventory.model import CheckpointFact, Session, Store, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.checkpoint import UNKNOWN_OFFSET
-from agent.layout.names import CHANGELOG_SUFFIX
 
 NOISE_RECORDS = 100
 NOISE_RATIO = 0.1
@@ -53,24 +52,6 @@ def flushed_beyond(session: Session) -> int:
     """Puts that reached the disk after the last checkpoint of a finished session (or in all of it)."""
     known = session.last.puts if session.last else session.puts_at_open
     return max(session.puts_at_release - known, 0)
-
-
-def names_its_changelog(task: Task, store: Store) -> bool:
-    """Tell whether checkpoints can speak of a store.
-
-    False where they name a topic of this partition that is nobody's changelog and never the store: a source topic
-    stands in for its changelog (topology optimisation), and which one cannot be told from the disk.
-
-    Source:
-        InternalStreamsBuilder.rewriteRepeatedSources / TableSourceNode.reuseSourceTopic; seen live at 4.2.1.
-    """
-    if any(store.name in fact.offsets for fact in task.checkpoints):
-        return True
-    return not any(
-        entry.partition == task.partition and not entry.topic.endswith(CHANGELOG_SUFFIX)
-        for fact in task.checkpoints
-        for entry in fact.foreign
-    )
 
 
 def puts_per_record(store: Store, session: Session) -> float:

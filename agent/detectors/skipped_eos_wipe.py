@@ -17,7 +17,6 @@ from agent.detectors.puts import (
     ROLE_PROOF_RECORDS,
     base_offset,
     flushed_beyond,
-    names_its_changelog,
     puts_per_record,
     transaction_markers,
 )
@@ -71,7 +70,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        if not names_its_changelog(task, store):
+        if not task.names_changelog_of(store.name):
             continue
         for reopening in _reopenings(case, store):
             verdict = _judge_reopening(case, task, store, reopening)

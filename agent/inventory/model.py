@@ -25,7 +25,7 @@ from agent.inventory.stores import (
     Store,
 )
 from agent.layout.checkpoint import OffsetEntry
-from agent.layout.names import GLOBAL_DIRECTORY, changelog_store
+from agent.layout.names import CHANGELOG_SUFFIX, GLOBAL_DIRECTORY, changelog_store
 
 CHECKPOINTS_KEPT = 8
 PROCESSES_KEPT = 6
@@ -196,6 +196,23 @@ class Task:
             inner = topology[2:-2] + "-"
             return name[len(inner) :] if name.startswith(inner) else None
         return name
+
+    def names_changelog_of(self, store_name: str) -> bool:
+        """Tell whether checkpoints can speak of a store.
+
+        False where they name a topic of this partition that is nobody's changelog and never the store: a source topic
+        stands in for its changelog (topology optimisation), and which one cannot be told from the disk.
+
+        Source:
+            InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic; seen live at 4.2.1.
+        """
+        if any(store_name in fact.offsets for fact in self.checkpoints):
+            return True
+        return not any(
+            self.partition in (None, entry.partition) and not entry.topic.endswith(CHANGELOG_SUFFIX)
+            for fact in self.checkpoints
+            for entry in fact.foreign
+        )
 
 
 @dataclass(slots=True)

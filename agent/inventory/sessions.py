@@ -98,14 +98,19 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     )
 
 
-def _is_closed(store: Store, session: Session) -> bool | None:
-    """Tell whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last."""
+def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
+    """Tell whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last.
+
+    Not known where checkpoints cannot speak of the store: an entry names a source topic, and not the store.
+    """
     markers = {key: x.offsets for key, x in store.databases.items() if x.offsets is not None}
     if markers:
         if (session.released_us or 0) - session.seen_us < TOO_SHORT_US:
             return None
         said = {_says_closed(store.databases[key], session.status_floors.get(key, 0)) for key in markers}
         return False if False in said else None if None in said else True
+    if not task.names_changelog_of(store.name):
+        return None
     mark, released_us = session.last, session.released_us or 0
     is_close = mark is not None and released_us - mark.at_us <= CLOSES_WITHIN_US
     return None if session.release_unseen and not is_close else is_close
@@ -216,19 +221,19 @@ def close_sessions(task: Task, look: Observation) -> None:
             session.final_identities = store.identities
             session.closed_with_offset = _wrote_offset(store)
             _note_stored_offset(store, session)
-            settle_close(store, session)
+            settle_close(task, store, session)
         if isinstance(look, DatabaseLook) and look.place.store == store.name:
-            _date_back(store, session, look.announced_us)
+            _date_back(task, store, session, look.announced_us)
 
 
-def _date_back(store: Store, session: Session, announced_us: int) -> None:
+def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:
     """A lock poll sees a release late; the announcement of the close, read in its turn, tells when it was."""
     if session.opened_us <= announced_us < (session.released_us or 0):
         session.released_us = announced_us
-        settle_close(store, session)
+        settle_close(task, store, session)
 
 
-def settle_close(store: Store, session: Session) -> None:
+def settle_close(task: Task, store: Store, session: Session) -> None:
     """Tell anew whether a released session ended with a close: its checkpoint may be read after its lock."""
     if session.released_us is not None:
-        session.closed = _is_closed(store, session)
+        session.closed = _is_closed(task, store, session)

@@ -242,6 +242,9 @@ def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook
     )
     for name, offset in offsets.items():
         _mark(task, name, offset, look.mtime_us)
+    for store in task.stores.values():  # also one of which a source topic speaks, and no entry by its name
+        if store.sessions:
+            settle_close(task, store, store.sessions[-1])
     facts: dict[str, object] = {
         "offsets": look.entries,
         "offset_before": max(before.values(), default=None),
@@ -266,7 +269,6 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     mark = Mark(written_us, offset, store.puts_at(written_us))
     session.first = session.first or mark
     session.last = mark
-    settle_close(store, session)
 
 
 def _take_problem(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:

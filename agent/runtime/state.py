@@ -62,8 +62,9 @@ class Snapshots:
         baseline: BaselineKeeper | None,
         events: KubernetesEvents | None = None,
         preflight: Mapping[str, int] | None = None,
+        refused: Mapping[str, int] | None = None,
     ) -> None:
-        """Bring the snapshot up to date, within its share of the time."""
+        """Bring the snapshot up to date, within its share of the time; `refused` as `spool_row` takes it."""
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
         revision = (pipeline.revision, pipeline.looker.outcomes.total())
@@ -84,7 +85,7 @@ class Snapshots:
             ready=self._lookout.is_ready,
             watch=_watch_row(self._lookout, baseline, now_us),
             last_delay_s=self._lookout.delay_s,
-            spool=spool_row(spool.stats() if spool else None, now_us),
+            spool=spool_row(spool.stats() if spool else None, now_us, refused or {}),
             ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
             if ship
             else ShipMetrics(),
@@ -144,10 +145,16 @@ def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -
     )
 
 
-def spool_row(spool: SpoolStats | None, now_us: int) -> SpoolMetrics:
-    """Put the spool's state into the snapshot's form; None = there is no spool."""
+def spool_row(spool: SpoolStats | None, now_us: int, refused: Mapping[str, int]) -> SpoolMetrics:
+    """Put the spool's state into the snapshot's form.
+
+    Args:
+        spool: None = there is none.
+        now_us: Time of the snapshot.
+        refused: Record kind -> records that had no spool to go to, although one was asked for.
+    """
     if spool is None:
-        return SpoolMetrics()
+        return SpoolMetrics(dropped=dict(refused))
     # a wall clock that was set back must not give a negative age
     age_s = max(0, now_us - spool.oldest_at_us) / 1_000_000 if spool.oldest_at_us is not None else 0.0
     return SpoolMetrics(**asdict(spool), oldest_age_s=age_s)

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import threading
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -85,6 +86,7 @@ class Supervisor:
         self._linger_until_s: float | None = None
         self._sink_refusal = ""
         origin = make_origin(settings)
+        self._unspooled: Counter[str] = Counter()
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)
         self._thread = (
@@ -165,7 +167,12 @@ class Supervisor:
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
-            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels()
+            self._spool,
+            self._shipper,
+            self._baseline,
+            self._events,
+            self._preflight.levels(),
+            self._unspooled.copy(),
         )
 
     # -- edges ------------------------------------------------------------------------------------------
@@ -177,6 +184,8 @@ class Supervisor:
         if self._events is not None:
             self._events.offer(record)
         if self._spool is None:
+            if self._settings.spool:  # asked for, and refused: what is not shipped is counted as given up
+                self._unspooled[record.kind.value] += 1
             return
         try:
             self._spool.append(record)

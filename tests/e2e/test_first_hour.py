@@ -22,15 +22,18 @@ def test_an_agent_without_a_usable_volume_says_so_and_works(
     agent = Agent("pod-a", tmp_path / "state" / "kafka-streams", tmp_path / "own", tmp_path / "shipped", {})
 
     def level(check: str) -> float | None:
+        return read(f'statewarden_agent_preflight{{kind="{check}"}}')
+
+    def read(series: str) -> float | None:
         with urllib.request.urlopen(f"{agent.url}/metrics", timeout=10) as answer:
             rows = (line.rpartition(" ") for line in answer.read().decode().splitlines())
-            series = f'statewarden_agent_preflight{{kind="{check}"}}'
             return next((float(value) for name, _, value in rows if name == series), None)
 
     try:
         agent.wait_ready()
         eventually(lambda: level("spool") == 2.0)
         assert level("inotify") == 0.0
+        eventually(lambda: (read('statewarden_agent_spool_drops_total{kind="lifecycle"}') or 0) >= 1)
         assert agent.stop() == 0
     finally:
         agent.kill()

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 LOUD = ("warning", "critical")
 EXPOSURES = {"stale-eos-checkpoint", "skipped-eos-wipe"}
 """Every exactly-once application of a release with KAFKA-20685 is exposed, and suspect after every crash: a warning."""
+AFTER_A_CRASH = {"skipped-eos-wipe"}
+"""Of these: nothing is suspect before anything went wrong. An orderly restart that said so passed for right once."""
+UNCLEAN = ("is killed", "is frozen", "timed out", "the broker goes on")
+"""How marks of what goes wrong end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Said:
     affected: str
     summary: str
     when: str
+    opened_at_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +138,7 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
     false_alarms = tuple(
         said
         for said in loud
-        if said.detector not in allowed
-        and not (exposed and said.detector in EXPOSURES and said.severity == "warning")
+        if said.detector not in allowed and not (exposed and is_exposure(said, stage.marks))
     )
     plan = stage.plan
     return Outcome(
@@ -149,6 +153,14 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
         tuple(stage.marks),
         problem,
     )
+
+
+def is_exposure(said: Said, marks: list[tuple[int, str]]) -> bool:
+    """Tell whether a word about an exposed application is what must be said of any such application."""
+    if said.detector not in EXPOSURES or said.severity != "warning":
+        return False
+    went_wrong = any(at_us <= said.opened_at_us and what.endswith(UNCLEAN) for at_us, what in marks)
+    return went_wrong or said.detector not in AFTER_A_CRASH
 
 
 def _rank(said: Said) -> int:
@@ -169,4 +181,5 @@ def _said(data: Data, stage: Stage) -> Said:
         str(data.get("affected") or "-"),
         data["summary"],
         when,
+        data["opened_at_us"],
     )

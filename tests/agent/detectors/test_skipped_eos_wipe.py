@@ -222,6 +222,9 @@ def test_quiet_where_a_source_topic_is_the_changelog(release):
     app.opens("0_0")
     run.wait(30)
     assert run.findings(ID) == []
+    assert run.world.pipeline is not None
+    first = run.world.pipeline.inventory.applications["app"].tasks["0_0"].stores["s"].sessions[0]
+    assert first.closed is None  # a checkpoint that never names the store tells nothing of its end
 
 
 def test_quiet_for_an_unflushed_crash():

@@ -86,12 +86,12 @@ def test_a_sink_that_is_down_for_an_hour(spool: Spool, clock: HandClock) -> None
     shipper = Shipper(spool, sink, jitter=random.Random(1))
     live(spool, shipper, clock, HOUR_S - 1)
     assert 15 <= len(sink.attempts_s) <= 40
-    assert spool_row(spool.stats(), clock.now_us()).oldest_age_s > HOUR_S - 60
+    assert spool_row(spool.stats(), clock.now_us(), {}).oldest_age_s > HOUR_S - 60
     assert max(b - a for a, b in zip(sink.attempts_s, sink.attempts_s[1:], strict=False)) <= MAX_DELAY_S + 1
     live(spool, shipper, clock, int(MAX_DELAY_S) + 60)
     assert sink.events == list(range(1, len(sink.events) + 1))
     assert spool.stats().records < 30
-    assert spool_row(spool.stats(), clock.now_us()).oldest_age_s < 60
+    assert spool_row(spool.stats(), clock.now_us(), {}).oldest_age_s < 60
     assert spool.stats().dropped == {}
 
 
@@ -133,7 +133,7 @@ def test_the_wall_clock_steps(spool: Spool, clock: HandClock, step_s: float) -> 
     shipper = Shipper(spool, sink)
     live(spool, shipper, clock, 60)
     clock.stepped_s = step_s
-    assert spool_row(spool.stats(), clock.now_us()).oldest_age_s >= 0
+    assert spool_row(spool.stats(), clock.now_us(), {}).oldest_age_s >= 0
     live(spool, shipper, clock, 60)
     assert len(sink.events) > 100
     assert sink.events == list(range(1, len(sink.events) + 1))

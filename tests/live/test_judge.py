@@ -1,0 +1,31 @@
+"""The live proof's judge excuses what is said of an exposed application, and nothing else; no broker, no Java."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live.judge import Said, is_exposure
+
+ORDERLY = [(10, "a starts 4.2.1"), (20, "a closes"), (30, "a closed"), (40, "a starts 4.2.1")]
+
+
+def said(detector: str, severity: str = "warning", at_us: int = 45) -> Said:
+    """One finding of the told agent."""
+    return Said("a-told", detector, "0_0", "-", severity, "suspected", "yes", "summary", "mark", at_us)
+
+
+def test_an_orderly_restart_excuses_no_skipped_wipe():
+    """Found live with 4.2.1: it was said ten seconds after an orderly restart, and passed for right."""
+    assert not is_exposure(said("skipped-eos-wipe"), ORDERLY)
+    assert is_exposure(said("stale-eos-checkpoint"), ORDERLY)
+
+
+@pytest.mark.parametrize(
+    "mark", ["a is killed", "b is frozen", "a commit has timed out", "the broker goes on"]
+)
+def test_a_crash_before_it_does(mark):
+    """After anything unclean a warning is due; what comes later does not count, and a critical word never."""
+    assert is_exposure(said("skipped-eos-wipe"), [*ORDERLY, (45, mark)])
+    assert not is_exposure(said("skipped-eos-wipe"), [*ORDERLY, (46, mark)])
+    assert not is_exposure(said("skipped-eos-wipe", "critical"), [*ORDERLY, (45, mark)])
+    assert not is_exposure(said("interrupted-wipe"), [*ORDERLY, (45, mark)])
