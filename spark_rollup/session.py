@@ -31,8 +31,12 @@ _QUICK_SQL = {
 }
 """On small inputs planning and compiling cost more than running."""
 
-_QUICK_JVM = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a run of seconds the second compiler and a parallel collector never pay off."""
+_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
+"""For a run of seconds the second compiler and a parallel collector never pay off. One compiler alone would be given
+48 MiB for its code, and a session that goes on, such as a stream, fills that and is then interpreted."""
+
+_QUIET_JVM = "-XX:+DisplayVMOutputToStderr -Xlog:disable -Xlog:all=warning:stderr"
+"""Java warns on standard output, which belongs to what was asked for: `--json` must stay JSON."""
 
 _ALWAYS = {
     "spark.ui.enabled": "false",
@@ -127,8 +131,9 @@ def _jvm_settings(input_bytes: int | None, scratch: Path) -> dict[str, str]:
     small = input_bytes is not None and input_bytes < SMALL_INPUT_BYTES
     return {
         "spark.driver.memory": "1g" if small else "4g",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"
-        + (_QUICK_JVM if small else ""),
+        "spark.driver.extraJavaOptions": " ".join(
+            (f"-Dlog4j2.configurationFile=file:{quiet}", _QUIET_JVM, *([_QUICK_JVM] if small else []))
+        ),
         **({"spark.buffer.pageSize": "1m"} if small else {}),
     }
 

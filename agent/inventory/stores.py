@@ -16,7 +16,7 @@ from agent.inventory.recent import history
 
 SESSIONS_KEPT = 6
 FLUSHES_KEPT = 48
-PAST_KEPT = 4
+PAST_KEPT = 2
 
 _STRONGEST_FIRST = (LockState.HELD, LockState.UNKNOWN, LockState.FREE)
 

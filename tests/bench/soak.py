@@ -1,5 +1,8 @@
 """A soak: the agent on 10,000 tasks under the mixed load for an hour. Memory and descriptors must not grow.
 
+Every task is made anew first, as often as former lives are kept: at the load's own pace it would
+take hours until memory is what it always will be.
+
 Fails if anything was lost, or if memory or descriptors grew for certain (the whole interval of the slope is above
 what is allowed; judged from `JUDGED_MINUTES` on: a short run shows that this works, not that nothing leaks).
 """
@@ -23,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
+from agent.inventory.model import PAST_KEPT  # noqa: E402 - path first
 from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
+from tests.bench.mixed_load import MixedLoad  # noqa: E402
 from tests.bench.slopes import Slope, last_three_quarters  # noqa: E402
 from tests.bench.tree_maker import make_tree, recorded_store  # noqa: E402
 from tests.bench.watchers import Agent  # noqa: E402
@@ -32,6 +37,7 @@ MEMORY = Path("/dev/shm")
 TASKS, RATE = 10_000, 500
 JUDGED_MINUTES = 20.0
 SETTLE_S = 10.0
+FOLLOWED_EVERY = 200
 ALLOWED = {"resident_mib": 1.0, "proportional_mib": 1.0, "descriptors": 1.0, "threads": 1.0}
 """Growth per hour that is still flat."""
 
@@ -138,6 +144,7 @@ def soak(root: Path, work: Path, tasks: int, rate: int, seconds: float, log: Pat
     agent = Agent(root, work, with_spool=True, more=("--ship-to", str(shipped)))
     try:
         agent.wait_ready()
+        _fill_histories(agent, root, tasks)
         time.sleep(SETTLE_S)
         lives = agent.by_task("statewarden_task_incarnation")
         first = time.monotonic_ns() // 1_000_000
@@ -155,6 +162,15 @@ def soak(root: Path, work: Path, tasks: int, rate: int, seconds: float, log: Pat
     wrong = sum(lives_now.get(task) != lives.get(task, 0) + remade for task, (_, remade) in touched.items())
     remade = sum(remade for _, remade in touched.values())
     return Outcome(samples, answer["operations"], len(touched), remade, unknown, wrong, late_s)
+
+
+def _fill_histories(agent: Agent, root: Path, tasks: int) -> None:
+    """Make every task anew, no faster than the agent follows: a life must be seen to be remembered."""
+    load = MixedLoad(root, tasks, first=0)
+    for number in (*range(tasks),) * PAST_KEPT:
+        load.make_anew(number)
+        if number % FOLLOWED_EVERY == 0:
+            agent.wait_until_heard(0.5)
 
 
 def _sample_while(

@@ -2,12 +2,14 @@
 
 Input: JSON `{"arguments": [...], "hadoop": {...}}`; `hadoop` holds settings of the file systems for this command only.
 Output: JSON `{"code": exit code, "out": text, "err": text}`. It saves the start of a Java for each command.
+Standard output belongs to the answers alone: the Java below writes warnings of its own there, so it is given standard error.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -20,9 +22,11 @@ from spark_rollup import cli, jars, session
 
 def serve(folders: list[str]) -> None:
     """Run a command for each line."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
     files = [jar for folder in folders for jar in jars.jars_in(Path(folder))]
     spark: Any = session.build_session(0, master="local[2]", jars=files)
-    hadoop, answers = spark._jsc.hadoopConfiguration(), sys.stdout
+    hadoop = spark._jsc.hadoopConfiguration()
     for line in sys.stdin:
         order = json.loads(line)
         before = {key: hadoop.get(key) for key in order["hadoop"]}

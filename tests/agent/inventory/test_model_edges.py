@@ -74,7 +74,7 @@ def test_memory_is_bounded():
     kept = [each.metadata.get(KEPT) for kind in (Task, Store, Application, Database) for each in fields(kind)]
     bounds = [bound for bound in kept if bound is not None]
     assert len(bounds) == 9
-    assert all(4 <= bound <= 64 for bound in bounds)
+    assert all(2 <= bound <= 64 for bound in bounds)
     assert 64 <= Inventory().blind.maxlen <= 1024
 
 
