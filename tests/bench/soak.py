@@ -25,8 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
 from agent.inventory.model import PAST_KEPT  # noqa: E402 - path first
+from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
 from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
 from tests.bench.mixed_load import MixedLoad  # noqa: E402
 from tests.bench.slopes import Slope, last_three_quarters  # noqa: E402
