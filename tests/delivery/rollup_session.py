@@ -2,7 +2,7 @@
 
 Input: JSON `{"arguments": [...], "hadoop": {...}}`; `hadoop` holds settings of the file systems for this command only.
 Output: JSON `{"code": exit code, "out": text, "err": text}`. It saves the start of a Java for each command.
-Standard output belongs to the answers alone: the Java below writes warnings of its own there, so it is given standard error.
+Standard output belongs to the answers alone: the Java below writes warnings there, so it is given standard error.
 """
 
 from __future__ import annotations
