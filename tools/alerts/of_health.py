@@ -106,6 +106,15 @@ AGENT: tuple[Alert, ...] = (
         "a slow start", at_m=11, early_m=9,
     ),
     _agent_alert(
+        "StatewardenAgentPreflightFailed", "max without (kind) (statewarden_agent_preflight) == 2", 15,
+        "A statewarden agent's pod is not set up for it",
+        "a preflight check fails: something in the pod's manifest keeps it from seeing, storing or shipping. Next: kubectl exec "
+        "into the container statewarden and run `statewarden preflight`: it names the line to change, for the next roll-out.",
+        {_on_pod("statewarden_agent_preflight", kind="access"): "2x60", _on_pod("statewarden_agent_preflight", kind="clock"): "0x60"},
+        {_on_pod("statewarden_agent_preflight", kind="spool"): "2x10 1x60"},
+        "what failed came right, a warning stays", at_m=16, early_m=14,
+    ),
+    _agent_alert(
         "StatewardenAgentOftenBlind", "max without (cause) (avg_over_time(statewarden_agent_blind[1h])) > 0.25", 5,
         "A statewarden agent is blind for a good part of the time",
         "it could miss changes in more than a quarter of the last hour. What happened meanwhile is unknown. Next: look up the "
