@@ -1,4 +1,4 @@
-"""The processes that the watch benchmark compares: C inotifywait, the bare watch, and the whole agent."""
+"""The processes that the watch benchmark compares: C inotifywait, fswatch, the bare watch, and the whole agent."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class Watcher(Protocol):
 
     name: str
     pid: int
+    tells: int
+    """Notifications of one replacement that it tells of, of create, close, moved from and moved to."""
 
     def wait_ready(self) -> None:
         """Wait until its watches stand."""
@@ -64,6 +66,7 @@ class InotifyWait:
     """C inotifywait of Debian's inotify-tools."""
 
     name = "inotifywait (C)"
+    tells = 4
 
     def __init__(self, root: Path, work: Path) -> None:
         """Start it."""
@@ -96,10 +99,41 @@ class InotifyWait:
         return len(self._process.end().splitlines())
 
 
+class FsWatch:
+    """C++ fswatch of Debian. Its mask cannot be chosen: it also reads modifications and attributes."""
+
+    name = "fswatch (C++)"
+    tells = 3  # closes and modifications have one name, and are not asked for
+
+    def __init__(self, root: Path, work: Path) -> None:
+        """Start it; stdbuf, as it writes whole buffers into a file and loses the last one when it is ended."""
+        self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
+        kinds = ("--event", "Created", "--event", "Removed")
+        self._process = _Process(
+            work / "fswatch.out", "stdbuf", "-oL", "fswatch", "-l", "0.1", "-r", "-x", *kinds,
+            "--allow-overflow", str(root),  # else it ends when the kernel's queue is full
+        )  # fmt: skip
+        self.pid = self._process.pid
+
+    @staticmethod
+    def is_there() -> bool:
+        """Tell whether it is installed."""
+        return shutil.which("fswatch") is not None
+
+    def wait_ready(self) -> None:
+        """Wait until every directory has a watch."""
+        self._process.wait(lambda: watches(self.pid) >= self._directories, "ready")
+
+    def stop(self) -> int:
+        """End it; it tells one line per notification."""
+        return len(self._process.end().splitlines())
+
+
 class BareWatch:
     """`agent.watch` without the pipeline."""
 
     name = "agent.watch alone"
+    tells = 4
 
     def __init__(self, root: Path, work: Path) -> None:
         """Start it."""
@@ -121,6 +155,7 @@ class Agent:
     """`statewarden run`, with `/metrics`."""
 
     name = "agent"
+    tells = 4
 
     def __init__(
         self, root: Path, work: Path, *, with_spool: bool = False, more: tuple[str, ...] = ()
