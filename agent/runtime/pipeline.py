@@ -213,10 +213,20 @@ class Pipeline:
         self._told_blind = now_us
         self._judge(Scope.AGENT, now_us, None, None, {})
 
-    def summarise(self, now_us: int, *, everything: bool = True) -> None:
-        """Emit a summary of every task, or only of those whose turn it is, and judge them once more."""
+    def summarise(
+        self, now_us: int, *, everything: bool = True, has_time: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Emit a summary of every task, or only of those whose turn it is, and judge them once more.
+
+        Args:
+            now_us: Now.
+            everything: Of every task; those that changed last come first where they are many.
+            has_time: Asked before every task: a pod that ends waits for nobody.
+        """
         known: dict[str, Profile] = {}
         for application, task in self._due(now_us, everything=everything):
+            if not has_time():
+                break
             if task.exists:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
             self._judge(Scope.TASK, now_us, application, task, known)
@@ -226,8 +236,10 @@ class Pipeline:
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
         tasks = [(a, t) for a in self.inventory.applications.values() for t in a.tasks.values()]
-        if everything or len(tasks) <= SUMMARIES:
+        if len(tasks) <= SUMMARIES:
             return tasks
+        if everything:
+            return sorted(tasks, key=lambda x: -x[1].changed_us)
         since_us = now_us - SUMMARY_US
         changed = [x for x in tasks if x[1].changed_us > since_us]
         busy, self._summarised_busy = in_turn(changed, self._summarised_busy, BUSY_SUMMARIES)

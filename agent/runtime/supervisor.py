@@ -57,6 +57,8 @@ LOG = logging.getLogger("agent.runtime")
 
 COMPLAIN_EVERY_S = 60.0
 STOP_EVENTS_S = 2.0
+STOP_SUMMARIES_S = 3.0
+"""Last summaries: enough for some thousand tasks. Of the others the one before stands, and every change was told."""
 YOUNG_OBJECTS = 50_000
 """Made between two searches for cycles. The dossier has none, and Python's 700 cost a tenth of the first walk."""
 
@@ -203,7 +205,8 @@ class Supervisor:
         now_us = self._clock.now_us()
         self._preflight.stop()
         self._lookout.stop()
-        self._pipeline.summarise(now_us)
+        until_s = self._clock.monotonic_s() + STOP_SUMMARIES_S
+        self._pipeline.summarise(now_us, has_time=lambda: self._clock.monotonic_s() < until_s)
         self._pipeline.beat(now_us)
         if self._baseline is not None and self._lookout.is_ready:
             self._baseline.finish(now_us, self._reason)

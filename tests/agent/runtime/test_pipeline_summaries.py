@@ -71,6 +71,15 @@ def test_at_the_end_everything_is_told(run: Run) -> None:
     assert len(summaries(run)) == 40
 
 
+def test_an_agent_without_time_tells_what_changed_last(run: Run) -> None:
+    """A pod that ends waits for nobody."""
+    run.play(*checkpoint((run.now_us - run.started_us) / 1e6 + 1, 7, task="app/0_23"))
+    times = iter((True, True, False))
+    run.pipeline.summarise(run.now_us, has_time=lambda: next(times))
+    told = summaries(run)
+    assert (told[0], len(told)) == ("0_23", 2)
+
+
 def test_few_tasks_are_told_every_minute(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the bound nothing waits."""
     monkeypatch.setattr(pipeline, "SUMMARIES", 40)
