@@ -64,7 +64,7 @@ class Plan:
     audit_every_m: int
 
 
-FULL = Plan(fleet.Size(pods=20, tasks=20, hours=3, bugs=1, benign=1000), 90)
+FULL = Plan(fleet.Size(pods=20, tasks=20, hours=3, bugs=1, benign=1000), 30)
 SMALL = Plan(fleet.Size(pods=2, tasks=1, hours=0.25, bugs=1, benign=5), 15)
 
 
