@@ -234,15 +234,20 @@ class Reconciler:
             self._look(path, since_us, now_us)
             return
         self.counters.entries += len(entries)
-        found = {f"{path}/{x.name}" if path else x.name for x in entries if x.kind is EntryKind.DIRECTORY}
-        known = set(self._children(path))
-        for child in sorted(found):
+        gone = set(self._children(path))
+        for entry in entries:  # one by one: with ten thousand tasks each copy of their paths is a MiB
+            if entry.kind is not EntryKind.DIRECTORY:
+                continue
+            child = f"{path}/{entry.name}" if path else entry.name
+            if child in gone:
+                gone.remove(child)
+                continue
             role = classify(child).role
             if role is Role.TOPOLOGY:
                 self._visit_list(child, now_us)
-            elif role in (Role.APPLICATION, Role.TASK) and child not in known:
+            elif role in (Role.APPLICATION, Role.TASK):
                 self._look(child, since_us, now_us)
-        for child in sorted(known - found):
+        for child in sorted(gone):
             self._look(child, since_us, now_us)
             for task in [] if path else sorted(self._children(child)):
                 self._look(task, since_us, now_us)
