@@ -35,7 +35,7 @@ _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize
 """For a run of seconds the second compiler and a parallel collector never pay off. One compiler alone would be given
 48 MiB for its code, and a session that goes on, such as a stream, fills that and is then interpreted."""
 
-_QUIET_JVM = "-XX:+DisplayVMOutputToStderr -Xlog:disable -Xlog:all=warning:stderr"
+QUIET_JVM = "-XX:+DisplayVMOutputToStderr -Xlog:disable -Xlog:all=warning:stderr"
 """Java warns on standard output, which belongs to what was asked for: `--json` must stay JSON."""
 
 _ALWAYS = {
@@ -132,7 +132,7 @@ def _jvm_settings(input_bytes: int | None, scratch: Path) -> dict[str, str]:
     return {
         "spark.driver.memory": "1g" if small else "4g",
         "spark.driver.extraJavaOptions": " ".join(
-            (f"-Dlog4j2.configurationFile=file:{quiet}", _QUIET_JVM, *([_QUICK_JVM] if small else []))
+            (f"-Dlog4j2.configurationFile=file:{quiet}", QUIET_JVM, *([_QUICK_JVM] if small else []))
         ),
         **({"spark.buffer.pageSize": "1m"} if small else {}),
     }

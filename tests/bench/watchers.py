@@ -62,71 +62,60 @@ class _Process:
         return self.output.read_text("utf-8", errors="replace")
 
 
-class InotifyWait:
-    """C inotifywait of Debian's inotify-tools."""
+class _Program:
+    """A program of Debian that writes one line per notification."""
 
-    name = "inotifywait (C)"
-    tells = 4
+    command: str
+    name: str
+    tells: int
+
+    def __init__(self, root: Path, work: Path, *words: str) -> None:
+        """Start it with these words."""
+        self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
+        self._process = _Process(work / f"{self.command}.out", *words, str(root))
+        self.pid = self._process.pid
+
+    @classmethod
+    def is_there(cls) -> bool:
+        """Tell whether it is installed."""
+        return shutil.which(cls.command) is not None
+
+    def wait_ready(self) -> None:
+        """Wait until every directory has a watch."""
+        self._process.wait(lambda: watches(self.pid) >= self._directories, "ready")
+
+    def stop(self) -> int:
+        """End it and count its lines."""
+        return len(self._process.end().splitlines())
+
+
+class InotifyWait(_Program):
+    """C inotifywait of inotify-tools."""
+
+    command, name, tells = "inotifywait", "inotifywait (C)", 4
 
     def __init__(self, root: Path, work: Path) -> None:
         """Start it."""
         kinds = [word for kind in _EVENTS for word in ("-e", kind)]
-        self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
-        self._process = _Process(
-            work / "inotifywait.out",
-            "inotifywait",
-            "-q",
-            "-m",
-            "-r",
-            *kinds,
-            "--format",
-            "%w%f %e",
-            str(root),
-        )
-        self.pid = self._process.pid
-
-    @staticmethod
-    def is_there() -> bool:
-        """Tell whether it is installed."""
-        return shutil.which("inotifywait") is not None
-
-    def wait_ready(self) -> None:
-        """Wait until every directory has a watch."""
-        self._process.wait(lambda: watches(self.pid) >= self._directories, "ready")
-
-    def stop(self) -> int:
-        """End it; it tells one line per notification."""
-        return len(self._process.end().splitlines())
+        super().__init__(root, work, "inotifywait", "-q", "-m", "-r", *kinds, "--format", "%w%f %e")
 
 
-class FsWatch:
-    """C++ fswatch of Debian. Its mask cannot be chosen: it also reads modifications and attributes."""
+class FsWatch(_Program):
+    """C++ fswatch. Its mask cannot be chosen: it also reads modifications and attributes."""
 
-    name = "fswatch (C++)"
+    command, name = "fswatch", "fswatch (C++)"
     tells = 3  # closes and modifications have one name, and are not asked for
 
     def __init__(self, root: Path, work: Path) -> None:
         """Start it; stdbuf, as it writes whole buffers into a file and loses the last one when it is ended."""
-        self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
-        kinds = ("--event", "Created", "--event", "Removed")
-        self._process = _Process(
-            work / "fswatch.out", "stdbuf", "-oL", "fswatch", "-l", "0.1", "-r", "-x", *kinds,
-            "--allow-overflow", str(root),  # else it ends when the kernel's queue is full
-        )  # fmt: skip
-        self.pid = self._process.pid
-
-    @staticmethod
-    def is_there() -> bool:
-        """Tell whether it is installed."""
-        return shutil.which("fswatch") is not None
-
-    def wait_ready(self) -> None:
-        """Wait until every directory has a watch."""
-        self._process.wait(lambda: watches(self.pid) >= self._directories, "ready")
-
-    def stop(self) -> int:
-        """End it; it tells one line per notification."""
-        return len(self._process.end().splitlines())
+        kinds = (
+            "--event",
+            "Created",
+            "--event",
+            "Removed",
+            "--allow-overflow",
+        )  # else it ends when the queue is full
+        super().__init__(root, work, "stdbuf", "-oL", "fswatch", "-l", "0.1", "-r", "-x", *kinds)
 
 
 class BareWatch:

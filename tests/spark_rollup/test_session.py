@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from spark_rollup.session import SMALL_INPUT_BYTES, TINY_INPUT_BYTES, sql_settings
+import os
+import shutil
+import subprocess
+
+from spark_rollup import java
+from spark_rollup.session import QUIET_JVM, SMALL_INPUT_BYTES, TINY_INPUT_BYTES, sql_settings
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 ADAPTIVE = "spark.sql.adaptive.enabled"
@@ -24,3 +29,16 @@ def test_large_and_unknown_inputs_are_left_to_spark():
 def test_a_wish_wins():
     """Partitions that were asked for are taken."""
     assert sql_settings(0, 7)[PARTITIONS] == sql_settings(None, 7)[PARTITIONS] == "7"
+
+
+def test_what_java_itself_has_to_say_is_not_on_standard_output():
+    """Neither what it prints nor what it logs: `--json` must stay JSON."""
+    found = java.find_java(os.environ, shutil.which, java.packaged_home)
+    program = str(found.home / "bin" / "java") if found.home else "java"
+
+    def said(*options: str) -> str:
+        talkative = [program, *options, "-XX:+PrintCodeCache", "-XX:+UseLargePages", "-version"]
+        return subprocess.run(talkative, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert "Code" in said()
+    assert said(*QUIET_JVM.split()) == ""
