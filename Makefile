@@ -110,7 +110,7 @@ bench: setup ## measure what the design promises
 mutate: setup ## break the code on purpose; a test must notice
 	@$(PY) tools/run_part.py mutate $(ARGS)
 
-check-containers: setup ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
+check-containers: setup-charts ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
 	@tools/packages.sh containers
 	@$(PY) tools/run_part.py containers $(ARGS)
 

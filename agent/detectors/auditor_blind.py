@@ -35,6 +35,10 @@ TOLD_APART = 8
 _PLANNED = frozenset({"agent-away"})
 """Every rollout restarts agents: blind all the same, but nobody is to be woken for it."""
 
+_AWAITED = "root-missing"
+"""A sidecar starts before its application, which makes its `state.dir` only then: until an application has been seen
+there is nothing to be blind for."""
+
 _STEPPED = "self-limit"  # each step is told
 _LIMITS = frozenset({"watch-limit", _STEPPED})
 
@@ -49,7 +53,9 @@ def judge(case: Case) -> Iterable[Verdict]:
         if len(intervals) > TOLD_APART:
             yield _many(cause, intervals)
         else:
-            yield from map(_missed, intervals)
+            yield from (
+                _missed(x, Severity.INFO if _is_planned(case, x) else Severity.WARNING) for x in intervals
+            )
     for cause, (since_us, sentence) in case.inventory.slowed.items():
         yield _slow(cause, since_us, sentence)
     seen = any(application.exists for application in case.inventory.applications.values())
@@ -69,7 +75,12 @@ def _remedy(cause: str) -> str:
     return f"{META.next_action} Remedy: {known.remedy}." if known else ""
 
 
-def _missed(interval: BlindInterval) -> Verdict:
+def _is_planned(case: Case, interval: BlindInterval) -> bool:
+    known_before = (x.first_seen_us < interval.started_us for x in case.inventory.applications.values())
+    return interval.cause in _PLANNED or (interval.cause == _AWAITED and not any(known_before))
+
+
+def _missed(interval: BlindInterval, severity: Severity) -> Verdict:
     whom = _whom(interval)
     lasted = "lasts" if interval.ended_us is None else seconds(interval.ended_us - interval.started_us)
     steps = [Evidence(interval.started_us, f"blind: {interval.cause}", whom)]
@@ -82,7 +93,7 @@ def _missed(interval: BlindInterval) -> Verdict:
         summary=f"The auditor was blind for {whom} ({interval.cause}, {lasted}); what happened then is unknown."
         f"{detail}",
         evidence=tuple(steps),
-        severity=Severity.INFO if interval.cause in _PLANNED else Severity.WARNING,
+        severity=severity,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
         next_action=_remedy(interval.cause),

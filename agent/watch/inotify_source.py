@@ -21,6 +21,9 @@ LOGGER = logging.getLogger(__name__)
 TICK_MS = 1000
 """Longest wait: so often the root is compared with the directory that is watched."""
 
+AWAITING_MS = 100
+"""The same while there is no root: an application that starts makes it and goes on at once."""
+
 LINGER_MS = 5
 """Wait after the first notification: a burst is read in one go instead of one by one."""
 
@@ -136,7 +139,7 @@ class InotifySource:
         either.register(queue.fileno(), select.POLLIN)
         self._put(watch.tick())
         while True:
-            ready = either.poll(TICK_MS)
+            ready = either.poll(AWAITING_MS if watch.awaits_root else TICK_MS)
             if stop.poll(LINGER_MS if ready else 0):
                 return
             hints = watch.handle(queue.read()) if ready else []

@@ -133,6 +133,11 @@ class TreeWatch:
         """Tell what is wrong now: cause -> one sentence with what to do."""
         return self._degraded | self._watches.refusals()
 
+    @property
+    def awaits_root(self) -> bool:
+        """Whether the root is not there, so that its watches wait for it."""
+        return self._identity is None
+
     def is_watched(self, path: str) -> bool:
         """Tell whether a directory has a watch; may be asked by another thread."""
         return self._watches.has(path)

@@ -5,9 +5,9 @@
 
 Parts: `image` (size, who runs it, what is not in it), `namespaces` (the same sidecar without containers, beside a
 RocksDB that rocksdict holds), `pod` (Kafka Streams in one container, the agent in the other), `order` (SIGTERM to
-both), `memory` and `cpu` (limits), `cold` (start); by name only: `rollup` (the fleet audit in its own image). Needs
-root, the Debian packages podman, buildah, runc, catatonit and debootstrap, Java 17 and Maven; a tool that is missing
-is named and its parts fail.
+both), `workload` (the demo workload's manifest), `memory` and `cpu` (limits), `cold` (start); by name only: `rollup`
+(the fleet audit in its own image). Needs root, the Debian packages podman, buildah, runc, catatonit and debootstrap,
+Java 17 and Maven; a tool that is missing is named and its parts fail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.containers import limits, proofs
+from tests.containers import limits, proofs, workload
 from tests.containers.podman import ContainerError, make_agent_image, missing_tools
 from tests.containers.proofs import ProofError
 from tests.live.processes import LiveError
@@ -36,6 +36,7 @@ PARTS: dict[str, Part] = {
     "namespaces": proofs.namespaces,
     "pod": proofs.pod,
     "order": proofs.order,
+    "workload": workload.workload,
     "memory": limits.memory,
     "cpu": limits.cpu,
     "cold": limits.cold_start,

@@ -62,7 +62,7 @@ def slow_unlink_library() -> Path:
 
 
 def _classes(source: str, artifact: str, release: str) -> str:
-    jars = _jars(artifact, release)
+    found = jars(artifact, release)
     path = HERE / source
     # the digest in the name: classes of an older source are never run
     classes = CACHE / "classes" / f"{path.stem}-{release}-{_digest(path)}"
@@ -73,16 +73,17 @@ def _classes(source: str, artifact: str, release: str) -> str:
             "-nowarn",
             "-Xlint:-options",
             "-cp",
-            f"{jars}/*",
+            f"{found}/*",
             "-d",
             str(classes),
             str(path),
         ]
         _run(command, timeout_s=120)
-    return f"{classes}:{jars}/*"
+    return f"{classes}:{found}/*"
 
 
-def _jars(artifact: str, release: str) -> Path:
+def jars(artifact: str, release: str) -> Path:
+    """Give the directory with an artifact of Kafka and what it needs at run time; fetches the first time."""
     home = CACHE / "jars" / f"{artifact}-{release}"
     if (home / "complete").is_file():
         return home / "jars"

@@ -93,6 +93,18 @@ def test_state_directory_that_is_not_there():
     assert isinstance(one.inventory, Inventory)
 
 
+def test_a_sidecar_that_waits_for_the_first_start_is_no_warning():
+    """Nothing can be lost before an application makes its directory; once one was seen, a missing root is a warning."""
+    waited = BlindInterval(at(10), "root-missing", at(15))
+    for seen_s, severity in ((15, Severity.INFO), (10, Severity.INFO), (5, Severity.WARNING)):
+        one = dossier(waited, now=30)
+        one.application.first_seen_us = at(seen_s)
+        assert [x.severity for x in judge(ID, one)] == [severity], seen_s
+    other = dossier(BlindInterval(at(10), "queue-overflow", at(15)), now=30)
+    other.application.first_seen_us = at(15)
+    assert [x.severity for x in judge(ID, other)] == [Severity.WARNING]
+
+
 def test_seen_later_is_no_blindness():
     """Polling is information; a limit of the kernel is a warning with what to set and how to mend it."""
     one = dossier(now=30)
