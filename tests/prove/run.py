@@ -37,6 +37,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "fleet audit: standalone cluster": ("tests/prove/cluster.py",),
+    "fleet audit: Kubernetes": ("tests/prove/spark_on_kubernetes.py",),
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
