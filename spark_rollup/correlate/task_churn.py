@@ -1,6 +1,6 @@
 """A task that moves, is wiped or restored again and again, and what that costs.
 
-Signal: take-overs by another pod, deletions of stores by their owner, stores made anew.
+Signal: pods that take the task though they did not have it, deletions of stores by their owner, stores made anew.
 Fires when: within one hour a task moved, or was restored, at least six times, or was wiped at least three times; a
     warning from twice as many on.
 Clears when: an input without that hour is audited.
@@ -16,9 +16,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.events import Affected, Change, Level, Severity, Status
+from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, numbered
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.correlate.fleet import with_unwatched
 from spark_rollup.schemas import CHURN
 
 META = RuleMeta(
@@ -36,6 +37,10 @@ LIMITS = {"move": 6, "wipe": 3, "restore": 6}
 
 BURST_US = 10 * MICROS
 """Deletions and creations of one task's stores within this time are one step."""
+
+AWAY_US = 10 * MICROS
+"""A pod that lets go and takes again within this time did not move. Its own clock tells: in which order two pods took a
+task within seconds of each other is decided by clocks, so it must not be counted by."""
 
 MAX_STEPS = 20
 
@@ -63,7 +68,8 @@ def find(facts: Facts) -> DataFrame:
         .withColumn("rank", F.row_number().over(rank))
         .where(F.col("rank") == 1)
     )
-    return _findings(busiest)
+    keyed = busiest.withColumn("row_key", F.concat_ws("/", *TASK))
+    return _findings(with_unwatched(keyed, facts, "from_us", "at_us"))
 
 
 def steps(facts: Facts) -> DataFrame:
@@ -72,11 +78,18 @@ def steps(facts: Facts) -> DataFrame:
     Output columns: `TASK`, pod, at_us, step (`move`, `wipe`, `restore`), bytes (of a restore; null = unknown).
     Grain: one row per step.
     """
-    order = W.partitionBy(*TASK).orderBy("from_us", "pod")
+    task, own = W.partitionBy(*TASK), W.partitionBy(*TASK, "pod").orderBy("from_us")
+    left_us = F.lag("to_us").over(own)
     moves = (
         facts.held.where(~F.col("cleaner"))
-        .withColumn("before", F.lag("pod").over(order))
-        .where(F.col("before") != F.col("pod"))
+        .withColumns(
+            {
+                "number": F.row_number().over(task.orderBy("from_us", "pod")),
+                "several": F.min("pod").over(task) != F.max("pod").over(task),
+                "anew": left_us.isNull() | (F.col("from_us") - left_us > AWAY_US),
+            }
+        )
+        .where((F.col("number") > 1) & F.col("several") & F.col("anew"))
         .select(*TASK, "pod", F.col("from_us").alias("at_us"), F.lit("move").alias("step"), _no_bytes())
     )
     wiped = (F.col("change") == Change.STORE_DELETED.value) & (F.col("shape") == "owner-walk")
@@ -131,7 +144,7 @@ def _told() -> Column:
 
 
 def _findings(rows: DataFrame) -> DataFrame:
-    loud = F.col("worst") >= 2
+    loud, doubtful = F.col("worst") >= 2, F.size("unwatched_pods") > 0
     cost = F.coalesce(numbered(", %d bytes restored", "cost_bytes"), F.lit(""))
     counts = numbered(
         "%s: %d moves, %d wipes, %d restores between %s and %s",
@@ -143,6 +156,10 @@ def _findings(rows: DataFrame) -> DataFrame:
         {
             "opened_at_us": F.col("from_us"),
             "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
+            # a hold whose begin was lost begins later, and looks like one more
+            "confidence": F.when(doubtful, F.lit(Confidence.SUSPECTED.value)).otherwise(
+                F.lit(Confidence.CONFIRMED.value)
+            ),
             "status": F.lit(Status.OPEN.value),
             "affected": F.lit(Affected.NO.value),
             "summary": F.concat(counts, cost),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 from tests.spark_rollup.oracle.facts import Event, Hold, S, World
 
@@ -326,19 +325,26 @@ def churn(world: World) -> Iterator[Said]:
     for task in {h.task for h in world.holds} | {e["task_id"] for e in world.marks}:
         steps: list[tuple[int, str]] = []
         starts = sorted((h for h in world.owners if h.task == task), key=lambda h: (h.start, h.pod))
-        steps += [(b.start, "move") for a, b in pairwise(starts) if a.pod != b.pod]
+        if len({h.pod for h in starts}) > 1:
+            ends: dict[str, int] = {}
+            for number, hold in enumerate(starts):
+                if number and (hold.pod not in ends or hold.start - ends[hold.pod] > 10 * S):
+                    steps.append((hold.start, "move"))
+                ends[hold.pod] = hold.end
         mine = [e for e in world.marks if e["task_id"] == task]
         wiped = [e for e in mine if e["change"] == "store-deleted" and e.get("shape") == "owner-walk"]
         steps += [(at, "wipe") for at in _bursts(wiped)]
         steps += [(at, "restore") for at in _bursts([e for e in mine if e["change"] == "store-created"])[1:]]
-        worst = 0.0
+        hours: list[tuple[float, int, int]] = []
         for at, _ in steps:
-            inside = [kind for when, kind in steps if at - 3600 * S <= when <= at]
-            worst = max(
-                worst, inside.count("move") / 6, inside.count("wipe") / 3, inside.count("restore") / 6
-            )
+            inside = [(when, kind) for when, kind in steps if at - 3600 * S <= when <= at]
+            number = Counter(kind for _, kind in inside)
+            worst = max(number["move"] / 6, number["wipe"] / 3, number["restore"] / 6)
+            hours.append((worst, at, min(when for when, _ in inside)))
+        worst, at, start = max(hours, default=(0.0, 0, 0))
         if worst >= 1:
-            yield said("task-churn", task, None, "warning" if worst >= 2 else "info", "confirmed")
+            confidence = "suspected" if world.unwatched_members(start, at) else "confirmed"
+            yield said("task-churn", task, None, "warning" if worst >= 2 else "info", confidence)
 
 
 def _bursts(events: list[Event]) -> list[int]:
