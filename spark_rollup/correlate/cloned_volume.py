@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import MICROS, chain, clock, entry, numbered
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import attach, prefixed
+from spark_rollup.correlate.fleet import SKEW_US, attach, prefixed
 
 META = RuleMeta(
     id="cloned-volume",
@@ -29,9 +29,6 @@ META = RuleMeta(
     upstream=("KAFKA-6647",),
     docs="rules/cloned-volume.md",
 )
-
-SKEW_US = 10 * MICROS
-"""Clocks of two pods differ by less than this (microseconds): shorter overlaps prove nothing."""
 
 MAX_THINGS = 10
 """How many process ids and stores the evidence names; the summary counts them all."""

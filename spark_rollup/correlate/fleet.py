@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_rollup.columns import TASK, clock, entry, numbered
+from spark_rollup.columns import MICROS, TASK, clock, entry, numbered
 from spark_rollup.correlate.base import Facts
 from spark_rollup.gaps import touches
+
+SKEW_US = 10 * MICROS
+"""Clocks of two pods differ by less than this (microseconds): what is shorter says nothing about their order."""
 
 FAR_MORE_RATIO = 2
 """A copy with more than this many times the puts of another one has far more."""

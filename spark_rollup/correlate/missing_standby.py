@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import attach, prefixed, same_task, suspects_of
+from spark_rollup.correlate.fleet import SKEW_US, attach, prefixed, same_task, suspects_of
 from spark_rollup.correlate.shortages import (
     APPLICATION,
     Parts,
@@ -119,10 +119,12 @@ def _judged(story: DataFrame) -> DataFrame:
     """Add `loud` (the bug's own signature), severity and confidence."""
     loud = F.col("unowned_pod").isNotNull() & (_affected() != Affected.NO.value)
     doubtful = F.size("unwatched_pods") > 0
-    certain = loud & (_affected() == Affected.YES.value) & ~doubtful
+    # begin and end are told by two pods: their clocks may make this much of it
+    brief = F.col("to_us") - F.col("settled_us") <= SKEW_US
+    certain = loud & (_affected() == Affected.YES.value) & ~doubtful & ~brief
     confidence = (
         F.when(doubtful, F.lit(Confidence.UNKNOWN.value))
-        .when(loud & ~certain, F.lit(Confidence.SUSPECTED.value))
+        .when(brief | (loud & ~certain), F.lit(Confidence.SUSPECTED.value))
         .otherwise(F.lit(Confidence.CONFIRMED.value))
     )
     severity = (

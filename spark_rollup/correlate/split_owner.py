@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import attach, prefixed, same_task, with_gap_flag
+from spark_rollup.correlate.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
 
 META = RuleMeta(
     id="split-owner",
@@ -152,9 +152,11 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
 def _findings(story: DataFrame) -> DataFrame:
     unwatched = F.col("frozen_unwatched") | F.col("other_unwatched")
     unknown_standbys = F.col("num_standby_replicas").isNull()
+    # the overlap's ends are told by two pods: their clocks may make this much of it
+    brief = F.col("still_to_us") - F.col("from_us") <= F.col("session_us") + SKEW_US
     confidence = (
         F.when(unwatched, F.lit(Confidence.UNKNOWN.value))
-        .when(unknown_standbys, F.lit(Confidence.SUSPECTED.value))
+        .when(unknown_standbys | brief, F.lit(Confidence.SUSPECTED.value))
         .otherwise(F.lit(Confidence.CONFIRMED.value))
     )
     exactly_once = F.coalesce(F.col("processing_guarantee").startswith("exactly_once"), F.lit(False))

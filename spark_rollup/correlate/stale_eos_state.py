@@ -17,7 +17,15 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store, release
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
-from spark_rollup.correlate.fleet import attach, elsewhere, prefixed, same_task, suspects_of, with_gap_flag
+from spark_rollup.correlate.fleet import (
+    SKEW_US,
+    attach,
+    elsewhere,
+    prefixed,
+    same_task,
+    suspects_of,
+    with_gap_flag,
+)
 
 META = RuleMeta(
     id="stale-eos-state",
@@ -98,7 +106,10 @@ def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
     steps = facts.sizes.where(~F.col("checkpoint")).select(*TASK, "pod", "at_us", "puts").unionByName(
         written.select(*TASK, "pod", "at_us", F.lit(None).cast("bigint").alias("puts"))
     )  # fmt: skip
-    during = F.col("step_at_us").between(F.col("tenure.own_from_us"), F.col("tenure.own_to_us"))
+    begun_us, over_us = F.col("tenure.own_from_us"), F.col("tenure.own_to_us")
+    # what the other pod put in must be the tenure's own whatever the two clocks say
+    surely = F.col("step_puts").isNull() | F.col("step_at_us").between(begun_us + SKEW_US, over_us - SKEW_US)
+    during = F.col("step_at_us").between(begun_us, over_us) & surely
     same = same_task("step_") & (F.col("step_pod") != F.col("pod")) & during
     grown = known.join(prefixed(steps, "step_"), same, "inner").groupBy("row_key", "step_pod").agg(
         (F.max("step_puts") - F.min("step_puts")).alias("grown"),

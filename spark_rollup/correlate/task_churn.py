@@ -1,15 +1,16 @@
 """A task that moves, is wiped or restored again and again, and what that costs.
 
-Signal: pods that take the task though they did not have it, deletions of stores by their owner, stores made anew.
+Signal: pods that take the task after another one had it, deletions of stores by their owner, stores made anew.
 Fires when: within one hour a task moved, or was restored, at least six times, or was wiped at least three times; a
     warning from twice as many on.
 Clears when: an input without that hour is audited.
-Stays quiet when: pods roll once, or a task moves and comes back.
+Stays quiet when: pods roll once, a task moves and comes back, or is closed and opened where it is.
 Blind spots: what happens unwatched is not counted, so numbers are lower bounds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, numbered
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import with_unwatched
+from spark_rollup.correlate.fleet import SKEW_US, with_unwatched
 from spark_rollup.schemas import CHURN
 
 META = RuleMeta(
@@ -39,8 +40,8 @@ BURST_US = 10 * MICROS
 """Deletions and creations of one task's stores within this time are one step."""
 
 AWAY_US = 10 * MICROS
-"""A pod that lets go and takes again within this time did not move. Its own clock tells: in which order two pods took a
-task within seconds of each other is decided by clocks, so it must not be counted by."""
+"""A pod that lets go and takes again within this time (microseconds of its own clock) never lost the task. In which
+order two pods took a task is not counted by: within seconds that is decided by their clocks."""
 
 MAX_STEPS = 20
 
@@ -78,19 +79,8 @@ def steps(facts: Facts) -> DataFrame:
     Output columns: `TASK`, pod, at_us, step (`move`, `wipe`, `restore`), bytes (of a restore; null = unknown).
     Grain: one row per step.
     """
-    task, own = W.partitionBy(*TASK), W.partitionBy(*TASK, "pod").orderBy("from_us")
-    left_us = F.lag("to_us").over(own)
-    moves = (
-        facts.held.where(~F.col("cleaner"))
-        .withColumns(
-            {
-                "number": F.row_number().over(task.orderBy("from_us", "pod")),
-                "several": F.min("pod").over(task) != F.max("pod").over(task),
-                "anew": left_us.isNull() | (F.col("from_us") - left_us > AWAY_US),
-            }
-        )
-        .where((F.col("number") > 1) & F.col("several") & F.col("anew"))
-        .select(*TASK, "pod", F.col("from_us").alias("at_us"), F.lit("move").alias("step"), _no_bytes())
+    moves = _moves(facts.held).select(
+        *TASK, "pod", F.col("from_us").alias("at_us"), F.lit("move").alias("step"), _no_bytes()
     )
     wiped = (F.col("change") == Change.STORE_DELETED.value) & (F.col("shape") == "owner-walk")
     wipes = _bursts(facts.marks.where(wiped), "wipe").select(*TASK, "pod", "at_us", "step", _no_bytes())
@@ -99,6 +89,39 @@ def steps(facts: Facts) -> DataFrame:
     first = W.partitionBy(*TASK).orderBy("at_us", "pod")
     restores = made.withColumn("number", F.row_number().over(first)).where(F.col("number") > 1)
     return reduce(DataFrame.unionByName, (moves, wipes, _with_bytes(restores.drop("number"), facts)))
+
+
+def _moves(held: DataFrame) -> DataFrame:
+    """Keep the holds with which a pod took a task over: its first, or one after an absence in which another had it.
+
+    Whoever held the task first in the whole fleet took it from nobody.
+
+    Output columns: `TASK`, pod, from_us.
+    Grain: one row per move.
+    """
+    left_us = F.lag("to_us").over(W.partitionBy(*TASK, "pod").orderBy("from_us"))
+    hold = F.struct("from_us", "pod", "to_us", left_us.alias("left_us"))
+    holds = F.array_sort(F.collect_list("hold")).alias("holds")
+    tasks = held.where(~F.col("cleaner")).select(*TASK, hold.alias("hold")).groupBy(*TASK).agg(holds)
+    later = F.slice("holds", 2, F.size("holds"))
+    taken = F.filter(
+        later, lambda one: one["left_us"].isNull() | (_away(one) & F.exists("holds", _meanwhile(one)))
+    )
+    return tasks.select(*TASK, F.inline(taken)).select(*TASK, "pod", "from_us")
+
+
+def _away(one: Column) -> Column:
+    return one["from_us"] - one["left_us"] > AWAY_US
+
+
+def _meanwhile(one: Column) -> Callable[[Column], Column]:
+    """Tell whether another pod's hold touches the absence before `one`, whatever the two clocks say."""
+
+    def judge(other: Column) -> Column:
+        begun = other["from_us"] <= one["from_us"] + SKEW_US
+        return (other["pod"] != one["pod"]) & begun & (other["to_us"] >= one["left_us"] - SKEW_US)
+
+    return judge
 
 
 def _no_bytes() -> Column:
@@ -156,7 +179,7 @@ def _findings(rows: DataFrame) -> DataFrame:
         {
             "opened_at_us": F.col("from_us"),
             "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
-            # a hold whose begin was lost begins later, and looks like one more
+            # a hold whose begin was lost begins later: a pause of a second can then look like an absence
             "confidence": F.when(doubtful, F.lit(Confidence.SUSPECTED.value)).otherwise(
                 F.lit(Confidence.CONFIRMED.value)
             ),

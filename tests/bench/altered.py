@@ -1,4 +1,7 @@
-"""Kinds of bugs that no recording has, made of recorded events: a cloned volume, and a zombie that stays frozen."""
+"""Kinds of bugs that no recording has, made of recorded events.
+
+A cloned volume, a zombie that stays frozen, and pods that come and go for longer than anybody recorded.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,16 @@ CLONE_OF = "benign-restart-alos-4.3.1"
 ZOMBIE_OF = "benign-eos-fencing-4.1.2"
 """Its frozen pod stays frozen: the recording ends before it wakes up, and its heir had ten times the traffic."""
 
+CHURN_OF = "soak-eos-2.5.1"
+"""Told twice in a row: one and a half minutes of three pods that come and go are too short for a warning."""
+
+PAUSE_S = 5
+"""Between the two tellings (seconds)."""
+
 ALTERED: dict[str, set[tuple[str, str]]] = {
     "cloned-volume": {("cloned-volume", "None")},
     "split-owner": {("split-owner", "0_0")},
+    "task-churn": {("task-churn", f"0_{number}") for number in range(4)},
 }
 """No recording has these; they are made of recorded events. Kind -> what must be found (rule, task)."""
 
@@ -71,3 +81,18 @@ def zombie(known: DataFrame) -> DataFrame:
         "offsets": F.when(heir, offsets).otherwise(F.col("offsets")),
     }
     return kept.unionByName(ends).withColumns(more | louder).withColumn("scenario", F.lit("split-owner"))
+
+
+def again(known: DataFrame) -> DataFrame:
+    """Tell a recording twice in a row, as one: the same boots go on, and end once."""
+    own = known.where(F.col("scenario") == CHURN_OF)
+    boot = ("pod_uid", "boot_id")
+    once = own.where(~F.coalesce(F.col("phase") == "stopping", F.lit(False)))
+    length = own.agg(
+        (F.max("observed_at_us") - F.min("observed_at_us") + PAUSE_S * MICROS).alias("length_us")
+    )
+    told = once.groupBy(*boot).agg(F.max("sequence").alias("told"))
+    later = {name: F.col(name) + F.col("length_us") for name in TIMES}
+    second = own.join(told, list(boot)).crossJoin(length)
+    more = second.withColumns(later | {"sequence": F.col("sequence") + F.col("told")})
+    return once.unionByName(more.select(*own.columns)).withColumn("scenario", F.lit("task-churn"))

@@ -30,11 +30,13 @@ from spark_rollup.schemas import EVENT  # noqa: E402
 from spark_rollup.session import build_session  # noqa: E402
 from tests.bench.altered import (  # noqa: E402
     ALTERED,
+    CHURN_OF,
     CLONE_OF,
     MICROS,
     TIMES,
     TRACES,
     ZOMBIE_OF,
+    again,
     clone,
     zombie,
 )
@@ -52,7 +54,6 @@ BUGS = (
     "kafka-7672-gap",
     "kafka-9891-2.5.0",
     "kafka-20685-4.1.2",
-    "soak-eos-2.5.1",
 )
 """Recordings of what rules must find, one kind each: copied as they are."""
 
@@ -66,6 +67,7 @@ BENIGN = (
     "control-8187-2.2.2",
     "control-9891-2.5.1",
     "soak-alos-3.9.2",
+    "soak-eos-2.5.1",
 )
 SHAPES = "soak-alos-3.9.2"
 """The recording whose heartbeat and summary the idle pods repeat: it is long enough to have both."""
@@ -126,7 +128,7 @@ def write(
     Returns:
         Shapes of idle pods' events, for `fill`.
     """
-    recorded = tuple(dict.fromkeys((*BUGS, *BENIGN, CLONE_OF, ZOMBIE_OF)))
+    recorded = tuple(dict.fromkeys((*BUGS, *BENIGN, CLONE_OF, ZOMBIE_OF, CHURN_OF)))
     with tempfile.TemporaryDirectory(prefix="statewarden-templates-") as work:
         names = replayed([TRACES / name for name in recorded], Path(work))
         templates = load(spark, Path(work)).events.drop("line", "id").localCheckpoint()
@@ -134,7 +136,8 @@ def write(
     known = templates.withColumn("scenario", scenario_of)
     shapes = _shapes(known)
     instances = _instances(spark, size)
-    told = _copies(known.unionByName(clone(known)).unionByName(zombie(known)), instances, size)
+    kinds = reduce(DataFrame.unionByName, (known, clone(known), zombie(known), again(known)))
+    told = _copies(kinds, instances, size)
     lines = _lines(
         _disturbed(told.unionByName(_idle(spark, shapes, size, int(begins_s // 60))) if idle else told, size)
     )

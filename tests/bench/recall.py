@@ -137,11 +137,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--full", action="store_true", help="the size of the promise (about 32 million events)"
     )
-    parser.add_argument("--pods", type=int, help="another number of idle pods")
+    for name, what in (("pods", "idle pods"), ("bugs", "copies of each bug"), ("benign", "benign scenarios")):
+        parser.add_argument(f"--{name}", type=int, help=f"another number of {what}")
     parser.add_argument("--only", choices=("perfect", "bad"), help="one of the two deliveries")
     chosen = parser.parse_args(arguments)
     size = FULL if chosen.full else SMALL
-    size = replace(size, pods=chosen.pods or size.pods)
+    size = replace(
+        size,
+        pods=chosen.pods or size.pods,
+        bugs=chosen.bugs or size.bugs,
+        benign=chosen.benign or size.benign,
+    )
     spark = build_session(1 << 30 if chosen.full else 0)
     failed = False
     for name, one in (

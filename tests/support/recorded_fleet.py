@@ -36,8 +36,6 @@ EXPECTED: Mapping[str, set[Verdict]] = {
     "kafka-7672-gap": {("unrestored-task", "0_1", "pod-a", "critical")},
     "kafka-9891-2.5.0": {("stale-eos-state", task, "pod-a", "critical") for task in ("0_0", "0_1", "1_0")},
     "kafka-20685-4.1.2": {("stale-eos-state", "0_0", "pod-a", "critical")},
-    # four kills and stops of three pods within a minute and a half: that is churn, and nothing worse
-    "soak-eos-2.5.1": {("task-churn", task, None, "warning") for task in ("0_0", "0_1", "0_3")},
 }
 """What the fleet must say at warning or above, all of it confirmed. Scenarios not listed: nothing."""
 

@@ -33,6 +33,50 @@ def two_moves(fleet: Fleet) -> None:
     goes_round(fleet, 2)
 
 
+def goes_round_with_a_standby(fleet: Fleet, ahead_s: float) -> None:
+    """Two of three pods have the task, every minute another two; who keeps it closes and opens it meanwhile."""
+    for number in range(3):
+        pod, shift = fleet.pod(f"pod-{number}"), ahead_s * (number == 1)
+        for slot in range(12):
+            if slot % 3 != number:
+                opened = 10 + slot * 60 + number / 10 + shift
+                pod.holds("0_0", opened).releases("0_0", opened + 59)
+
+
+@story
+def by_clocks_that_agree(fleet: Fleet) -> None:
+    goes_round_with_a_standby(fleet, 0)
+
+
+@story
+def by_clocks_that_differ(fleet: Fleet) -> None:
+    goes_round_with_a_standby(fleet, 6)
+
+
+@story
+def flickers_beside_a_standby(fleet: Fleet) -> None:
+    """Rebalances close and open the task where it is, within the second, and so does the standby's pod."""
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    for number in range(14):
+        a.holds("0_0", 10 + number * 60).releases("0_0", 69 + number * 60)
+        b.holds("0_0", 10.5 + number * 60).releases("0_0", 69.5 + number * 60)
+
+
+@story
+def restarts_where_it_is(fleet: Fleet) -> None:
+    """Another pod had the task once; since then one pod restarts again and again, half a minute each time."""
+    fleet.pod("pod-b").holds("0_0", 5).releases("0_0", 100)
+    a = fleet.pod("pod-a")
+    for number in range(13):
+        a.holds("0_0", 101 + number * 60).releases("0_0", 130 + number * 60)
+
+
+@story
+def twelve_moves_not_all_watched(fleet: Fleet) -> None:
+    goes_round(fleet, 12)
+    fleet.pods[1].is_blind(400, 405)
+
+
 @story
 def three_wipes(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").holds("0_0", 5)
@@ -51,6 +95,25 @@ def test_a_task_that_goes_round_is_told(audited):
     assert "6 moves, 0 wipes, 0 restores" in found["summary"]
     assert len(found["evidence"]) == 6
     assert audited.finding(twelve_moves, RULE)["severity"] == "warning"
+
+
+def test_clocks_do_not_decide_how_many_moves_there_were(audited):
+    """Six seconds between the clocks change in which order pods take the task, and must not change the number."""
+    found = [audited.finding(told, RULE)["summary"] for told in (by_clocks_that_agree, by_clocks_that_differ)]
+    assert [summary.split(" moves")[0] for summary in found] == ["0_0: 12", "0_0: 12"]
+
+
+def test_a_task_that_is_closed_and_opened_where_it_is_did_not_move(audited):
+    """Neither for a moment beside a standby, nor for long while nobody else has it."""
+    for told in (flickers_beside_a_standby, restarts_where_it_is):
+        assert audited.findings(told, RULE) == [], told
+
+
+def test_a_pod_that_was_not_watched_leaves_a_suspicion(audited):
+    """Where the begin of a hold may have been missed, the number is not sure."""
+    found = audited.finding(twelve_moves_not_all_watched, RULE)
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+    assert audited.finding(twelve_moves, RULE)["confidence"] == "confirmed"
 
 
 def test_wipes_count_once_per_task_and_what_they_cost(audited):

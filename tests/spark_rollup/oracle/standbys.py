@@ -71,8 +71,10 @@ def missing(world: World) -> Iterator[Said]:
             continue
         loud = unowned is not None and affected != "no"
         doubtful = bool(world.unwatched_members(since, settled))
-        certain = loud and affected == "yes" and not doubtful
-        confidence = "unknown" if doubtful else "suspected" if loud and not certain else "confirmed"
+        brief = one.end - settled <= 10 * S
+        certain = loud and affected == "yes" and not doubtful and not brief
+        unsure = brief or (loud and not certain)
+        confidence = "unknown" if doubtful else "suspected" if unsure else "confirmed"
         confirms = sorted(
             f["finding_id"] for f in world.local
             if f["detector"] == "unowned-task" and (f["task_id"], f["pod"]) == (one.task, unowned)

@@ -158,7 +158,7 @@ def _was_standby(world: World, finding: Event) -> bool:
         puts = [
             x.puts for x in world.looks
             if (x.task, x.pod) == (finding["task_id"], pod) and not x.checkpoint and x.puts is not None
-            and tenure.start <= x.at <= tenure.end
+            and tenure.start + 10 * S <= x.at <= tenure.end - 10 * S
         ]  # fmt: skip
         wrote = any(
             e["change"] == "checkpoint-written" and (e["task_id"], e["pod"]) == (finding["task_id"], pod)
@@ -302,7 +302,8 @@ def split(world: World) -> Iterator[Said]:
         blind = any(world.unwatched(pod, start, still) for pod in (frozen.pod, other.pod))
         lasting = frozen.lasting and other.lasting
         fenced = not lasting and world.settings.get("processing_guarantee", "").startswith("exactly_once")
-        confidence = "unknown" if blind else "suspected" if standbys is None else "confirmed"
+        unsure = standbys is None or still - start <= world.session + 10 * S
+        confidence = "unknown" if blind else "suspected" if unsure else "confirmed"
         yield said(
             "split-owner", frozen.task, frozen.pod, "info" if fenced or blind else "warning", confidence,
             "open" if lasting else "resolved",
@@ -325,12 +326,16 @@ def churn(world: World) -> Iterator[Said]:
     for task in {h.task for h in world.holds} | {e["task_id"] for e in world.marks}:
         steps: list[tuple[int, str]] = []
         starts = sorted((h for h in world.owners if h.task == task), key=lambda h: (h.start, h.pod))
-        if len({h.pod for h in starts}) > 1:
-            ends: dict[str, int] = {}
-            for number, hold in enumerate(starts):
-                if number and (hold.pod not in ends or hold.start - ends[hold.pod] > 10 * S):
-                    steps.append((hold.start, "move"))
-                ends[hold.pod] = hold.end
+        left: dict[str, int] = {}
+        for number, hold in enumerate(starts):
+            since = left.get(hold.pod)
+            others = [h for h in starts if h.pod != hold.pod and h.start <= hold.start + 10 * S]
+            lost = since is None or (
+                hold.start - since > 10 * S and any(h.end >= since - 10 * S for h in others)
+            )
+            if number and lost:
+                steps.append((hold.start, "move"))
+            left[hold.pod] = hold.end
         mine = [e for e in world.marks if e["task_id"] == task]
         wiped = [e for e in mine if e["change"] == "store-deleted" and e.get("shape") == "owner-walk"]
         steps += [(at, "wipe") for at in _bursts(wiped)]
