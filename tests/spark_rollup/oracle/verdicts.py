@@ -327,13 +327,13 @@ def churn(world: World) -> Iterator[Said]:
         steps: list[tuple[int, str]] = []
         starts = sorted((h for h in world.owners if h.task == task), key=lambda h: (h.start, h.pod))
         left: dict[str, int] = {}
-        for number, hold in enumerate(starts):
+        for nth, hold in enumerate(starts):
             since = left.get(hold.pod)
             others = [h for h in starts if h.pod != hold.pod and h.start <= hold.start + 10 * S]
             lost = since is None or (
                 hold.start - since > 10 * S and any(h.end >= since - 10 * S for h in others)
             )
-            if number and lost:
+            if nth and lost:
                 steps.append((hold.start, "move"))
             left[hold.pod] = hold.end
         mine = [e for e in world.marks if e["task_id"] == task]
