@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Level, Severity, Status
 from spark_rollup.columns import TASK
 from spark_rollup.correlate.base import Facts
+from spark_rollup.correlate.fleet import SKEW_US
 from spark_rollup.gaps import SILENT
 
 APPLICATION = ("namespace", "application_id")
@@ -20,8 +21,11 @@ leave out of its checkpoint."""
 def horizons(facts: Facts) -> DataFrame:
     """Find for each application the last time at which a process of it was seen alive, and who was alive then.
 
+    The patience is the longest that a rebalance takes, and what two pods' clocks may differ by.
+
     Output columns: `APPLICATION`, since_us, horizon_us, patience_us, alive (pods), restless (a process started within
-        the patience), pods_seen, num_standby_replicas, release_low, release_high.
+        the patience), leaving (the clocks decide whether some pod was alive), pods_seen, num_standby_replicas,
+        release_low, release_high.
     Grain: one row per application with a visible process.
     """
     ends = facts.lives.groupBy(*APPLICATION).agg(
@@ -33,13 +37,16 @@ def horizons(facts: Facts) -> DataFrame:
     )
     settings = facts.settings.select(
         *APPLICATION, "num_standby_replicas", "release_low", "release_high",
-        ((F.col("session_ms") + F.col("probing_ms")) * 1_000).alias("patience_us"),
+        ((F.col("session_ms") + F.col("probing_ms")) * 1_000 + SKEW_US).alias("patience_us"),
     )  # fmt: skip
-    recent = F.filter("ends", lambda end: end["to_us"] >= F.col("horizon_us") - F.col("patience_us"))
+    settled_us = F.col("horizon_us") - F.col("patience_us")
+    recent = F.filter("ends", lambda end: end["to_us"] >= settled_us)
+    leaving = F.exists("ends", lambda end: F.abs(end["to_us"] - settled_us) <= SKEW_US)
     return (
         ends.join(settings, list(APPLICATION), "inner")
         .withColumn("alive", F.size(F.array_distinct(F.transform(recent, lambda end: end["pod"]))))
-        .withColumn("restless", F.col("last_start_us") > F.col("horizon_us") - F.col("patience_us"))
+        .withColumn("restless", F.col("last_start_us") > settled_us)
+        .withColumn("leaving", leaving)
         .drop("ends", "last_start_us")
     )
 

@@ -5,7 +5,8 @@ Fires when: with standbys configured and at least two live pods, fewer than two 
     copy is not healthy if an agent reports open damage on it or if it lags far behind. Without standbys, or with one
     pod, once per application as information.
 Clears when: a second healthy copy is held.
-Stays quiet when: a process started or a copy was let go within session timeout plus probing interval.
+Stays quiet when: a process started or a copy was let go within session timeout plus probing interval, and ten seconds
+    more: clocks of two pods may differ by that.
 Blind spots: copies of in-memory stores; a copy whose offset nobody can see counts as recent.
 """
 
@@ -42,7 +43,7 @@ def find(facts: Facts) -> DataFrame:
 def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
     promising = applications.where(
         (F.col("num_standby_replicas") >= 1) & (F.col("alive") >= 2) & ~F.col("restless")
-    ).select("namespace", "application_id", "num_standby_replicas", "alive", "patience_us")
+    ).select("namespace", "application_id", "num_standby_replicas", "alive", "patience_us", "leaving")
     counted = (
         copies(facts)
         .groupBy(*TASK)
@@ -84,9 +85,9 @@ def _findings(tasks: DataFrame) -> DataFrame:
             # the first hold is the same in every later run: the finding keeps its id while it lasts
             "opened_at_us": F.col("first_us"),
             "severity": F.when(doubtful, F.lit(Severity.INFO.value)).otherwise(F.lit(Severity.WARNING.value)),
-            "confidence": F.when(doubtful, F.lit(Confidence.UNKNOWN.value)).otherwise(
-                F.lit(Confidence.CONFIRMED.value)
-            ),
+            "confidence": F.when(doubtful, F.lit(Confidence.UNKNOWN.value))
+            .when(F.col("leaving"), F.lit(Confidence.SUSPECTED.value))
+            .otherwise(F.lit(Confidence.CONFIRMED.value)),
             "status": F.lit(Status.OPEN.value),
             "affected": F.lit(Affected.NO.value),
             "summary": numbered(

@@ -80,6 +80,13 @@ def both_move(fleet: Fleet) -> None:
 
 
 @story
+def an_overlap_hardly_longer_than_the_timeout(fleet: Fleet) -> None:
+    a, b = settings(fleet)
+    a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000).releases("0_0", 150)
+    works(b.holds("0_0", 100), 120_000)
+
+
+@story
 def a_short_overlap(fleet: Fleet) -> None:
     a, _ = zombie(fleet)
     a.releases("0_0", 130)
@@ -91,6 +98,12 @@ def test_a_frozen_holder_beside_a_working_one_is_told(audited):
     assert (found["severity"], found["confidence"], found["status"]) == ("warning", "confirmed", "open")
     assert (found["pod"], found["pods"]) == ("pod-a", ["pod-a", "pod-b"])
     assert "it stands at offset 5000" in str(found["evidence"])
+
+
+def test_what_two_clocks_may_have_made_is_suspected(audited):
+    """Fifty seconds where 45 are ordinary: the clocks of two pods may differ by that."""
+    found = audited.finding(an_overlap_hardly_longer_than_the_timeout, RULE)
+    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "suspected", "resolved")
 
 
 def test_a_fenced_zombie_is_information(audited):

@@ -12,7 +12,7 @@ RULE = "unprotected-task"
 
 
 def pair(fleet: Fleet, **settings: object) -> tuple[Pod, Pod]:
-    """Two pods, one standby, patience of 46 s; both hold 0_1 all the time."""
+    """Two pods, one standby, patience of 46 s and 10 s for clocks; both hold 0_1 all the time."""
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     given: dict[str, object] = {"num_standby_replicas": 1, "probing_rebalance_interval_ms": 1000}
     a.configures(1, "3.9.2", **(given | settings))
@@ -67,6 +67,13 @@ def let_go_a_moment_ago(fleet: Fleet) -> None:
 
 
 @story
+def the_other_pod_left_about_then(fleet: Fleet) -> None:
+    a, b = pair(fleet)
+    a.holds("0_0", 5)
+    b.holds("0_0", 5).releases("0_0", 300).releases("0_1", 850)
+
+
+@story
 def two_healthy_copies(fleet: Fleet) -> None:
     for pod, offset in zip(pair(fleet), (50_000, 41_000), strict=True):
         pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
@@ -97,6 +104,12 @@ def test_unwatched_pods_make_it_unknown(audited):
     """The pod that nobody watched may have the copy."""
     found = audited.finding(a_pod_was_not_watched, RULE)
     assert (found["severity"], found["confidence"]) == ("info", "unknown")
+
+
+def test_a_pod_that_the_clocks_may_count_or_not_leaves_a_suspicion(audited):
+    """Its last sign is fifty seconds old: by its own clock it may just as well be gone for longer than the patience."""
+    found = audited.finding(the_other_pod_left_about_then, RULE)
+    assert (found["severity"], found["confidence"], found["task_id"]) == ("warning", "suspected", "0_0")
 
 
 @pytest.mark.parametrize("name", [no_standbys, alone])

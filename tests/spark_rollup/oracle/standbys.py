@@ -131,7 +131,8 @@ def unprotected(world: World) -> Iterator[Said]:
     if standbys is None or not world.lives:
         return
     horizon = max(end for _, _, end in world.lives)
-    settled = horizon - world.patience
+    settled = horizon - world.patience - 10 * S
+    unsteady = any(abs(end - settled) <= 10 * S for _, _, end in world.lives)
     alive = {pod for pod, _, end in world.lives if end >= settled}
     if standbys == 0 or len(alive) == 1:
         yield said("unprotected-task", None, None, "info", "confirmed")
@@ -147,7 +148,7 @@ def unprotected(world: World) -> Iterator[Said]:
         if pods and len(healthy) < 2 and min(h.start for h in holds) < settled:
             yield said(
                 "unprotected-task", task, None, "info" if doubtful else "warning",
-                "unknown" if doubtful else "confirmed",
+                "unknown" if doubtful else "suspected" if unsteady else "confirmed",
             )  # fmt: skip
 
 
