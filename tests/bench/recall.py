@@ -132,14 +132,14 @@ def judge(truth: dict[str, set[tuple[str, str]]], findings: Sequence[object]) ->
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Score one fleet twice: delivered perfectly, and badly."""
+    """Score one fleet three times: delivered perfectly, with clocks that differ, and badly."""
     parser = argparse.ArgumentParser(prog="recall", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--full", action="store_true", help="the size of the promise (about 32 million events)"
     )
     for name, what in (("pods", "idle pods"), ("bugs", "copies of each bug"), ("benign", "benign scenarios")):
         parser.add_argument(f"--{name}", type=int, help=f"another number of {what}")
-    parser.add_argument("--only", choices=("perfect", "bad"), help="one of the two deliveries")
+    parser.add_argument("--only", choices=("perfect", "clocks", "bad"), help="one of the deliveries")
     chosen = parser.parse_args(arguments)
     size = FULL if chosen.full else SMALL
     size = replace(
@@ -152,6 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = False
     for name, one in (
         ("perfect", size),
+        # alone too: where events are lost nearly everything is in doubt already, which hides what clocks do
+        ("clocks", replace(size, skew_s=3.0)),
         ("bad", replace(size, loss=0.05, doubled=0.02, skew_s=3.0, late_s=600.0)),
     ):
         if chosen.only not in (None, name):

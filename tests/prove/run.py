@@ -1,11 +1,11 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer; every parser fuzzed; the fleet audit killed at random, and on a standalone Spark cluster; alert
-noise over a simulated fleet; the image in containers; the charts in a Kubernetes control plane; real releases of Kafka
-Streams under live agents (`tests/live`); the agent killed 500 times under load for each sink, with an account of every
-event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load
-(`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
+beside a busy writer; every parser fuzzed; the fleet audit on recordings disturbed thousands of times, killed at
+random, and on a standalone Spark cluster; alert noise over a simulated fleet; the image in containers; the charts in
+a Kubernetes control plane; real releases of Kafka Streams under live agents (`tests/live`); the agent killed 500
+times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an
+hour of the mixed load (`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for late in (5, 20, 50, 100, 300)
     },
     "fleet audit: injected truth": ("tests/bench/recall.py",),
+    "fleet audit: disturbed recordings": ("tests/prove/disturbed.py",),
     "alert noise": ("tests/prove/alert_noise.py",),
     "boards against Grafana's types": (
         "-m",

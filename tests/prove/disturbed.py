@@ -1,0 +1,111 @@
+"""Recordings told to the rules' oracle thousands of times: clocks that differ, events lost, the end cut off.
+
+    python tests/prove/disturbed.py [SECONDS] [SEED]     default 300 1
+
+`tests/bench/recall.py` asks the same of Spark, a few times per recording. The oracle says what the rules say
+(`tests/spark_rollup/test_oracle.py`) in milliseconds, so that here the unlucky differences of clocks are met.
+Exit code 1: something was confirmed at warning or above that is not true of its recording.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tests.bench.fleet import BENIGN, BUGS  # noqa: E402 - path first
+from tests.bench.recall import lasting  # noqa: E402
+from tests.spark_rollup.oracle.facts import Event, S, World, world_of  # noqa: E402
+from tests.spark_rollup.oracle.standbys import missing, unprotected  # noqa: E402
+from tests.spark_rollup.oracle.verdicts import ORACLES, Said  # noqa: E402
+from tests.support.recorded_fleet import EXPECTED, replayed  # noqa: E402
+
+NAMES = (*BUGS, *BENIGN)
+SKEW_S = 3.0
+"""A pod's clock is off by up to this much, either way."""
+
+LOSSES = (0.0, 0.0, 0.003, 0.05)
+"""Shares of events lost, one of them drawn: where much is lost nearly all is in doubt, which hides the clocks."""
+
+TIMES = ("observed_at_us", "occurred_at_us", "opened_at_us", "resolved_at_us", "checkpoint_written_at_us")
+
+
+def recordings(work: Path) -> dict[str, list[Event]]:
+    """Replay every recording; returns its events by its name."""
+    told: dict[str, list[Event]] = {}
+    for name in NAMES:
+        replayed([ROOT / "tests" / "data" / "traces" / name], work / name)
+        paths = sorted((work / name).rglob("*.jsonl.gz"))
+        lines = (line for path in paths for line in gzip.decompress(path.read_bytes()).splitlines())
+        told[name] = [json.loads(line)["data"] for line in lines]
+    return told
+
+
+def disturbed(events: Sequence[Event], dice: random.Random) -> list[Event]:
+    """Set each pod's clock wrong, lose some events, and cut every second telling off somewhere."""
+    times = [event["observed_at_us"] for event in events]
+    until = max(times) if dice.random() < 0.5 else dice.randint(min(times), max(times))
+    loss = dice.choice(LOSSES)
+    pods = sorted({event["pod"] for event in events})
+    off_us = {pod: round(dice.uniform(-SKEW_S, SKEW_S) * S) for pod in pods}
+    return [
+        {**event, **{name: event[name] + off_us[event["pod"]] for name in TIMES if event.get(name)}}
+        for event in events
+        if event["observed_at_us"] <= until and dice.random() >= loss
+    ]
+
+
+def verdicts(world: World) -> Iterator[Said]:
+    """Ask every rule but `unaudited`, which speaks of the disturbance itself."""
+    for rule, oracle in ORACLES.items():
+        if rule != "unaudited":
+            yield from oracle(world)
+    yield from missing(world)
+    yield from unprotected(world)
+
+
+def main() -> int:
+    """Disturb and ask, recording by recording, until the time is over."""
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300.0
+    dice = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    right: Counter[str] = Counter()
+    wrong: Counter[tuple[str, str, str | None]] = Counter()
+    told = 0
+    with tempfile.TemporaryDirectory(prefix="statewarden-disturbed-") as work:
+        known = recordings(Path(work))
+    ends_s = time.monotonic() + seconds
+    while time.monotonic() < ends_s:
+        name = NAMES[told % len(NAMES)]
+        told += 1
+        events = disturbed(known[name], dice)
+        if not events:
+            continue
+        true = lasting({(rule, str(task)) for rule, task, _, _ in EXPECTED.get(name, ())})
+        for rule, task, _, severity, confidence, *_ in verdicts(
+            world_of(events, max(event["observed_at_us"] for event in events))
+        ):
+            if severity != "info" and confidence == "confirmed":
+                if (rule, str(task)) in true:
+                    right[rule] += 1
+                else:
+                    wrong[name, rule, task] += 1
+    for rule, number in sorted(right.items()):
+        sys.stdout.write(f"{rule:<24} {number:>6} confirmed rightly\n")
+    for (name, rule, task), number in sorted(wrong.items(), key=str):
+        sys.stdout.write(f"wrong: {rule} {task} of {name}, {number} times\n")
+    sys.stdout.write(f"{told} tellings of {len(NAMES)} recordings; {wrong.total()} wrong\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
