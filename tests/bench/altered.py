@@ -23,6 +23,9 @@ CLONE_OF = "benign-restart-alos-4.3.1"
 ZOMBIE_OF = "benign-eos-fencing-4.1.2"
 """Its frozen pod stays frozen: the recording ends before it wakes up, and its heir had ten times the traffic."""
 
+SLOWER = 3
+"""The zombie's story takes this many times as long from the moment when it froze: longer than clocks may differ by."""
+
 CHURN_OF = "soak-eos-2.5.1"
 """Told twice in a row: one and a half minutes of three pods that come and go are too short for a warning."""
 
@@ -52,7 +55,7 @@ def clone(known: DataFrame) -> DataFrame:
 
 
 def zombie(known: DataFrame) -> DataFrame:
-    """Cut a recording off while one of its pods is frozen; the other one writes ten times as much from then on."""
+    """Cut a recording off while one of its pods is frozen; the other one writes ten times as much, for longer."""
     scenario = json.loads((TRACES / ZOMBIE_OF / "scenario.json").read_text(encoding="utf-8"))
     at_us = {what: round(at * MICROS) for at, what in scenario["timeline"]}
     frozen_us, woken_us = at_us["pod-a: SIGSTOP"], at_us["pod-a: SIGCONT"]
@@ -80,7 +83,9 @@ def zombie(known: DataFrame) -> DataFrame:
         "stores": F.when(heir, stores).otherwise(F.col("stores")),
         "offsets": F.when(heir, offsets).otherwise(F.col("offsets")),
     }
-    return kept.unionByName(ends).withColumns(more | louder).withColumn("scenario", F.lit("split-owner"))
+    later = {name: F.greatest(name, F.col(name) * SLOWER - frozen_us * (SLOWER - 1)) for name in TIMES}
+    told = kept.unionByName(ends).withColumns(more | louder).withColumns(later)
+    return told.withColumn("scenario", F.lit("split-owner"))
 
 
 def again(known: DataFrame) -> DataFrame:
