@@ -84,7 +84,9 @@ def _findings(tasks: DataFrame) -> DataFrame:
         {
             # the first hold is the same in every later run: the finding keeps its id while it lasts
             "opened_at_us": F.col("first_us"),
-            "severity": F.when(doubtful, F.lit(Severity.INFO.value)).otherwise(F.lit(Severity.WARNING.value)),
+            "severity": F.when(doubtful | F.col("leaving"), F.lit(Severity.INFO.value)).otherwise(
+                F.lit(Severity.WARNING.value)
+            ),
             "confidence": F.when(doubtful, F.lit(Confidence.UNKNOWN.value))
             .when(F.col("leaving"), F.lit(Confidence.SUSPECTED.value))
             .otherwise(F.lit(Confidence.CONFIRMED.value)),

@@ -109,7 +109,7 @@ def test_unwatched_pods_make_it_unknown(audited):
 def test_a_pod_that_the_clocks_may_count_or_not_leaves_a_suspicion(audited):
     """Its last sign is fifty seconds old: by its own clock it may just as well be gone for longer than the patience."""
     found = audited.finding(the_other_pod_left_about_then, RULE)
-    assert (found["severity"], found["confidence"], found["task_id"]) == ("warning", "suspected", "0_0")
+    assert (found["severity"], found["confidence"], found["task_id"]) == ("info", "suspected", "0_0")
 
 
 @pytest.mark.parametrize("name", [no_standbys, alone])

@@ -147,7 +147,7 @@ def unprotected(world: World) -> Iterator[Said]:
         healthy = [pod for pod in pods if pod not in silent and not _ill(world, task, pod)]
         if pods and len(healthy) < 2 and min(h.start for h in holds) < settled:
             yield said(
-                "unprotected-task", task, None, "info" if doubtful else "warning",
+                "unprotected-task", task, None, "info" if doubtful or unsteady else "warning",
                 "unknown" if doubtful else "suspected" if unsteady else "confirmed",
             )  # fmt: skip
 
