@@ -177,42 +177,37 @@ def diverged(world: World) -> Iterator[Said]:
         if not x.checkpoint and x.offset and x.offset > 0 and x.low is not None and x.high is not None
         and (x.task, x.store, x.pod, x.offset, x.puts) in written
     ]  # fmt: skip
-    first: dict[tuple[object, ...], int] = {}
+    stood: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for x in good:
-        key = (x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high)
-        first[key] = min(first.get(key, x.at), x.at)
-    pairs: dict[tuple[str, str, str], tuple[int, ...]] = {}
+        stood[x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high].append(x.at)
+    pairs: dict[tuple[str, str, str], list[tuple[tuple[object, ...], int, int]]] = defaultdict(list)
     for less in good:
         for more in good:
             place = (less.task, less.store, less.offset) == (more.task, more.store, more.offset)
             if place and less.pod != more.pod and less.high < more.low:  # type: ignore[operator]
-                times = [
-                    first[(x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high)] for x in (less, more)
-                ]
-                pairs.setdefault((less.task, less.pod, more.pod), ())
-                pairs[less.task, less.pod, more.pod] += (less.offset or 0, min(times), max(times))
+                rank: tuple[object, ...] = (less.offset,)
+                times = []
+                for x in (less, more):
+                    at = stood[x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high]
+                    rank += (x.identity or "", x.low, x.high, min(at), max(at))
+                    times.append(min(at))
+                pairs[less.task, less.pod, more.pod].append((rank, min(times), max(times)))
     names = {
         "resurrected-checkpoint", "carried-checkpoint", "skipped-eos-wipe", "interrupted-wipe", "unrestored-store",
         "false-clean-store", "overlaid-store", "zombie-state",
     }  # fmt: skip
-    for (task, less_pod, more_pod), flat in pairs.items():
-        rows = [flat[i : i + 3] for i in range(0, len(flat), 3)]
-        furthest = [row for row in rows if row[0] == max(r[0] for r in rows)]
-        doubt = {
-            any(world.unwatched(pod, row[1], row[2]) for pod in (less_pod, more_pod)) for row in furthest
-        }
+    for (task, less_pod, more_pod), rows in pairs.items():
+        # several copies may stand at the furthest offset: the rule takes one of them, the highest in its columns' order
+        _, from_us, to_us = max(rows)
+        unsure = any(world.unwatched(pod, from_us, to_us) for pod in (less_pod, more_pod))
         borne = sorted(
             f["finding_id"] for f in world.local
             if f["detector"] in names and f.get("task_id") == task and f["pod"] in (less_pod, more_pod)
         )  # fmt: skip
-        # several copies at that offset: which pair is taken is not worth an oracle, so no two may differ
-        assert len(doubt) == 1 or len(furthest) > 1
-        unsure = next(iter(doubt)) if len(doubt) == 1 else None
-        if unsure is not None:
-            yield said(
-                "diverged-replica", task, less_pod, "warning" if unsure else "critical",
-                "suspected" if unsure else "confirmed", confirms=borne,
-            )  # fmt: skip
+        yield said(
+            "diverged-replica", task, less_pod, "warning" if unsure else "critical",
+            "suspected" if unsure else "confirmed", confirms=borne,
+        )  # fmt: skip
 
 
 def cloned(world: World) -> Iterator[Said]:
