@@ -33,8 +33,8 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, pod: str | None)
     Raises:
         UsageError: no such pod in the input.
     """
-    events, _, as_of_us = audit.prepare(spark, options)
-    facts = audit.gather(events, options, as_of_us)
+    events, loaded, as_of_us = audit.prepare(spark, options)
+    facts = audit.gather(events, options, as_of_us, loaded.carried)
     rows = _rows(restarts(facts).orderBy("namespace", "pod", "application_id", "task_id"))
     known = {str(row["pod"]) for row in facts.members.select("pod").distinct().collect()}
     if pod is not None and pod not in known:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent.contract.events import Severity
 from spark_rollup import __version__
+from spark_rollup.config import ALL, LOOK_BACK_DAYS
 from spark_rollup.jars import KINDS
 
 
@@ -27,8 +28,14 @@ def parser() -> argparse.ArgumentParser:
     )
     compact.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
     _add_spark(compact)
+    snapshot = commands.add_parser(
+        "snapshot", help="sum finished days up, so that an audit reads its look-back and one snapshot only"
+    )
+    snapshot.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
+    _add_spark(snapshot)
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
+    _add_look_back(audit)
     audit.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
     audit.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     audit.add_argument(
@@ -44,12 +51,16 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     safe = commands.add_parser("safe-to-restart", help="may this pod be restarted? without --pod: all pods")
     _add_input(safe)
+    _add_look_back(safe)
     safe.add_argument("--pod", help="tell task by task")
     why = commands.add_parser("why", help="one task's story across pods")
     _add_input(why)
+    why.set_defaults(look_back=ALL)
     why.add_argument("task", help="task id, for example 0_3")
     why.add_argument("--application", metavar="ID", help="application, where several have this task")
-    _add_input(commands.add_parser("coverage", help="which pods and times were watched"))
+    watched = commands.add_parser("coverage", help="which pods and times were watched")
+    _add_input(watched)
+    watched.set_defaults(look_back=ALL)
     return program
 
 
@@ -107,4 +118,12 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
         help="override what the agents reported, for application ID or for all; may be repeated",
+    )  # fmt: skip
+
+
+def _add_look_back(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--look-back", metavar="DAYS",
+        help=f"leave out what ended before (midnight UTC, so many days before today), or `{ALL}` to leave nothing out "
+        f"(default: {LOOK_BACK_DAYS} for bronze, {ALL} for segments)",
     )  # fmt: skip

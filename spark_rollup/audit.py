@@ -8,9 +8,10 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup import beats, coverage, dedupe, gaps, lanes, report, settings, sizes, timeline
+from agent.contract.events import Status
+from spark_rollup import beats, coverage, dedupe, gaps, lanes, report, settings, sizes, snapshots, timeline
 from spark_rollup.columns import ROUTINE, TASK, is_routine
-from spark_rollup.config import AuditOptions
+from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import task_churn
 from spark_rollup.correlate.base import Facts, last_local_findings
 from spark_rollup.correlate.questioned import FREQUENT, questioned
@@ -18,6 +19,7 @@ from spark_rollup.correlate.registry import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.load import Loaded, load
 from spark_rollup.restarts import restarts
+from spark_rollup.snapshots import EVERYTHING, Carried, Reading
 
 ABREAST = 4
 """How many frames are computed side by side."""
@@ -32,20 +34,30 @@ def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
     Raises:
         UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
     """
-    past, loaded, as_of_us = prepare(spark, options)
-    return report.write(tables(past, loaded, options, as_of_us), options.output)
+    events, loaded, as_of_us = prepare(spark, options)
+    return report.write(tables(events, loaded, options, as_of_us), options.output)
+
+
+def reading(options: AuditOptions) -> Reading:
+    """Choose what is read of bronze: the look-back, and the newest snapshot from before it."""
+    days = snapshots.days(options.input) if is_bronze(options.input) else []
+    if not days or options.look_back_days is None:
+        return EVERYTHING
+    about_us = snapshots.end_us(days[-1]) - 1 if options.as_of_us is None else options.as_of_us
+    return snapshots.reading(options.input, snapshots.since_us(about_us, options.look_back_days))
 
 
 def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Loaded, int]:
     """Load, drop repeats, and choose the time.
 
     Returns:
-        Events up to the audit's time, everything that was loaded, and that time (microseconds since the epoch).
+        Events that are read, up to the audit's time; everything that was loaded; and that time (microseconds since
+        the epoch).
 
     Raises:
         UsageError: the input has no usable event.
     """
-    loaded = load(spark, options.input)
+    loaded = load(spark, options.input, reading(options))
     stored = loaded.events.columns
     if loaded.unique:  # Parquet that is read column by column, as each stage needs it
         events = loaded.events.drop("line")
@@ -73,12 +85,12 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
 
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
     """Compute every table of the audit; the small ones lazily."""
-    facts = gather(events, options, as_of_us)
+    facts = gather(events, options, as_of_us, loaded.carried)
     shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
     return report.Tables(
         findings=reduce(DataFrame.unionByName, found),
         timelines=shown,
-        coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us),
+        coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
         pods=coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
         churn=task_churn.per_hour(facts),
         restarts=restarts(facts),
@@ -89,17 +101,20 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
     )
 
 
-def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
-    """Compute what rules look at.
+def gather(read: DataFrame, options: AuditOptions, as_of_us: int, carried: Carried | None = None) -> Facts:
+    """Compute what rules look at, from the events that are read and what a snapshot carries from before them.
 
     Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
     and analysing the whole lineage for every join took longer than running it. None of them is as long as the events
     are: those are only ever read, a few columns at a time.
     """
+    since_us = snapshots.since_us(as_of_us, options.look_back_days)
+    events = read.unionByName(carried.events) if carried else read
+    heard = beats.beats(read)
     marks = timeline.marks(events)
     frequent = F.col("change").isin(*FREQUENT)
-    counted, members, local, rare, single = together(
-        beats.beats(events),
+    counted, members, said, rare, single = together(
+        heard.unionByName(carried.heard) if carried else heard,
         timeline.members(events),
         last_local_findings(events),
         marks.where(~frequent),
@@ -113,6 +128,7 @@ def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
         settings.effective_settings(events, members, options.overrides),
         sizes.curve(looks),
     )
+    local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
     (latest,) = together(sizes.latest(curve))
     asked = questioned(local, held, rare, effective).localCheckpoint()
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
@@ -121,13 +137,15 @@ def gather(events: DataFrame, options: AuditOptions, as_of_us: int) -> Facts:
         looks.join(asked, list(TASK), "left_semi"),
         marks.where(frequent).join(asked, list(TASK), "left_semi"),
         timeline.lives(events, held, counted),
-        gaps.merged(unseen),
+        gaps.merged(unseen.unionByName(carried.unwatched, allowMissingColumns=True) if carried else unseen),
     )
     settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
     return Facts(
-        local=local, held=held, questioned=asked, marks=rare.unionByName(close), sizes=own, curve=curve, latest=latest,
-        saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings, gaps=unseen,
-        unwatched=unwatched, heard=beats.last_words(counted), settings=effective, as_of_us=as_of_us,
+        said=said, local=local, held=held, questioned=asked, marks=rare.unionByName(close), sizes=own, curve=curve, latest=latest,
+        saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings,
+        gaps=unseen.where(F.col("to_us") >= since_us), unwatched=unwatched,
+        heard=beats.last_words(counted, since_us), settings=effective, as_of_us=as_of_us,
+        since_us=since_us,
     )  # fmt: skip
 
 

@@ -62,19 +62,21 @@ def stretches(events: DataFrame, counted: DataFrame) -> DataFrame:
     return counted.where(whole).select(*shown).unionByName(single)
 
 
-def last_words(counted: DataFrame) -> DataFrame:
+def last_words(counted: DataFrame, since_us: int = 0) -> DataFrame:
     """Say when each pod was last heard, by whom, and whether its agent had announced its end.
 
     Input columns: those of `beats`.
-    Output columns: namespace, pod, first_us, last_us, stopped, pod_uid, node, agent_version, boots, events.
+    Output columns: namespace, pod, first_us, last_us, stopped, pod_uid, node, agent_version, boots and events (since the
+        look-back began).
     Grain: one row per pod.
     """
     order = F.struct("last_us", "at_last_us", "last", "boot_id")
+    recent = F.col("last_us") >= since_us
     return counted.groupBy("namespace", "pod").agg(
         F.min("first_us").alias("first_us"),
         F.max("last_us").alias("last_us"),
         F.coalesce(F.max("stop_us") >= F.max("last_us"), F.lit(False)).alias("stopped"),
         F.max_by(F.struct("pod_uid", "node", "agent_version"), order).alias("who"),
-        F.count_distinct("pod_uid", "boot_id").alias("boots"),
-        F.sum("events").alias("events"),
+        F.count_distinct(F.when(recent, F.struct("pod_uid", "boot_id"))).alias("boots"),
+        F.sum(F.when(recent, F.col("events")).otherwise(F.lit(0))).alias("events"),
     ).select("namespace", "pod", "first_us", "last_us", "stopped", "who.*", "boots", "events")  # fmt: skip

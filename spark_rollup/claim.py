@@ -1,4 +1,4 @@
-"""One `ingest` at a time on a bronze directory: two would not see each other's events, and add them twice."""
+"""One at a time on a bronze directory: two runs of `ingest` would add events twice, and upkeep moves files."""
 
 from __future__ import annotations
 
@@ -14,22 +14,27 @@ from spark_rollup.errors import UsageError
 CLAIM = "_intake"
 """File in bronze that the running `ingest` has locked; the kernel frees it however that ends."""
 
+UPKEEP = "_upkeep"
+"""The same for `compact` and `snapshot`: neither may read what the other one moves."""
+
+_WORK = {CLAIM: "another ingest", UPKEEP: "compact or snapshot"}
+
 
 @contextmanager
-def claimed(bronze: Path) -> Iterator[None]:
+def claimed(bronze: Path, claim: str = CLAIM) -> Iterator[None]:
     """Keep others out until the block ends.
 
     Raises:
         UsageError: another one is at work; tells its process.
     """
     bronze.mkdir(parents=True, exist_ok=True)
-    with (bronze / CLAIM).open("a+", encoding="ascii") as file:
+    with (bronze / claim).open("a+", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.seek(0)
             raise UsageError(
-                f"another ingest is at work on {bronze} ({file.read().strip()}): wait for its end"
+                f"{_WORK[claim]} is at work on {bronze} ({file.read().strip()}): wait for its end"
             ) from error
         except OSError as error:
             print(

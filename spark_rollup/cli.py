@@ -8,13 +8,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.contract.events import Severity
 from spark_rollup import jars
 from spark_rollup.arguments import parser
+from spark_rollup.claim import UPKEEP, claimed
 from spark_rollup.config import (
     AuditOptions,
     check_directories,
@@ -22,6 +23,7 @@ from spark_rollup.config import (
     is_bronze,
     parse_as_of,
     parse_conf,
+    parse_look_back,
     parse_overrides,
 )
 from spark_rollup.errors import RollupError, UsageError
@@ -92,9 +94,21 @@ def _compact(parsed: argparse.Namespace) -> int:
         raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
     from spark_rollup import compact
 
-    with _session(parsed, parsed.bronze) as spark:
+    with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze]) as spark:
         days = compact.run(spark, parsed.bronze)
     print(f"{days} days compacted in {parsed.bronze}")
+    return 0
+
+
+def _snapshot(parsed: argparse.Namespace) -> int:
+    refuse_address("--bronze", parsed.bronze)
+    if not is_bronze(parsed.bronze):
+        raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
+    from spark_rollup import snapshot
+
+    with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
+        days = snapshot.run(spark, parsed.bronze)
+    print(f"{len(days)} snapshots made in {parsed.bronze}" + (f", the newest of {days[-1]}" if days else ""))
     return 0
 
 
@@ -103,7 +117,7 @@ def _audit(parsed: argparse.Namespace) -> int:
     check_directories(options.input, options.output)
     from spark_rollup import audit
 
-    with _session(parsed, options.input) as spark:
+    with _reading(parsed, options) as spark:
         outcome = audit.run(spark, options)
     _tell_metrics(outcome, options, parsed)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
@@ -114,14 +128,29 @@ def _audit(parsed: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _session(parsed: argparse.Namespace, source: Path) -> Iterator[SparkSession]:
+def _session(parsed: argparse.Namespace, sources: Sequence[Path]) -> Iterator[SparkSession]:
     """Give a session that fits the input, with progress shown if it is wanted."""
     conf = parse_conf(parsed.spark_conf)
     from spark_rollup import progress, session
 
-    spark = session.build_session(_size_bytes(source), conf=conf)
+    spark = session.build_session(sum(map(_size_bytes, sources)), conf=conf)
     with progress.shown(spark, sys.stderr) if parsed.progress else nullcontext():
         yield spark
+
+
+def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractContextManager[SparkSession]:
+    """Give a session that fits what is read of the input; tell what no snapshot spares."""
+    from spark_rollup import audit
+
+    what = audit.reading(options)
+    if what.missing:
+        print(
+            f"statewarden-rollup: no snapshot of {len(what.missing)} days before the look-back ({what.missing[0]} to "
+            f"{what.missing[-1]}), so all of their events are read: `statewarden-rollup snapshot --bronze "
+            f"{options.input}` once a day makes it",
+            file=sys.stderr,
+        )
+    return _session(parsed, what.places(options.input))
 
 
 def _tell_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
@@ -147,7 +176,7 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
     from spark_rollup import answers
 
-    with _session(parsed, options.input) as spark:
+    with _reading(parsed, options) as spark:
         lines, safe = answers.safe_to_restart(spark, options, parsed.pod)
     _print(lines)
     return 0 if safe else FOUND
@@ -157,7 +186,7 @@ def _why(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
     from spark_rollup import answers
 
-    with _session(parsed, options.input) as spark:
+    with _reading(parsed, options) as spark:
         lines = answers.why(spark, options, parsed.task, parsed.application)
     _print(lines)
     return 0
@@ -167,7 +196,7 @@ def _coverage(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
     from spark_rollup import answers
 
-    with _session(parsed, options.input) as spark:
+    with _reading(parsed, options) as spark:
         lines = answers.covered(spark, options)
     _print(lines)
     return 0
@@ -184,6 +213,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> AuditOpt
         output=output or parsed.input,
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
+        look_back_days=parse_look_back(parsed.look_back, parsed.input),
     )
 
 
@@ -191,6 +221,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "ingest": _ingest,
     "jars": _jars,
     "compact": _compact,
+    "snapshot": _snapshot,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
     "why": _why,

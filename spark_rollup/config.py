@@ -21,6 +21,15 @@ SILENT_AFTER_S = 3 * HEARTBEAT_S
 MARKER = "_bronze.json"
 """This file makes a directory a bronze directory."""
 
+LOOK_BACK_DAYS = 2
+"""Whole days before today that an audit of bronze looks back: what a weekend's early risers still want to see, and far
+more than any rule waits for; every further day is read event by event, every time."""
+
+MAX_LOOK_BACK_DAYS = 3650
+
+ALL = "all"
+"""`--look-back all`: from the first event on."""
+
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 
 INTEGER_KEYS = (
@@ -55,12 +64,15 @@ class AuditOptions:
         output: Directory for tables, JSON lines and report; made if missing.
         as_of_us: Look no further than this (microseconds since the epoch); None = newest event.
         overrides: Settings that win over what the agents reported.
+        look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
+            None = none is.
     """
 
     input: Path
     output: Path
     as_of_us: int | None = None
     overrides: tuple[Override, ...] = field(default=())
+    look_back_days: int | None = None
 
 
 def parse_as_of(text: str) -> int:
@@ -79,6 +91,23 @@ def parse_as_of(text: str) -> int:
         when = when.replace(tzinfo=UTC)
     elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def parse_look_back(text: str | None, source: Path) -> int | None:
+    """Read `--look-back`: a number of days, or `all`; left out it is `LOOK_BACK_DAYS` of bronze, and all of segments.
+
+    Raises:
+        UsageError: neither.
+    """
+    if text is None:
+        return LOOK_BACK_DAYS if is_bronze(source) else None
+    if text == ALL:
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LOOK_BACK_DAYS:
+        raise UsageError(
+            f"--look-back {text!r} is neither a number of days from 1 to {MAX_LOOK_BACK_DAYS} nor {ALL}"
+        )
+    return int(text)
 
 
 def parse_conf(texts: Iterable[str]) -> dict[str, str]:

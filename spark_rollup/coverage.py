@@ -13,8 +13,8 @@ from spark_rollup.schemas import COVERAGE, PODS
 _POD = ("namespace", "pod")
 
 
-def coverage(last: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
-    """Measure for each pod how much of its time was really watched.
+def coverage(last: DataFrame, gaps: DataFrame, as_of_us: int, since_us: int = 0) -> DataFrame:
+    """Measure for each pod how much of its time since the look-back began was really watched.
 
     A blind interval of one task or application does not count against the whole pod; overlapping ones count once.
 
@@ -22,12 +22,14 @@ def coverage(last: DataFrame, gaps: DataFrame, as_of_us: int) -> DataFrame:
     Output columns: `COVERAGE`.
     Grain: one row per pod.
     """
-    heard = last.select(*_POD, "first_us", "last_us", "boots", "events")
+    first_us = F.greatest("first_us", F.least("last_us", F.lit(since_us)))
+    heard = last.select(*_POD, first_us.alias("first_us"), "last_us", "boots", "events")
     lost = gaps.where(F.col("cause") == LOST).groupBy(*_POD).agg(F.sum("missing").alias("lost_events"))
     silent = gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == as_of_us)).select(*_POD).distinct()
     ends = silent.withColumn("silent", F.lit(True))
+    within = gaps.withColumn("from_us", F.greatest("from_us", F.lit(since_us)))
     table = (
-        heard.join(_unknown_time(gaps), list(_POD), "left")
+        heard.join(_unknown_time(within), list(_POD), "left")
         .join(lost, list(_POD), "left")
         .join(ends, list(_POD), "left")
     )

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.events import SCHEMA_MAJOR
+from spark_rollup import snapshots
 from spark_rollup.bronze import TAKEN, read_events, read_quarantine, write_events
 from spark_rollup.config import MARKER
 from spark_rollup.dedupe import one_row_per_id
@@ -89,7 +90,8 @@ def _remember(bronze: Path, places: dict[str, int]) -> None:
 
 
 def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
-    events, number = _fresh(spark, batch.loaded.events, bronze)
+    span = _span(batch.loaded.events)
+    events, number = _fresh(spark, batch.loaded.events, bronze, span)
     rejected = batch.loaded.quarantine.persist()
     torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
     unread = batch.unread(torn)
@@ -99,7 +101,9 @@ def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
     counts = Ingested(number, fresh.count(), batch.parts, unread)
     if counts.events or not (bronze / "events").exists():
         day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
+        _withdraw(bronze, span)
         write_events(events.withColumn("day", day), bronze / "events", batch.size_bytes, mode="append")
+    _withdraw(bronze, span)  # what began meanwhile; after a run that was cut off here nothing may be new
     if counts.quarantined or not (bronze / "quarantine").exists():
         fresh.coalesce(1).write.mode("append").option("compression", "zstd").parquet(
             str(bronze / "quarantine")
@@ -108,13 +112,30 @@ def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
     return counts
 
 
-def _fresh(spark: SparkSession, events: DataFrame, bronze: Path) -> tuple[DataFrame, int]:
+def _span(events: DataFrame) -> Row | None:
+    """Find the time and the days that events are from; None = there are none."""
+    at = F.timestamp_micros("observed_at_us")
+    span = events.agg(
+        F.min("observed_at_us").alias("first_us"), F.max("observed_at_us").alias("last_us"),
+        F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
+        F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
+    ).first()  # fmt: skip
+    return None if span is None or span["first_us"] is None else span
+
+
+def _withdraw(bronze: Path, span: Row | None) -> None:
+    """Let no snapshot hold that lacks these events."""
+    if span is not None:
+        snapshots.withdraw(bronze, span["first_day"])
+
+
+def _fresh(spark: SparkSession, events: DataFrame, bronze: Path, span: Row | None) -> tuple[DataFrame, int]:
     """Keep each event once that bronze does not hold, and count them.
 
     Repeats are rare and ids are short: only ids are gathered and compared, events stay where they are.
     """
     ids = events.groupBy("id").agg(F.count("*").alias("copies")).persist()
-    there = _known(spark, events, ids, bronze).localCheckpoint()
+    there = _known(spark, ids, bronze, span).localCheckpoint()
     twice = ids.where(F.col("copies") > 1).select("id")
     repeated = twice.unionByName(there).distinct().localCheckpoint()
     number = ids.count() - there.count()
@@ -122,19 +143,10 @@ def _fresh(spark: SparkSession, events: DataFrame, bronze: Path) -> tuple[DataFr
     return events.join(repeated, "id", "left_anti").unionByName(once), number
 
 
-def _known(spark: SparkSession, events: DataFrame, ids: DataFrame, bronze: Path) -> DataFrame:
+def _known(spark: SparkSession, ids: DataFrame, bronze: Path, span: Row | None) -> DataFrame:
     """List the ids that bronze holds; it is asked only about the days and the time that the events are from."""
-    nothing = ids.select("id").limit(0)
-    if not any((bronze / "events").glob("**/*.parquet")):
-        return nothing
-    at = F.timestamp_micros("observed_at_us")
-    span = events.agg(
-        F.min("observed_at_us").alias("first_us"), F.max("observed_at_us").alias("last_us"),
-        F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
-        F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
-    ).first()  # fmt: skip
-    if span is None or span["first_us"] is None:
-        return nothing
+    if span is None or not any((bronze / "events").glob("**/*.parquet")):
+        return ids.select("id").limit(0)
     there = read_events(spark, bronze).where(
         F.col("day").between(span["first_day"], span["last_day"])
         & F.col("observed_at_us").between(span["first_us"], span["last_us"])

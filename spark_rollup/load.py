@@ -14,10 +14,12 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.fields import FIELDS, fields_of
+from spark_rollup import snapshots
 from spark_rollup.bronze import COMPACTING, read_events, read_quarantine
 from spark_rollup.columns import ROUTINE
 from spark_rollup.config import is_bronze
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
+from spark_rollup.snapshots import EVERYTHING, Carried, Reading
 
 MAX_LINE_CHARS = 2_000
 """How much of an unusable line the quarantine keeps."""
@@ -37,20 +39,24 @@ class Loaded:
         events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
         unique: No event is there twice: so it is in bronze, unless a compaction was cut off.
+        carried: What is known from before these events; None = they are all.
     """
 
     events: DataFrame
     quarantine: DataFrame
     unique: bool = False
+    carried: Carried | None = None
 
 
-def load(spark: SparkSession, source: Path) -> Loaded:
-    """Read agents' segments, or a bronze directory that `ingest` made."""
+def load(spark: SparkSession, source: Path, past: Reading = EVERYTHING) -> Loaded:
+    """Read agents' segments, or a bronze directory that `ingest` made: of that, the days that `past` leaves to read."""
     if is_bronze(source):
+        rows = read_events(spark, source).where(F.col("day") > (past.after or ""))
         return Loaded(
-            read_events(spark, source).select(*EVENT_ROW.names, "line", ROUTINE),
+            rows.select(*EVENT_ROW.names, "line", ROUTINE),
             read_quarantine(spark, source),
             unique=not (source / COMPACTING).exists(),
+            carried=snapshots.read(spark, past.snapshot) if past.snapshot else None,
         )
     return load_files(spark, [str(path) for path in segments(source)])
 

@@ -116,6 +116,35 @@ Up to `until_us` (`to_us` or later) what was missed may still be missing from th
 repairs it.
 """
 
+HEARD = _columns(
+    namespace=_TEXT,
+    pod=_TEXT,
+    pod_uid=_TEXT,
+    boot_id=_TEXT,
+    node=_TEXT,
+    agent_version=_TEXT,
+    slot=_LONG,
+    events=_LONG,
+    first_us=_LONG,
+    last_us=_LONG,
+    stop_us=_LONG,
+    first=_LONG,
+    last=_LONG,
+    at_first_us=_LONG,
+    at_last_us=_LONG,
+)
+"""What `beats.beats` counts, as a snapshot carries it: one row per boot of an agent."""
+
+UNWATCHED = _columns(
+    namespace=_TEXT,
+    pod=_TEXT,
+    application_id=_TEXT,
+    task_id=_TEXT,
+    from_us=_LONG,
+    until_us=_LONG,
+)
+"""What `gaps.merged` gives: one row per time (closed interval) that was not watched."""
+
 COVERAGE = _columns(
     namespace=_TEXT,
     pod=_TEXT,

@@ -30,11 +30,7 @@ def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
     Grain: one row per interval.
     """
     order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
-    changes = (
-        _points(events)
-        .withColumn("was_held", F.lag("now_held").over(order))
-        .where(F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held")))
-    )
+    changes = flips(events)
     heard = last_words(counted).select("namespace", "pod", "last_us")
     intervals = (
         changes.withColumn("until_us", F.lead("observed_at_us").over(order))
@@ -49,6 +45,21 @@ def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
     )  # fmt: skip
     cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
     return _mark_cleaners(intervals, cleaned)
+
+
+def flips(events: DataFrame) -> DataFrame:
+    """Find the times from which on a task was seen held, or free.
+
+    Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
+    Grain: one row per change of a task on a pod, and one for how it was first seen.
+    """
+    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
+    return (
+        _points(events)
+        .withColumn("was_held", F.lag("now_held").over(order))
+        .where(F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held")))
+        .drop("was_held")
+    )
 
 
 _SLOT = (*TASK, "pod", "boot_id", "slot")

@@ -43,7 +43,8 @@ class Facts:
     """Everything that rules may look at; all frames are of the same input up to `as_of_us`.
 
     Args of the dataclass:
-        local: Each agent finding's last word (`last_local_findings`).
+        said: Each agent finding's last word (`last_local_findings`).
+        local: Those that are open, or were resolved in the look-back.
         held: `timeline.holders`.
         questioned: Tasks (`TASK`) that some rule looks at one by one (`questioned.questioned`).
         marks: `timeline.marks`; of tasks not in question without what happens all the time (`questioned.FREQUENT`).
@@ -55,13 +56,15 @@ class Facts:
         lives: `timeline.lives`.
         members: `timeline.members`.
         sightings: `timeline.sightings`.
-        gaps: `gaps.find_gaps`.
-        unwatched: `gaps.merged`: the same times, each told once per pod.
+        gaps: `gaps.find_gaps`, those that reach into the look-back.
+        unwatched: `gaps.merged`: all times that were not watched, each told once per pod.
         heard: `beats.last_words`.
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
+        since_us: When the look-back began; a story that ended before is left out. 0 = none is.
     """
 
+    said: DataFrame
     local: DataFrame
     held: DataFrame
     questioned: DataFrame
@@ -79,6 +82,7 @@ class Facts:
     heard: DataFrame
     settings: DataFrame
     as_of_us: int
+    since_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    return _findings(_with_local(_with_holders(pairs(facts.sightings), facts), facts), facts.as_of_us)
+    recent = pairs(facts.sightings).where(F.col("to_us") >= facts.since_us)
+    return _findings(_with_local(_with_holders(recent, facts), facts), facts.as_of_us)
 
 
 def pairs(sightings: DataFrame) -> DataFrame:
@@ -117,7 +118,7 @@ def _with_holders(pairs: DataFrame, facts: Facts) -> DataFrame:
 
 def _with_local(pairs: DataFrame, facts: Facts) -> DataFrame:
     """Add the agents' `shared-state-dir` findings on the two pods."""
-    local = prefixed(facts.local.where(F.col("detector") == "shared-state-dir"), "local_")
+    local = prefixed(facts.said.where(F.col("detector") == "shared-state-dir"), "local_")
     same = (
         (F.col("local_namespace") == F.col("namespace"))
         & (F.col("local_application_id") == F.col("application_id"))

@@ -97,7 +97,7 @@ def pairs(copies: DataFrame) -> DataFrame:
 
 def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
     """Add the agents' findings about either copy that the difference bears out."""
-    local = prefixed(facts.local.where(F.col("detector").isin(*_EXPLAINS)), "local_")
+    local = prefixed(facts.said.where(F.col("detector").isin(*_EXPLAINS)), "local_")
     same = (
         same_task("local_")
         & F.col("local_pod").isin(F.col("less_pod"), F.col("more_pod"))

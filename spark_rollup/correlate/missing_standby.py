@@ -61,7 +61,8 @@ def find(facts: Facts) -> DataFrame:
     parts = Parts(facts.held.where(~F.col("cleaner")), facts.lives, applications)
     shortages = find_shortages(parts, facts.as_of_us).localCheckpoint()  # small, and read twice
     judged = with_siblings(with_unowned(settled(shortages, parts), parts, facts), shortages, parts)
-    watched = with_doubt(judged.where(_worth_saying()), facts)
+    recent = judged.where(F.col("to_us") >= facts.since_us)
+    watched = with_doubt(recent.where(_worth_saying()), facts)
     return (
         _findings(_with_confirmed(watched, facts), facts.as_of_us)
         .unionByName(_refuted(applications, facts))
@@ -85,7 +86,7 @@ def _affected() -> Column:
 
 def _with_confirmed(shortages: DataFrame, facts: Facts) -> DataFrame:
     """Add the ids of agents' `unowned-task` suspicions about the same task and pod."""
-    suspicions = prefixed(facts.local.where(F.col("detector") == "unowned-task"), "local_")
+    suspicions = prefixed(facts.said.where(F.col("detector") == "unowned-task"), "local_")
     same = same_task("local_") & (F.col("local_pod") == F.col("unowned_pod"))
     return attach(shortages, suspicions, same, {"confirms": F.array_sort(F.collect_set("local_finding_id"))})
 

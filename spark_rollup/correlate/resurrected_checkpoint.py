@@ -53,8 +53,10 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    local = _from_agents(facts.local)
-    suspects = local.unionByName(_from_transitions(facts), allowMissingColumns=True)
+    local = _from_agents(facts)
+    told = facts.said.where(F.col("level") == Level.DAMAGE.value).select(*TASK, "pod").distinct()
+    shown = carried_over(facts.marks).join(told, [*TASK, "pod"], "left_anti")
+    suspects = local.unionByName(shown, allowMissingColumns=True)
     story = _deletion_and_creation(suspects, facts.marks)
     story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
     story = elsewhere(story, facts.held, "since_us", "opened_at_us")
@@ -63,22 +65,26 @@ def find(facts: Facts) -> DataFrame:
     return _findings(story.where(F.col("finding_id").isNotNull() | _shown_by_fleet()))
 
 
-def _from_agents(local: DataFrame) -> DataFrame:
+def _from_agents(facts: Facts) -> DataFrame:
     """Take the agents' findings; what they say of the same store by another name (`twins`) is explained with them."""
-    twins = prefixed(local.where(F.col("detector") == "unrestored-store"), "twin_")
+    twins = prefixed(facts.said.where(F.col("detector") == "unrestored-store"), "twin_")
     same = (
         same_task("twin_")
         & (F.col("twin_pod") == F.col("pod"))
         & (F.col("twin_identity") == F.col("identity"))
     )
-    suspects = suspects_of(local, META.id).withColumn("old_offset", F.lit(None).cast("bigint"))
+    suspects = suspects_of(facts.local, META.id).withColumn("old_offset", F.lit(None).cast("bigint"))
     return attach(suspects, twins, same, {"twins": F.array_sort(F.collect_set("twin_finding_id"))})
 
 
-def _from_transitions(facts: Facts) -> DataFrame:
+def carried_over(marks: DataFrame) -> DataFrame:
     """Find first checkpoints at or beyond the offset at which the same pod's copy had been deleted.
 
-    Grain: one row per deletion; tasks whose damage the agent itself reports are left to its finding.
+    Tasks whose damage the agent itself reports are left to its finding.
+
+    Input columns: those of `timeline.marks`.
+    Output columns: `TASK`, pod, store, identity, opened_at_us, old_offset, row_key.
+    Grain: one row per deletion.
     """
     order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "sequence")
     so_far = order.rowsBetween(W.unboundedPreceding, W.currentRow)
@@ -87,7 +93,7 @@ def _from_transitions(facts: Facts) -> DataFrame:
     deletion = F.when(is_deleted, F.struct(F.col("at_us"), F.col("offset_before").alias("offset")))
     creation = F.when(is_created, F.struct("at_us", "identity", "store"))
     written = (
-        facts.marks.withColumn("deletion", F.last(deletion, ignorenulls=True).over(so_far))
+        marks.withColumn("deletion", F.last(deletion, ignorenulls=True).over(so_far))
         .withColumn("creation", F.last(creation, ignorenulls=True).over(so_far))
         .where(
             (F.col("change") == Change.CHECKPOINT_WRITTEN.value)
@@ -96,7 +102,6 @@ def _from_transitions(facts: Facts) -> DataFrame:
             & (F.col("offset_after") >= F.col("deletion.offset"))
         )
     )
-    told = facts.local.where(F.col("level") == Level.DAMAGE.value).select(*TASK, "pod").distinct()
     first = W.partitionBy(*TASK, "pod", "deletion.at_us").orderBy("observed_at_us", "sequence")
     return (
         written.withColumn("rank", F.row_number().over(first))
@@ -109,7 +114,6 @@ def _from_transitions(facts: Facts) -> DataFrame:
             F.col("deletion.offset").alias("old_offset"),
             F.concat_ws("/", *TASK, "pod", F.col("deletion.at_us").cast("string")).alias("row_key"),
         )
-        .join(told, [*TASK, "pod"], "left_anti")
     )  # fmt: skip
 
 

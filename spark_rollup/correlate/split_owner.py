@@ -107,6 +107,7 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         attach(pairs, moves, after, {"moved_us": F.min("move_at_us")})
         .withColumn("still_to_us", F.coalesce("moved_us", "to_us"))
         .where(F.col("still_to_us") - F.col("from_us") > F.col("session_us"))
+        .where(F.col("still_to_us") >= facts.since_us)
     )
     seen = (
         same_task("look_")

@@ -65,7 +65,7 @@ def find(facts: Facts) -> DataFrame:
     rank = W.partitionBy(*TASK).orderBy(F.desc("worst"), F.desc("at_us"), "step", "pod")
     busiest = (
         counted.withColumn("worst", worst)
-        .where(F.col("worst") >= 1)
+        .where((F.col("worst") >= 1) & (F.col("at_us") >= facts.since_us))
         .withColumn("rank", F.row_number().over(rank))
         .where(F.col("rank") == 1)
     )
@@ -150,7 +150,8 @@ def per_hour(facts: Facts) -> DataFrame:
     Output columns: `CHURN`.
     """
     start = F.col("at_us") - F.pmod(F.col("at_us"), F.lit(HOUR_US))
-    hours = steps(facts).groupBy(*TASK, start.alias("hour_us")).agg(
+    recent = steps(facts).where(F.col("at_us") >= facts.since_us)
+    hours = recent.groupBy(*TASK, start.alias("hour_us")).agg(
         *(F.count_if(F.col("step") == kind).alias(f"{kind}s") for kind in LIMITS),
         F.coalesce(F.sum("bytes"), F.lit(0)).alias("restored_bytes"),
     )  # fmt: skip

@@ -46,17 +46,17 @@ def find(facts: Facts) -> DataFrame:
     Output columns: `FINDING`.
     """
     suspects = suspects_of(facts.local, "unrestored-store").join(
-        _told_already(facts.local), [*TASK, "pod", "identity"], "left_anti"
+        _told_already(facts.said), [*TASK, "pod", "identity"], "left_anti"
     )
     suspects = own_size(suspects, facts.sizes, "opened_at_us")
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
 
 
-def _told_already(local: DataFrame) -> DataFrame:
+def _told_already(said: DataFrame) -> DataFrame:
     """List stores of which the agent itself says that they carry an old offset: one damage, one finding."""
-    return local.where(
-        (F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()
-    ).select(*TASK, "pod", "identity")
+    return said.where((F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()).select(
+        *TASK, "pod", "identity"
+    )
 
 
 def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
