@@ -24,15 +24,11 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs to read a source"))
     compact = commands.add_parser(
-        "compact", help="join the small files of finished days in a bronze directory"
+        "compact",
+        help="once a day: join small files of finished days in bronze, and sum these days up for audits",
     )
     compact.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
     _add_spark(compact)
-    snapshot = commands.add_parser(
-        "snapshot", help="sum finished days up, so that an audit reads its look-back and one snapshot only"
-    )
-    snapshot.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
-    _add_spark(snapshot)
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
     _add_look_back(audit)

@@ -141,7 +141,8 @@ def gather(read: DataFrame, options: AuditOptions, as_of_us: int, carried: Carri
     )
     settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
     return Facts(
-        said=said, local=local, held=held, questioned=asked, marks=rare.unionByName(close), sizes=own, curve=curve, latest=latest,
+        said=said, local=local, held=held, questioned=asked, marks=rare.unionByName(close),
+        sizes=own, curve=curve, latest=latest,
         saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings,
         gaps=unseen.where(F.col("to_us") >= since_us), unwatched=unwatched,
         heard=beats.last_words(counted, since_us), settings=effective, as_of_us=as_of_us,

@@ -66,8 +66,8 @@ def last_words(counted: DataFrame, since_us: int = 0) -> DataFrame:
     """Say when each pod was last heard, by whom, and whether its agent had announced its end.
 
     Input columns: those of `beats`.
-    Output columns: namespace, pod, first_us, last_us, stopped, pod_uid, node, agent_version, boots and events (since the
-        look-back began).
+    Output columns: namespace, pod, first_us, last_us, stopped, pod_uid, node, agent_version, boots and events (of
+        the look-back).
     Grain: one row per pod.
     """
     order = F.struct("last_us", "at_last_us", "last", "boot_id")

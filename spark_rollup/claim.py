@@ -1,4 +1,4 @@
-"""One at a time on a bronze directory: two runs of `ingest` would add events twice, and upkeep moves files."""
+"""One at a time on a bronze directory: two runs of `ingest` would add events twice, two of `compact` move files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CLAIM = "_intake"
 """File in bronze that the running `ingest` has locked; the kernel frees it however that ends."""
 
 UPKEEP = "_upkeep"
-"""The same for `compact` and `snapshot`: neither may read what the other one moves."""
+"""The same for `compact`."""
 
-_WORK = {CLAIM: "another ingest", UPKEEP: "compact or snapshot"}
+_WORK = {CLAIM: "another ingest", UPKEEP: "another compact"}
 
 
 @contextmanager

@@ -92,23 +92,12 @@ def _compact(parsed: argparse.Namespace) -> int:
     refuse_address("--bronze", parsed.bronze)
     if not is_bronze(parsed.bronze):
         raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
-    from spark_rollup import compact
-
-    with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze]) as spark:
-        days = compact.run(spark, parsed.bronze)
-    print(f"{days} days compacted in {parsed.bronze}")
-    return 0
-
-
-def _snapshot(parsed: argparse.Namespace) -> int:
-    refuse_address("--bronze", parsed.bronze)
-    if not is_bronze(parsed.bronze):
-        raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
-    from spark_rollup import snapshot
+    from spark_rollup import compact, snapshot
 
     with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
-        days = snapshot.run(spark, parsed.bronze)
-    print(f"{len(days)} snapshots made in {parsed.bronze}" + (f", the newest of {days[-1]}" if days else ""))
+        joined = compact.run(spark, parsed.bronze)
+        summed = snapshot.run(spark, parsed.bronze)
+    print(f"{joined} days compacted, {len(summed)} summed up in {parsed.bronze}")
     return 0
 
 
@@ -146,7 +135,7 @@ def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractConte
     if what.missing:
         print(
             f"statewarden-rollup: no snapshot of {len(what.missing)} days before the look-back ({what.missing[0]} to "
-            f"{what.missing[-1]}), so all of their events are read: `statewarden-rollup snapshot --bronze "
+            f"{what.missing[-1]}), so all of their events are read: `statewarden-rollup compact --bronze "
             f"{options.input}` once a day makes it",
             file=sys.stderr,
         )
@@ -221,7 +210,6 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "ingest": _ingest,
     "jars": _jars,
     "compact": _compact,
-    "snapshot": _snapshot,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
     "why": _why,

@@ -1,4 +1,4 @@
-"""The command `snapshot`: what finished days leave to later audits, each day from the one before and its own events.
+"""The second half of `compact`: what finished days leave to later audits, each from the day before and its own events.
 
 Per day: put the token down, write the tables, rename the token to the marker. Cut off at any step, the day has no
 marker and is made again. An `ingest` that adds events of that day or an earlier one takes the token away, so the
@@ -22,6 +22,9 @@ from spark_rollup.errors import UsageError
 from spark_rollup.schemas import EVENT_ROW
 from spark_rollup.snapshots import FORMAT, MADE, TOKEN
 
+RESTING = 2
+"""The newest days are left alone: today, and yesterday, of which late events still come in. No look-back is shorter."""
+
 TRIES = 3
 """How often a day is begun anew because events of it came in meanwhile."""
 
@@ -30,7 +33,7 @@ KEEP = 31
 
 
 def run(spark: SparkSession, bronze: Path) -> list[str]:
-    """Make the snapshot of every finished day that has none: of all days but the newest.
+    """Make the snapshot of every day that has none, but for those that rest.
 
     Returns:
         Days that were made, oldest first.
@@ -53,10 +56,10 @@ def run(spark: SparkSession, bronze: Path) -> list[str]:
 
 
 def next_day(bronze: Path) -> str | None:
-    """Find the first finished day after the newest snapshot that holds; None = there is none."""
+    """Find the first day after the newest snapshot that holds; None = there is none to be made."""
     made = snapshots.days_made(bronze)
     after = made[-1] if made else ""
-    return next((day for day in snapshots.days(bronze)[:-1] if day > after), None)
+    return next((day for day in snapshots.days(bronze)[:-RESTING] if day > after), None)
 
 
 def _make(spark: SparkSession, bronze: Path, day: str) -> bool:

@@ -1,6 +1,6 @@
 """Recorded runs of a minute, told as if they had lasted days: shifted piece by piece, with ordinary life in between.
 
-Every piece of a recording becomes the evening of a day of its own. Between two pieces the agents beat every minute and
+Every piece of a recording becomes the evening of a day of its own. Between two pieces the agents beat and
 sum their tasks up every half hour, so nobody is silent; sequences are counted anew.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 S = 1_000_000
 DAY_US = 86_400 * S
-BEAT_US, SUMMARY_US = 60 * S, 1800 * S
+BEAT_US, SUMMARY_US = 75 * S, 1800 * S
 
 FIRST_US = 20_776 * DAY_US + 79_200 * S
 """22:00 of the first day."""
@@ -35,34 +35,36 @@ def events_below(folder: Path) -> list[Event]:
     ]
 
 
-def stretched(events: Iterable[Event], cuts: Sequence[float]) -> list[Event]:
+def stretched(events: Iterable[Event], cuts: Sequence[float], *, beats: bool = True) -> list[Event]:
     """Stretch one recording.
 
     Args:
         events: All events of all its pods.
         cuts: Where its pieces end, as shares of its time; each next piece is a day later.
+        beats: Whether the agents live on in between; else they are silent.
     """
     told = list(events)
     begin = min(event["observed_at_us"] for event in told)
     span = max(event["observed_at_us"] for event in told) - begin
     ends = [begin + round(span * share) for share in cuts]
 
-    def moved(at_us: int | None) -> int | None:
-        if at_us is None:
-            return None
+    def moved(at_us: int) -> int:
         return at_us - begin + FIRST_US + DAY_US * sum(at_us >= end for end in ends)
 
     boots: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in told:
-        boots[event["pod"], event["pod_uid"], event["boot_id"]].append(_shifted(event, moved))
+        boots[event["pod"], event["pod_uid"], event["boot_id"]].append(shifted(event, moved))
+    if not beats:
+        return [event for boot in boots.values() for event in boot]
     return [event for boot in boots.values() for event in _numbered(_filled(boot))]
 
 
-def _shifted(event: Event, moved: Callable[[int | None], int | None]) -> Event:
+def shifted(event: Event, moved: Callable[[int], int]) -> Event:
+    """Move all times of an event."""
     new = event | {name: moved(event[name]) for name in TIMES if event.get(name) is not None}
     if event.get("blind"):
         new["blind"] = [
-            row | {"from_us": moved(row["from_us"]), "to_us": moved(row.get("to_us"))}
+            row | {name: moved(row[name]) for name in ("from_us", "to_us") if row.get(name) is not None}
             for row in event["blind"]
         ]
     return new
