@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.events import Change, Kind, Status
+from agent.contract.events import Change, Kind, Level, Status
 from spark_rollup import beats, gaps, nearby, retold, timeline
 from spark_rollup.beats import BOOT
 from spark_rollup.columns import ROUTINE, TASK, summary, told
@@ -30,6 +30,10 @@ CLOSED = 4
 
 ISLANDS = 64
 """Unwatched times kept apart per pod; what is older becomes one, from first to last: rather doubt than error."""
+
+REMEMBERED_DAYS = 30
+"""A pod that was not heard for longer is forgotten, unless damage on it is open: a Deployment's pods get new names with
+every roll-out."""
 
 _APP_POD = ("namespace", "application_id", "pod")
 
@@ -97,11 +101,27 @@ def carry(read: DataFrame, earlier: Carried | None, from_us: int, to_us: int) ->
         retold.sights(retold.lasting_sights(timeline.sightings(events), counted, kept)),
         retold.blindness(events),
     )
-    return Carried(
+    known = _remembered(counted, kept, to_us).localCheckpoint()
+    frames = (
         reduce(DataFrame.unionByName, map(shaped, rows)).dropDuplicates(["id"]),
         _heard(counted, to_us),
         _unwatched(events, counted, earlier, to_us),
     )
+    return Carried(*(frame.join(F.broadcast(known), ["namespace", "pod"], "left_semi") for frame in frames))
+
+
+def _remembered(counted: DataFrame, kept: DataFrame, to_us: int) -> DataFrame:
+    """List the pods that are carried on.
+
+    Output columns: namespace, pod.
+    """
+    heard = counted.where(F.col("last_us") >= to_us - REMEMBERED_DAYS * DAY_US).select("namespace", "pod")
+    damaged = (
+        (F.col("kind") == Kind.FINDING.value)
+        & (F.col("level") == Level.DAMAGE.value)
+        & (F.col("status") == Status.OPEN.value)
+    )
+    return heard.unionByName(kept.where(damaged).select("namespace", "pod")).distinct()
 
 
 def shaped(rows: DataFrame) -> DataFrame:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench import (  # noqa: E402 - path first
+    bench_look_back,
     bench_many,
     bench_replay,
     bench_rocksdb,
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "rocksdb": bench_rocksdb.run,
     "spool": bench_spool.run,
     "rollup": bench_rollup.run,
+    "look-back": bench_look_back.run,
 }
 PAGE = ROOT / "docs" / "benchmarks.md"
 MEMORY = Path("/dev/shm")

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 
-from spark_rollup import audit, ingest, snapshot, snapshots
+from spark_rollup import audit, carry, ingest, load, snapshot, snapshots
+from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AuditOptions
 from tests.spark_rollup.support import stretched
-from tests.spark_rollup.support.fleet import HORIZON_S, Fleet
+from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
 from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
 from tests.spark_rollup.test_oracle import fleets
 from tests.support.recorded_fleet import EXPECTED, replayed
@@ -135,6 +136,7 @@ def over_midnight(told: Sequence[Event], second: float) -> list[Event]:
 
 def random_fleets(spark: SparkSession, work: Path, number: int) -> Path:
     """Take random fleets in: every other one over midnight, the rest in three pieces on three days."""
+    told: list[Event] = []
     for index, fleet in enumerate(drawn(number)):
         told = [json.loads(line)["data"] for line in fleet.lines()]
         if index % 2:
@@ -142,7 +144,7 @@ def random_fleets(spark: SparkSession, work: Path, number: int) -> Path:
         else:
             moved = over_midnight(told, HORIZON_S * (0.2 + 0.1 * (index % 7)))
         stretched.write(moved, work / "in")
-    stretched.write([moved[0] | {"pod_uid": "tomorrow", "observed_at_us": LAST_DAY_US + DAY_US}], work / "in")
+    stretched.write([told[0] | {"pod_uid": "tomorrow", "observed_at_us": LAST_DAY_US + DAY_US}], work / "in")
     ingest.run(spark, work / "in", work / "bronze")
     return work / "bronze"
 
@@ -163,6 +165,20 @@ def test_random_fleets(spark, tmp_path):
     """Whatever happens before or after midnight, on one day or on three, both audits say the same."""
     spoken = agree(spark, random_fleets(spark, tmp_path, FLEETS))
     assert {"resurrected-checkpoint", "unrestored-task", "stale-eos-state", "missing-standby"} <= set(spoken)
+
+
+def test_a_pod_that_was_not_heard_for_a_month_is_forgotten(spark, tmp_path):
+    """Unless damage on it is still open."""
+    told = Fleet("shop")
+    told.pod("gone").holds("0_0", 5)
+    told.pod("damaged").holds("0_1", 5).finds("resurrected-checkpoint", "0_1", 9)
+    loaded = load.load(spark, told.write(tmp_path))
+    events = loaded.events.drop("line").withColumn(ROUTINE, is_routine())
+    for days, known in ((29, {"gone", "damaged"}), (31, {"damaged"})):
+        end_us = at_us(HORIZON_S) + days * DAY_US
+        carried = carry.carry(events, None, end_us - DAY_US, end_us)
+        for frame in (carried.events, carried.heard):
+            assert {row["pod"] for row in frame.select("pod").collect()} == known
 
 
 @pytest.mark.heavy
