@@ -90,8 +90,8 @@ def carry(read: DataFrame, earlier: Carried | None, from_us: int, to_us: int) ->
     events = read.unionByName(earlier.events) if earlier else read
     own = beats.beats(read)
     counted = (own.unionByName(earlier.heard) if earlier else own).localCheckpoint()
-    flips = retold.newest_flips(timeline.flips(events)).localCheckpoint()
     kept = _told(events).localCheckpoint()
+    flips = retold.newest_flips(timeline.flips(events), kept).localCheckpoint()
     near = nearby.nearby(read, earlier.events if earlier else None, nearby.moments(flips, kept), from_us)
     rows = (
         kept,

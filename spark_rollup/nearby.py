@@ -33,6 +33,7 @@ _TURNS = (Change.TASK_DELETED.value, Change.STORE_DELETED.value, Change.STORE_CR
 
 _COPY = (*TASK, "store", "pod", "identity")
 _PLACE = (*TASK, "pod", "at_us")
+_STEP = (*TASK, "pod", "what")
 
 
 def extremes() -> dict[str, Column]:
@@ -160,19 +161,10 @@ def _steps(events: DataFrame) -> DataFrame:
 
 def _beside(steps: DataFrame, around: DataFrame) -> DataFrame:
     """Choose of every copy and kind the last one up to each moment, and the first one after it."""
-    moment = around.select(*TASK, F.col("at_us").alias("moment_us"))
-    at = F.col("at_us")
-    return (
-        steps.join(moment, list(TASK), "inner")
-        .groupBy(*TASK, "pod", "what", "moment_us")
-        .agg(
-            F.max(F.when(at <= F.col("moment_us"), at)).alias("before_us"),
-            F.min(F.when(at > F.col("moment_us"), at)).alias("after_us"),
-        )
-        .select(*TASK, "pod", F.explode(F.array("before_us", "after_us")).alias("at_us"))
-        .where(F.col("at_us").isNotNull())
-        .distinct()
-    )
+    tasks = around.select(*TASK).distinct()
+    own = steps.join(F.broadcast(tasks), list(TASK), "left_semi")
+    copies = own.select(*_STEP).distinct()
+    return _neighbours(own, copies.join(around, list(TASK), "inner"), _STEP)
 
 
 def _written_beside(events: DataFrame, chosen: DataFrame) -> DataFrame:
@@ -180,17 +172,20 @@ def _written_beside(events: DataFrame, chosen: DataFrame) -> DataFrame:
     writes = events.where(told() & (F.col("change") == Change.CHECKPOINT_WRITTEN.value)).select(
         *TASK, "pod", _at_us().alias("at_us")
     )
-    look = chosen.select(*TASK, "pod", F.col("at_us").alias("look_us"))
-    at = F.col("at_us")
+    return _neighbours(writes, chosen, (*TASK, "pod"))
+
+
+def _neighbours(steps: DataFrame, around: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Keep steps that come last up to one of their key's moments, or first after one: by one sort, however many."""
+    both = steps.select(*key, "at_us", F.lit(0).alias("moment")).unionByName(
+        around.select(*key, "at_us", F.lit(1).alias("moment"))
+    )
+    order = W.partitionBy(*key).orderBy("at_us", "moment")
+    beside = F.greatest(F.lead("moment").over(order), F.lag("moment").over(order))
     return (
-        writes.join(look, [*TASK, "pod"], "inner")
-        .groupBy(*TASK, "pod", "look_us")
-        .agg(
-            F.max(F.when(at <= F.col("look_us"), at)).alias("before_us"),
-            F.min(F.when(at >= F.col("look_us"), at)).alias("after_us"),
-        )
-        .select(*TASK, "pod", F.explode(F.array("before_us", "after_us")).alias("at_us"))
-        .where(F.col("at_us").isNotNull())
+        both.withColumn("beside", beside)
+        .where((F.col("moment") == 0) & (F.col("beside") == 1))
+        .select(*_PLACE)
         .distinct()
     )
 

@@ -12,15 +12,18 @@ from spark_rollup.columns import ROUTINE, TASK, told
 from spark_rollup.snapshots import DAY_US
 
 FLIPS = 32
-"""Changes of holder kept per task and pod: the newest; the first hold, too, with its end: findings are named by it."""
+"""Changes of holder kept per task and pod: the newest. The first hold is kept, too: findings are named by it."""
 
 _APP_POD = ("namespace", "application_id", "pod")
 
 
-def newest_flips(flips: DataFrame) -> DataFrame:
-    """Keep the newest changes of holder, and the first ones; in between nobody is said to hold the task.
+def newest_flips(flips: DataFrame, kept: DataFrame) -> DataFrame:
+    """Keep the newest changes of holder, the first hold, and the last one before each open finding.
 
-    Input and output columns: those of `timeline.flips`.
+    In between nobody is said to hold the task; so every hold is kept with its end.
+
+    Input columns: those of `timeline.flips`; events that are kept.
+    Output columns: those of `timeline.flips`.
     """
     order = ("observed_at_us", "boot_id", "sequence")
     whose = W.partitionBy(*TASK, "pod")
@@ -28,10 +31,25 @@ def newest_flips(flips: DataFrame) -> DataFrame:
     ranked = flips.withColumns(
         {
             "newest": F.row_number().over(whose.orderBy(*(F.desc(name) for name in order))),
-            "holds": F.sum(F.col("now_held").cast("int")).over(so_far),
+            "hold": F.sum(F.col("now_held").cast("int")).over(so_far),
         }
+    ).localCheckpoint()
+    opened = kept.where(_open_findings() & F.col("task_id").isNotNull())
+    times = opened.select(*TASK, "pod", "opened_at_us").distinct()
+    ended = ranked.where(~F.col("now_held")).join(times, [*TASK, "pod"], "inner")
+    last = (
+        ended.where(F.col("observed_at_us") <= F.col("opened_at_us"))
+        .groupBy(*TASK, "pod", "opened_at_us")
+        .agg(F.max("hold").alias("hold"))
+        .select(*TASK, "pod", "hold", F.lit(True).alias("before_finding"))
+        .distinct()
     )
-    return ranked.where((F.col("newest") <= FLIPS) | (F.col("holds") <= 1)).drop("newest", "holds")
+    wanted = (F.col("newest") <= FLIPS) | (F.col("hold") <= 1) | F.col("before_finding")
+    return ranked.join(last, [*TASK, "pod", "hold"], "left").where(wanted).select(*flips.columns)
+
+
+def _open_findings() -> Column:
+    return (F.col("kind") == Kind.FINDING.value) & (F.col("status") == Status.OPEN.value)
 
 
 def holds(flips: DataFrame) -> DataFrame:
@@ -65,8 +83,7 @@ def lasting_sights(sightings: DataFrame, counted: DataFrame, kept: DataFrame) ->
             "still": F.max("shown").over(thing),
         }
     )
-    open_findings = (F.col("kind") == Kind.FINDING.value) & (F.col("status") == Status.OPEN.value)
-    accused = kept.where(open_findings & F.col("identity").isNotNull())
+    accused = kept.where(_open_findings() & F.col("identity").isNotNull())
     named = accused.select("namespace", F.col("identity").alias("key"), F.lit(True).alias("named")).distinct()
     return (
         seen.join(named, ["namespace", "key"], "left")

@@ -55,9 +55,9 @@ def section(results: Sequence[Mapping[str, float]]) -> Section:
     """Lay results out, fewest days first."""
     return Section(
         "Look-back",
-        "The same fleet after more and more days, audited twice on `local[2]`: all events, and one day's look-back (today"
-        " and yesterday) with the snapshot of what was before. A day's summing up is done once, by `compact`. The start"
-        " of Spark is not counted.",
+        "The same fleet after more and more days, audited twice on `local[2]`: all events, and one day's look-back"
+        " (today and yesterday) with the snapshot of what was before. A day's summing up is done once, by `compact`."
+        " The start of Spark is not counted.",
         (
             "days of bronze",
             "events",
