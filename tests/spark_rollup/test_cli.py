@@ -9,7 +9,8 @@ import pytest
 
 from spark_rollup import dedupe, java, load, session
 from spark_rollup.cli import main, printable
-from spark_rollup.errors import JavaNotFoundError
+from spark_rollup.config import MARKER
+from spark_rollup.errors import JavaNotFoundError, UsageError
 from tests.spark_rollup.support.fleet import Fleet
 
 
@@ -44,6 +45,7 @@ def fleet_with_damage() -> Fleet:
         (["--input", "absent"], "absent does not exist"),
         (["--input", "empty"], "holds no *.jsonl"),
         (["--input", "in", "--as-of", "soon"], "not an ISO 8601 time"),
+        (["--input", "in", "--look-back", "a week"], "neither a number of days"),
         (["--input", "in", "--set", "colour=red"], "unknown setting 'colour'"),
     ],
 )
@@ -159,3 +161,22 @@ class TestRealRuns:
         assert main(["audit", "--input", str(source), "--output", str(tmp_path / "out")]) == 2
         err = capsys.readouterr().err
         assert "no usable event: unknown-major, contract version 2.0" in err
+
+
+def test_days_that_no_snapshot_spares_are_told(tmp_path, monkeypatch, capsys):
+    """Which days are read for want of a snapshot, and what makes it; with `all` nothing is missing."""
+    for day in range(14, 20):
+        (tmp_path / "bronze" / "events" / f"day=2026-11-{day}").mkdir(parents=True)
+    (tmp_path / "bronze" / MARKER).touch()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise UsageError("no Spark today")
+
+    monkeypatch.setattr(session, "build_session", refuse)
+    arguments = ["audit", "--input", str(tmp_path / "bronze"), "--output", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert "no snapshot of 3 days before the look-back (2026-11-14 to 2026-11-16)" in told
+    assert "`statewarden-rollup compact --bronze" in told
+    assert main([*arguments, "--look-back", "all"]) == 2
+    assert capsys.readouterr().err == "statewarden-rollup: no Spark today\n"
