@@ -98,6 +98,7 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         local=facts.local,
         releases=settings.releases(facts.settings),
         as_of_us=as_of_us,
+        since_us=facts.since_us,
     )
 
 

@@ -42,6 +42,7 @@ class Tables:
     local: DataFrame
     releases: DataFrame
     as_of_us: int
+    since_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def write(tables: Tables, output: Path) -> Outcome:
     (output / "report.html").write_text(page.render(shown), encoding="utf-8")
     marker = {
         "watermark": rfc3339(tables.as_of_us),
+        "since": rfc3339(tables.since_us) if tables.since_us else None,
         "version": __version__,
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
         "quarantined": dict(sorted(reasons.items())),
