@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,11 @@ pytestmark = [
 
 FLEETS = int(os.environ.get("STATEWARDEN_CARRY_FLEETS", "24"))
 
-QUICK = ("kafka-8187-stage1-2.2.1", "kafka-20685-4.1.2", "kafka-9891-2.5.0", "benign-move-3.9.2")
-"""Stretched over four days in every run; the others only by `pytest -m heavy`."""
-
 RETURN = "kafka-8187-stage2-2.0.1"
+"""Stretched where its directories are gone."""
+
+QUICK = ("kafka-8187-stage1-2.2.1", "kafka-20685-4.1.2", "kafka-9891-2.5.0", "benign-move-3.9.2", RETURN)
+"""Stretched over four days in every run of `make check`; the others only by `pytest -m heavy`."""
 
 SAID = (
     "id", "detector", "application_id", "task_id", "store", "pod", "severity", "confidence", "status", "opened_at",
@@ -41,67 +43,73 @@ SAID = (
 Finding = Mapping[str, Any]
 
 
-def findings(spark: SparkSession, bronze: Path, days: int, as_of_us: int | None = None) -> list[Finding]:
-    """Audit and take what is found."""
-    options = AuditOptions(bronze, bronze.parent / "out", as_of_us, look_back_days=days)
-    return list(audit.run(spark, options).findings)
+@dataclass(frozen=True)
+class Audits:
+    """What two audits of the same events found, and which recording each application is of.
+
+    Args of the dataclass:
+        whole: Findings of an audit that read all events.
+        spared: Findings of an audit that read its look-back and one snapshot.
+        recordings: Application -> recording.
+    """
+
+    whole: Sequence[Finding]
+    spared: Sequence[Finding]
+    recordings: Mapping[str, str]
+
+    def of(self, name: str) -> tuple[Counter[str], Counter[str]]:
+        """Take what both say of one recording."""
+        whole, spared = (
+            [row for row in rows if self.recordings.get(row["application_id"]) == name]
+            for rows in (self.whole, self.spared)
+        )
+        return said(whole), said(spared)
+
+    def confirmed(self, name: str) -> set[tuple[str, str]]:
+        """Take rule and task of what is critical and confirmed of one recording."""
+        return {
+            (row["detector"], row["task_id"])
+            for row in self.whole
+            if self.recordings.get(row["application_id"]) == name
+            and (row["severity"], row["confidence"]) == ("critical", "confirmed")
+        }
 
 
-def said(rows: Sequence[Finding]) -> Counter[str]:
+def audits(spark: SparkSession, work: Path, recordings: Mapping[str, str]) -> Audits:
+    """Take in what was written, and audit the last two of four days before and after `compact` sums the others up."""
+    bronze = work / "bronze"
+    ingest.run(spark, work / "in", bronze)
+    days = snapshots.days(bronze)
+    options = AuditOptions(bronze, work / "out", look_back_days=1)
+    assert (len(days), audit.reading(options).missing) == (4, tuple(days[:2]))
+    whole = audit.run(spark, options).findings
+    assert snapshot.run(spark, bronze) == days[:2]
+    assert audit.reading(options).after == days[1]
+    return Audits(whole, audit.run(spark, options).findings, recordings)
+
+
+def said(rows: Iterable[Finding]) -> Counter[str]:
     """Take what findings say, in a form that can be compared."""
     return Counter(json.dumps([row[name] for name in SAID], sort_keys=True) for row in rows)
 
 
-def recorded(spark: SparkSession, repository: Path, work: Path, cuts: Mapping[str, Sequence[float]]) -> Path:
-    """Take recordings in, each stretched at its cuts."""
-    for name, shares in cuts.items():
-        replayed([repository / "tests" / "data" / "traces" / name], work / "replayed" / name)
+def write_recordings(repository: Path, work: Path, names: Iterable[str]) -> dict[str, str]:
+    """Write recordings, each stretched over four days; gives application -> recording."""
+    found: dict[str, str] = {}
+    for name in names:
+        found |= replayed([repository / "tests" / "data" / "traces" / name], work / "replayed" / name)
         told = stretched.events_below(work / "replayed" / name)
-        stretched.write(stretched.stretched(told, shares), work / "in")
-    ingest.run(spark, work / "in", work / "bronze")
-    return work / "bronze"
+        cuts = _absence(told) if name == RETURN else (0.25, 0.5, 0.75)
+        stretched.write(stretched.stretched(told, cuts), work / "in")
+    return found
 
 
-def confirmed(rows: Sequence[Finding]) -> set[tuple[str, str | None]]:
-    """Take rule and task of what is critical and confirmed."""
-    return {
-        (row["detector"], row["task_id"])
-        for row in rows
-        if (row["severity"], row["confidence"]) == ("critical", "confirmed")
-    }
-
-
-def test_recorded_runs_over_four_days(spark, repository, tmp_path):
-    """Every bug that began two days before is found with the same id and confidence, and nothing is made up."""
-    bronze = recorded(spark, repository, tmp_path, dict.fromkeys(QUICK, (0.25, 0.5, 0.75)))
-    whole = findings(spark, bronze, 1)
-    assert snapshot.run(spark, bronze) == snapshots.days(bronze)[: -snapshot.RESTING]
-    assert audit.reading(AuditOptions(bronze, tmp_path, look_back_days=1)).missing == ()
-    assert said(findings(spark, bronze, 1)) == said(whole)
-    expected = {
-        (rule, task) for name in QUICK for rule, task, _, loud in EXPECTED.get(name, ()) if loud == "critical"
-    }
-    assert confirmed(whole) == expected
-
-
-def test_a_directory_that_comes_back_two_days_later(spark, repository, tmp_path):
-    """KAFKA-8187 stage 2: deleted on the first day, made anew on the third under the old offset; a day's look-back."""
-    trace = repository / "tests" / "data" / "traces" / RETURN
-    replayed([trace], tmp_path / "replayed")
-    told = stretched.events_below(tmp_path / "replayed")
+def _absence(told: Sequence[Event]) -> tuple[float, float]:
+    """Find where the first pod's directories are gone; two days pass there."""
     begin, end = (pick(event["observed_at_us"] for event in told) for pick in (min, max))
-    gone = max(
-        e["observed_at_us"] for e in told if e.get("change") == "task-deleted" and e["pod"].endswith("a")
-    )
-    cut = (gone + S // 100 - begin) / (end - begin)
-    stretched.write(stretched.stretched(told, (cut, cut)), tmp_path / "in")
-    bronze = tmp_path / "bronze"
-    ingest.run(spark, tmp_path / "in", bronze)
-    whole = findings(spark, bronze, 1)
-    assert snapshot.run(spark, bronze) == snapshots.days(bronze)[: -snapshot.RESTING]
-    assert audit.reading(AuditOptions(bronze, tmp_path, look_back_days=1)).missing == ()
-    assert said(findings(spark, bronze, 1)) == said(whole)
-    assert {("resurrected-checkpoint", task) for task in ("0_0", "0_1", "0_2", "0_3")} <= confirmed(whole)
+    gone = [e for e in told if e.get("change") == "task-deleted" and e["pod"].endswith("pod-a")]
+    cut = (max(event["observed_at_us"] for event in gone) + S // 100 - begin) / (end - begin)
+    return cut, cut
 
 
 def drawn(number: int) -> list[Fleet]:
@@ -123,20 +131,15 @@ def drawn(number: int) -> list[Fleet]:
     return found
 
 
-LAST_DAY_US = (FIRST_US // DAY_US + 2) * DAY_US
-"""When the last day of random fleets begins."""
-
-
 def over_midnight(told: Sequence[Event], second: float) -> list[Event]:
-    """Move a story so that the last midnight falls on one of its seconds; nothing else changes."""
+    """Move a story so that the midnight before the look-back falls on one of its seconds; nothing else changes."""
     begin = min(event["observed_at_us"] for event in told)
-    shift_us = LAST_DAY_US - round(second * S) - begin
+    shift_us = (FIRST_US // DAY_US + 2) * DAY_US - round(second * S) - begin
     return [stretched.shifted(event, lambda at_us: at_us + shift_us) for event in told]
 
 
-def random_fleets(spark: SparkSession, work: Path, number: int) -> Path:
-    """Take random fleets in: every other one over midnight, the rest in three pieces on three days."""
-    told: list[Event] = []
+def write_fleets(work: Path, number: int) -> None:
+    """Write random fleets: every other one over midnight, the rest in three pieces on three days."""
     for index, fleet in enumerate(drawn(number)):
         told = [json.loads(line)["data"] for line in fleet.lines()]
         if index % 2:
@@ -144,27 +147,40 @@ def random_fleets(spark: SparkSession, work: Path, number: int) -> Path:
         else:
             moved = over_midnight(told, HORIZON_S * (0.2 + 0.1 * (index % 7)))
         stretched.write(moved, work / "in")
-    stretched.write([told[0] | {"pod_uid": "tomorrow", "observed_at_us": LAST_DAY_US + DAY_US}], work / "in")
-    ingest.run(spark, work / "in", work / "bronze")
-    return work / "bronze"
 
 
-def agree(spark: SparkSession, bronze: Path) -> Counter[str]:
-    """Compare an audit of one day alone with and without snapshots; gives the rules that spoke."""
-    end_us = LAST_DAY_US + DAY_US - 1
-    whole = findings(spark, bronze, 0, end_us)
-    assert snapshot.run(spark, bronze) == snapshots.days(bronze)[: -snapshot.RESTING]
-    assert audit.reading(AuditOptions(bronze, bronze, end_us, look_back_days=0)).missing == ()
-    spared = findings(spark, bronze, 0, end_us)
-    assert said(spared) - said(whole) == Counter()
-    assert said(whole) - said(spared) == Counter()
-    return Counter(row["detector"] for row in whole)
+@pytest.fixture(scope="module")
+def audited_twice(spark, repository, tmp_path_factory) -> Audits:
+    """Audit some recordings and random fleets with and without snapshots, all together."""
+    work = tmp_path_factory.mktemp("four-days")
+    write_fleets(work, FLEETS)
+    return audits(spark, work, write_recordings(repository, work, QUICK))
 
 
-def test_random_fleets(spark, tmp_path):
+@pytest.mark.parametrize("name", [name for name in QUICK if name != RETURN])
+def test_a_recording_over_four_days(audited_twice, name):
+    """Bugs that began three days before are found with the same id and confidence, and nothing is made up."""
+    whole, spared = audited_twice.of(name)
+    assert spared == whole
+    expected = {(rule, task) for rule, task, _, loud in EXPECTED.get(name, ()) if loud == "critical"}
+    assert audited_twice.confirmed(name) == expected
+
+
+def test_a_directory_that_comes_back_two_days_later(audited_twice):
+    """KAFKA-8187 stage 2: deleted on the first day, made anew under the old offset on the third; a day's look-back."""
+    whole, spared = audited_twice.of(RETURN)
+    assert spared == whole
+    found = audited_twice.confirmed(RETURN)
+    assert {("resurrected-checkpoint", f"0_{number}") for number in range(4)} <= found
+
+
+def test_random_fleets(audited_twice):
     """Whatever happens before or after midnight, on one day or on three, both audits say the same."""
-    spoken = agree(spark, random_fleets(spark, tmp_path, FLEETS))
-    assert {"resurrected-checkpoint", "unrestored-task", "stale-eos-state", "missing-standby"} <= set(spoken)
+    whole, spared = said(audited_twice.whole), said(audited_twice.spared)
+    assert spared - whole == Counter()
+    assert whole - spared == Counter()
+    drawn_only = {row["detector"] for row in audited_twice.whole if "drawn-" in str(row["namespace"])}
+    assert {"resurrected-checkpoint", "unrestored-task", "stale-eos-state", "missing-standby"} <= drawn_only
 
 
 def test_a_pod_that_was_not_heard_for_a_month_is_forgotten(spark, tmp_path):
@@ -173,31 +189,22 @@ def test_a_pod_that_was_not_heard_for_a_month_is_forgotten(spark, tmp_path):
     told.pod("gone").holds("0_0", 5)
     told.pod("damaged").holds("0_1", 5).finds("resurrected-checkpoint", "0_1", 9)
     loaded = load.load(spark, told.write(tmp_path))
-    events = loaded.events.drop("line").withColumn(ROUTINE, is_routine())
-    for days, known in ((29, {"gone", "damaged"}), (31, {"damaged"})):
-        end_us = at_us(HORIZON_S) + days * DAY_US
-        carried = carry.carry(events, None, end_us - DAY_US, end_us)
-        for frame in (carried.events, carried.heard):
-            assert {row["pod"] for row in frame.select("pod").collect()} == known
-
-
-@pytest.mark.heavy
-def test_many_random_fleets(spark, tmp_path):
-    """The same with two hundred fleets."""
-    agree(spark, random_fleets(spark, tmp_path, 200))
+    events = loaded.events.drop("line").withColumn(ROUTINE, is_routine()).localCheckpoint()
+    end_us = at_us(HORIZON_S) + (carry.REMEMBERED_DAYS + 1) * DAY_US
+    carried = carry.carry(events, None, end_us - DAY_US, end_us)
+    assert {row["pod"] for row in carried.heard.select("pod").collect()} == {"damaged"}
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-def test_every_recording_of_several_pods(spark, repository, tmp_path):
-    """All recordings with more than one pod over four days."""
+def test_every_recording_and_many_random_fleets(spark, repository, tmp_path):
+    """All recordings with more than one pod over four days, and two hundred fleets."""
     traces = repository / "tests" / "data" / "traces"
     names = [
         path.parent.name
         for path in sorted(traces.glob("*/scenario.json"))
         if len(json.loads(path.read_text())["pods"]) > 1 or path.parent.name in EXPECTED
     ]
-    bronze = recorded(spark, repository, tmp_path, dict.fromkeys(names, (0.25, 0.5, 0.75)))
-    whole = findings(spark, bronze, 1)
-    snapshot.run(spark, bronze)
-    assert said(findings(spark, bronze, 1)) == said(whole)
+    write_fleets(tmp_path, 200)
+    found = audits(spark, tmp_path, write_recordings(repository, tmp_path, names))
+    assert said(found.spared) == said(found.whole)
