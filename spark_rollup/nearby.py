@@ -43,14 +43,17 @@ def extremes() -> dict[str, Column]:
     def last_with(name: str) -> Column:
         return F.max(F.when(F.col(name).isNotNull(), at))
 
+    def most(name: str) -> Column:  # the last of them: what is kept must not depend on the order of files
+        return F.max(F.when(F.col(name).isNotNull(), F.struct(name, at))).getField("at_us")
+
     return {
         "last": F.max(at),  # where the copy stands; where it stood when it was last heard
         "offset_known": last_with("offset"),  # unprotected-task, safe-to-restart: how far behind
         "bytes_known": last_with("bytes"),  # safe-to-restart: what a restoration costs
-        "largest": F.max_by(at, "bytes"),  # task-churn: what restorations cost
-        "furthest": F.max_by(at, "offset"),  # resurrected-checkpoint, split-owner: how far it came
-        "fullest": F.max_by(at, "puts"),  # the same, where offsets are not known
-        "richest": F.max_by(at, "entries_low"),  # unrestored-task: what it surely held
+        "largest": most("bytes"),  # task-churn: what restorations cost
+        "furthest": most("offset"),  # resurrected-checkpoint, split-owner: how far it came
+        "fullest": most("puts"),  # the same, where offsets are not known
+        "richest": most("entries_low"),  # unrestored-task: what it surely held
     }
 
 
