@@ -3,7 +3,7 @@
 Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
 Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one stood
     still all that time, and the other wrote beyond what the first one has.
-Clears when: the frozen holder lets go.
+Clears when: the frozen holder lets go, or moved again before the look-back began.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
 Blind spots: from 2.6 on, a zombie is not told from an idle active beside a warm-up before the new owner is 10,000

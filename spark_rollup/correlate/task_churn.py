@@ -3,7 +3,7 @@
 Signal: pods that take the task after another one had it, deletions of stores by their owner, stores made anew.
 Fires when: within one hour a task moved, or was restored, at least six times, or was wiped at least three times; a
     warning from twice as many on.
-Clears when: an input without that hour is audited.
+Clears when: that hour is before the look-back.
 Stays quiet when: pods roll once, a task moves and comes back, or is closed and opened where it is.
 Blind spots: what happens unwatched is not counted, so numbers are lower bounds.
 """

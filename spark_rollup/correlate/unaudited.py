@@ -2,7 +2,7 @@
 
 Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run.
 Fires when: any such interval exists in the input; one finding per pod and cause.
-Clears when: an input without the interval is audited.
+Clears when: the interval is before the look-back.
 Stays quiet when: the last thing an agent said is that it stops, and nothing came after.
 Blind spots: a pod without any agent is not known here at all.
 """
