@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +37,7 @@ def read_events(spark: SparkSession, bronze: Path) -> DataFrame:
 
     Output columns: `EVENT_ROW`, line, day, routine.
     """
-    return spark.read.schema(_STORED).parquet(str(bronze / "events"))
+    return spark.read.schema(_STORED).parquet(literal(bronze / "events"))
 
 
 def read_quarantine(spark: SparkSession, bronze: Path) -> DataFrame:
@@ -44,7 +45,12 @@ def read_quarantine(spark: SparkSession, bronze: Path) -> DataFrame:
 
     Output columns: `QUARANTINE`.
     """
-    return spark.read.schema(QUARANTINE).parquet(str(bronze / "quarantine"))
+    return spark.read.schema(QUARANTINE).parquet(literal(bronze / "quarantine"))
+
+
+def literal(path: Path | str) -> str:
+    """Keep Spark from taking a path that it reads for a pattern; what it writes it takes as it is."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
 
 
 def write_events(events: DataFrame, target: Path, size_bytes: int, mode: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.fields import FIELDS, fields_of
 from spark_rollup import snapshots
-from spark_rollup.bronze import COMPACTING, read_events, read_quarantine
+from spark_rollup.bronze import COMPACTING, literal, read_events, read_quarantine
 from spark_rollup.columns import ROUTINE
 from spark_rollup.config import is_bronze
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
@@ -100,7 +99,7 @@ def _parsed_once(lines: DataFrame) -> DataFrame:
 def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     if not paths:
         return spark.range(0).select(F.lit("").alias("file"), F.lit("").alias("line"))
-    text = spark.read.format("text").load([_literal(path) for path in paths])
+    text = spark.read.format("text").load([literal(path) for path in paths])
     return text.where(F.length(F.trim("value")) > 0).select(
         _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
     )
@@ -110,11 +109,6 @@ def _rows_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Make a frame of names; `createDataFrame` would start Python on an executor for it."""
     names = F.from_json(F.lit(json.dumps(list(paths))), "array<string>")
     return spark.range(1).select(F.explode(names).alias("file"))
-
-
-def _literal(path: str) -> str:
-    """Keep Spark from taking a path for a pattern."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def _plain_path(url: Column) -> Column:

@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from spark_rollup.bronze import literal
 from spark_rollup.columns import MICROS, ROUTINE
 from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
 
@@ -90,9 +91,9 @@ def read(spark: SparkSession, place: Path) -> Carried:
     """Read one snapshot."""
     rows = T.StructType([*EVENT_ROW.fields, T.StructField(ROUTINE, T.BooleanType())])
     return Carried(
-        spark.read.schema(rows).parquet(str(place / "events")),
-        spark.read.schema(HEARD).parquet(str(place / "heard")),
-        spark.read.schema(UNWATCHED).parquet(str(place / "unwatched")),
+        spark.read.schema(rows).parquet(literal(place / "events")),
+        spark.read.schema(HEARD).parquet(literal(place / "heard")),
+        spark.read.schema(UNWATCHED).parquet(literal(place / "unwatched")),
     )
 
 
