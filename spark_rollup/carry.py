@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.events import Change, Kind, Level, Status
+from agent.contract.events import Change, Kind, Status
 from spark_rollup import beats, gaps, nearby, retold, timeline
 from spark_rollup.beats import BOOT
 from spark_rollup.columns import ROUTINE, TASK, summary, told
@@ -30,10 +30,6 @@ CLOSED = 4
 
 ISLANDS = 64
 """Unwatched times kept apart per pod; what is older becomes one, from first to last: rather doubt than error."""
-
-REMEMBERED_DAYS = 30
-"""A pod that was not heard for longer is forgotten, unless damage on it is open: a Deployment's pods get new names with
-every roll-out."""
 
 _APP_POD = ("namespace", "application_id", "pod")
 
@@ -78,13 +74,12 @@ def kinds() -> tuple[Told, ...]:
     )  # fmt: skip
 
 
-def carry(read: DataFrame, earlier: Carried | None, from_us: int, to_us: int) -> Carried:
+def carry(read: DataFrame, earlier: Carried | None, to_us: int) -> Carried:
     """Reduce some days' events, and what was carried to them, to what later audits need.
 
     Args:
         read: `EVENT_ROW` and routine, one row per id: all events of those days.
         earlier: What is known from before.
-        from_us: When the first of the days begins.
         to_us: When the last of them ends.
     """
     events = read.unionByName(earlier.events) if earlier else read
@@ -92,36 +87,19 @@ def carry(read: DataFrame, earlier: Carried | None, from_us: int, to_us: int) ->
     counted = (own.unionByName(earlier.heard) if earlier else own).localCheckpoint()
     kept = _told(events).localCheckpoint()
     flips = retold.newest_flips(timeline.flips(events), kept).localCheckpoint()
-    near = nearby.nearby(read, earlier.events if earlier else None, nearby.moments(flips, kept), from_us)
     rows = (
         kept,
-        near,
+        nearby.nearby(events, flips, kept, counted),
         retold.holds(flips),
         retold.memberships(timeline.members(events), to_us),
         retold.sights(retold.lasting_sights(timeline.sightings(events), counted, kept)),
         retold.blindness(events),
     )
-    known = _remembered(counted, kept, to_us).localCheckpoint()
-    frames = (
+    return Carried(
         reduce(DataFrame.unionByName, map(shaped, rows)).dropDuplicates(["id"]),
         _heard(counted, to_us),
         _unwatched(events, counted, earlier, to_us),
     )
-    return Carried(*(frame.join(F.broadcast(known), ["namespace", "pod"], "left_semi") for frame in frames))
-
-
-def _remembered(counted: DataFrame, kept: DataFrame, to_us: int) -> DataFrame:
-    """List the pods that are carried on.
-
-    Output columns: namespace, pod.
-    """
-    heard = counted.where(F.col("last_us") >= to_us - REMEMBERED_DAYS * DAY_US).select("namespace", "pod")
-    damaged = (
-        (F.col("kind") == Kind.FINDING.value)
-        & (F.col("level") == Level.DAMAGE.value)
-        & (F.col("status") == Status.OPEN.value)
-    )
-    return heard.unionByName(kept.where(damaged).select("namespace", "pod")).distinct()
 
 
 def shaped(rows: DataFrame) -> DataFrame:
@@ -159,15 +137,19 @@ def _counted(rows: DataFrame, row: Told) -> DataFrame:
 
 
 def _findings(rare: DataFrame) -> DataFrame:
-    """Keep each finding's last word while it is open, and of resolved ones the newest of each kind.
+    """Keep each finding's last word while it is open, of resolved ones the newest of each kind.
 
-    Rules go on from what is open; what is resolved is still confirmed by the fleet, or explains what is open.
+    Rules go on from what is open; what is resolved is still confirmed by the fleet, or explains what is open: all of
+    the same incarnation of a store is kept with it.
     """
     said = last_local_findings(rare).withColumn("open", F.col("status") == Status.OPEN.value)
-    kind = W.partitionBy("namespace", "pod", "application_id", "task_id", "store", "detector", "open")
-    newest = kind.orderBy(F.desc("observed_at_us"), "finding_id")
-    kept = said.withColumn("rank", F.row_number().over(newest)).where(
-        F.col("open") | (F.col("rank") <= CLOSED)
+    place = ("namespace", "pod", "application_id", "task_id")
+    newest = W.partitionBy(*place, "store", "detector", "open").orderBy(
+        F.desc("observed_at_us"), "finding_id"
+    )
+    beside = F.col("identity").isNotNull() & F.max("open").over(W.partitionBy(*place, "identity"))
+    kept = said.withColumns({"rank": F.row_number().over(newest), "beside": beside}).where(
+        F.col("open") | F.col("beside") | (F.col("rank") <= CLOSED)
     )
     word = ("namespace", "pod", "finding_id", "observed_at_us")
     rows = rare.where(F.col("kind") == Kind.FINDING.value)

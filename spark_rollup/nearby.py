@@ -1,8 +1,11 @@
-"""Looks and commits that later audits may ask for: each copy's extremes, and what was around remembered moments.
+"""Looks and steps that later audits may ask for: each copy's extremes, and what was around remembered moments.
 
-A look is a summary, a commit the writing of a checkpoint or a flush; they are nearly all of the events. What is kept
-of them is chosen by time, and with every look kept the checkpoint written before it and the one after it: a rule that
-asks whether anything was written between two looks is never told "nothing" because it was left out.
+A look is a summary, a step a change of files: the writing of a checkpoint, a flush, a store opened, made or deleted.
+They are nearly all of the events. What is kept of them is chosen by time, and with all that is kept the step of each
+kind before it and the one after it: a rule that asks whether anything moved between two looks is never told "nothing"
+because it was left out.
+
+Every moment is looked at anew each day: what comes first after it may come days later.
 """
 
 from __future__ import annotations
@@ -15,9 +18,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind, Status
 from spark_rollup import sizes
-from spark_rollup.columns import MICROS, TASK, summary, told
+from spark_rollup.columns import TASK, summary, told
 from spark_rollup.correlate import diverged_replica, resurrected_checkpoint, split_owner
-from spark_rollup.correlate.questioned import FREQUENT
 from spark_rollup.timeline import marks
 
 IDENTITIES = 4
@@ -26,8 +28,8 @@ IDENTITIES = 4
 BROADCAST_ROWS = 500_000
 """Up to this many chosen times are sent to where the events lie; more, and the events are moved instead."""
 
-SLACK_US = 3600 * MICROS
-"""Moments that are this old when the days begin have been seen to their ends by an earlier snapshot."""
+STEPS = (*split_owner.MOVES, Change.TASK_DELETED.value)
+"""Changes of files that rules look for between two moments."""
 
 _TURNS = (Change.TASK_DELETED.value, Change.STORE_DELETED.value, Change.STORE_CREATED.value)
 
@@ -37,19 +39,18 @@ _STEP = (*TASK, "pod", "what")
 
 
 def extremes() -> dict[str, Column]:
-    """List the looks of each copy that are kept, as the time of each."""
+    """List the looks of each copy that are kept: what makes them extreme, and the time of each."""
     at = F.col("at_us")
 
-    def last_with(name: str) -> Column:
-        return F.max(F.when(F.col(name).isNotNull(), at))
-
-    def most(name: str) -> Column:  # the last of them: what is kept must not depend on the order of files
-        return F.max(F.when(F.col(name).isNotNull(), F.struct(name, at))).getField("at_us")
+    def most(name: str, value: Column | None = None) -> Column:
+        worth = F.col(name) if value is None else value
+        # of equals the last: what is kept must not depend on the order of files
+        return F.max(F.when(F.col(name).isNotNull(), F.struct(worth.alias("worth"), at.alias("at_us"))))
 
     return {
-        "last": F.max(at),  # where the copy stands; where it stood when it was last heard
-        "offset_known": last_with("offset"),  # unprotected-task, safe-to-restart: how far behind
-        "bytes_known": last_with("bytes"),  # safe-to-restart: what a restoration costs
+        "last": most("at_us"),  # where the copy stands; where it stood when it was last heard
+        "offset_known": most("offset", at),  # unprotected-task, safe-to-restart: how far behind
+        "bytes_known": most("bytes", at),  # safe-to-restart: what a restoration costs
         "largest": most("bytes"),  # task-churn: what restorations cost
         "furthest": most("offset"),  # resurrected-checkpoint, split-owner: how far it came
         "fullest": most("puts"),  # the same, where offsets are not known
@@ -57,8 +58,41 @@ def extremes() -> dict[str, Column]:
     }
 
 
+def nearby(events: DataFrame, flips: DataFrame, kept: DataFrame, counted: DataFrame) -> DataFrame:
+    """Choose and take looks and steps.
+
+    Args:
+        events: All events of some days, and those carried from before them.
+        flips: Those of `timeline.flips` that are kept.
+        kept: Other events that are kept.
+        counted: `beats.beats`.
+
+    Returns:
+        Events.
+    """
+    looks = sizes.sizes(events, sizes.single_stores(events).localCheckpoint())
+    steps = _steps(events)
+    first = _first_writes(events).localCheckpoint()
+    copies = steps.select(*_STEP).distinct().localCheckpoint()
+    times = (
+        moments(flips, kept),
+        first.select(*TASK, "at_us"),
+        _last_heard(copies, counted),
+        _thaws(steps, flips),
+    )
+    around = reduce(DataFrame.unionByName, times).distinct().localCheckpoint()
+    beside = _neighbours(steps, copies.join(around, list(TASK), "inner"), _STEP)
+    chosen = reduce(DataFrame.unionByName, (_extremes(looks), _settled(looks), first, beside)).distinct()
+    chosen = chosen.localCheckpoint()
+    kinds = copies.where(F.col("what").isin(*STEPS))
+    besides = _neighbours(
+        steps.where(F.col("what").isin(*STEPS)), kinds.join(chosen, [*TASK, "pod"], "inner"), _STEP
+    )
+    return _at(events, chosen.unionByName(besides).distinct().localCheckpoint())
+
+
 def moments(flips: DataFrame, kept: DataFrame) -> DataFrame:
-    """List the times around which looks and commits are kept: of all copies of the task, whatever pod it is about.
+    """List the times around which looks and steps are kept: of all copies of the task, whatever pod it is about.
 
     Changes of holder (and when what they stir up has settled), deletions and creations, and when findings that are
     open opened.
@@ -74,45 +108,55 @@ def moments(flips: DataFrame, kept: DataFrame) -> DataFrame:
         & (F.col("status") == Status.OPEN.value)
         & F.col("task_id").isNotNull()
     ).select(*TASK, F.col("opened_at_us").alias("at_us"))
-    return turned.unionByName(changed).unionByName(opened).distinct()
+    return turned.unionByName(changed).unionByName(opened)
 
 
-def nearby(read: DataFrame, earlier: DataFrame | None, around: DataFrame, from_us: int) -> DataFrame:
-    """Choose and take looks and commits.
+def _last_heard(copies: DataFrame, counted: DataFrame) -> DataFrame:
+    """List when each pod that has a copy was last heard: to `split-owner` a pair of holders ends there.
 
-    Args:
-        read: All events of some days.
-        earlier: Events carried from before those days.
-        around: Those of `moments`.
-        from_us: When the days begin.
-
-    Returns:
-        Events.
+    Output columns: `TASK`, at_us.
     """
-    events = read.unionByName(earlier) if earlier else read
-    looks = sizes.sizes(events, sizes.single_stores(events).localCheckpoint())
-    around = around.localCheckpoint()
-    fresh = around.where(F.col("at_us") >= from_us - SLACK_US)
-    parts = [_extremes(looks), _settled(looks), _first_writes(events), _beside(_steps(events), fresh)]
-    if earlier:
-        parts.append(_beside(_steps(earlier), around))
-    chosen = reduce(DataFrame.unionByName, parts).distinct().localCheckpoint()
-    newer = chosen.where(F.col("at_us") >= from_us - SLACK_US)
-    written = [_written_beside(events, newer)]
-    if earlier:
-        written.append(_written_beside(earlier, chosen))
-    times = reduce(DataFrame.unionByName, (chosen, *written)).distinct().localCheckpoint()
-    return _at(events, times)
+    heard = counted.groupBy("namespace", "pod").agg(F.max("last_us").alias("at_us"))
+    pods = copies.select(*TASK, "pod").distinct()
+    return pods.join(heard, ["namespace", "pod"], "inner").select(*TASK, "at_us")
+
+
+def _thaws(steps: DataFrame, flips: DataFrame) -> DataFrame:
+    """List when two that hold a task to the end moved first, each: to `split-owner` the frozen one thaws there.
+
+    Output columns: `TASK`, at_us.
+    """
+    newest = F.max_by(
+        F.struct("now_held", "observed_at_us"), F.struct("observed_at_us", "boot_id", "sequence")
+    )
+    ends = flips.groupBy(*TASK, "pod").agg(newest.alias("end"))
+    holders = ends.where(F.col("end.now_held")).select(
+        *TASK, "pod", F.col("end.observed_at_us").alias("from_us")
+    )
+    others = holders.select(*TASK, F.col("pod").alias("other_pod"), F.col("from_us").alias("other_from_us"))
+    both_us = F.greatest("from_us", "other_from_us") + split_owner.SETTLE_US
+    pairs = holders.join(others, list(TASK), "inner").where(F.col("pod") != F.col("other_pod"))
+    begun = pairs.select(*TASK, "pod", both_us.alias("at_us")).distinct()
+    moves = steps.where(F.col("what").isin(*split_owner.MOVES)).select(*_PLACE)
+    return _neighbours(moves, begun, (*TASK, "pod")).select(*TASK, "at_us")
 
 
 def _extremes(looks: DataFrame) -> DataFrame:
+    """Choose the extreme looks of the newest incarnations on each pod, and of all of them together."""
     kept = extremes()
-    copies = looks.groupBy(*_COPY).agg(*(time.alias(name) for name, time in kept.items())).localCheckpoint()
-    newest = W.partitionBy(*TASK, "store", "pod").orderBy(F.desc("last"), "identity")
+    copies = looks.groupBy(*_COPY).agg(*(look.alias(name) for name, look in kept.items())).localCheckpoint()
+    on_pod = W.partitionBy(*TASK, "store", "pod")
+    newest = on_pod.orderBy(F.desc("last"), "identity")
+    ranked = copies.withColumns(
+        {"rank": F.row_number().over(newest)} | {f"any_{name}": F.max(name).over(on_pod) for name in kept}
+    )
+    of_newest = ranked.where(F.col("rank") <= IDENTITIES).select(*TASK, "pod", F.array(*kept).alias("looks"))
+    of_all = ranked.where(F.col("rank") == 1).select(
+        *TASK, "pod", F.array(*(f"any_{name}" for name in kept)).alias("looks")
+    )
     return (
-        copies.withColumn("rank", F.row_number().over(newest))
-        .where(F.col("rank") <= IDENTITIES)
-        .select(*TASK, "pod", F.explode(F.array(*kept)).alias("at_us"))
+        of_newest.unionByName(of_all)
+        .select(*TASK, "pod", F.explode("looks.at_us").alias("at_us"))
         .where(F.col("at_us").isNotNull())
         .distinct()
     )
@@ -153,29 +197,16 @@ def _at_us() -> Column:
 
 
 def _steps(events: DataFrame) -> DataFrame:
-    """List looks and commits.
+    """List looks and steps.
 
     Output columns: `TASK`, pod, at_us, what.
     """
-    commit = told() & F.col("change").isin(*FREQUENT)
-    rows = events.where((summary() | commit) & F.col("task_id").isNotNull())
-    return rows.select(*TASK, "pod", _at_us().alias("at_us"), F.coalesce("change", "kind").alias("what"))
+    return _looks_and_steps(events).select(*TASK, "pod", "at_us", F.coalesce("change", "kind").alias("what"))
 
 
-def _beside(steps: DataFrame, around: DataFrame) -> DataFrame:
-    """Choose of every copy and kind the last one up to each moment, and the first one after it."""
-    tasks = around.select(*TASK).distinct()
-    own = steps.join(F.broadcast(tasks), list(TASK), "left_semi")
-    copies = own.select(*_STEP).distinct()
-    return _neighbours(own, copies.join(around, list(TASK), "inner"), _STEP)
-
-
-def _written_beside(events: DataFrame, chosen: DataFrame) -> DataFrame:
-    """Choose the checkpoints written last before, and first after, what is kept of the same copy."""
-    writes = events.where(told() & (F.col("change") == Change.CHECKPOINT_WRITTEN.value)).select(
-        *TASK, "pod", _at_us().alias("at_us")
-    )
-    return _neighbours(writes, chosen, (*TASK, "pod"))
+def _looks_and_steps(events: DataFrame) -> DataFrame:
+    step = told() & F.col("change").isin(*STEPS)
+    return events.where((summary() | step) & F.col("task_id").isNotNull()).withColumn("at_us", _at_us())
 
 
 def _neighbours(steps: DataFrame, around: DataFrame, key: tuple[str, ...]) -> DataFrame:
@@ -194,8 +225,6 @@ def _neighbours(steps: DataFrame, around: DataFrame, key: tuple[str, ...]) -> Da
 
 
 def _at(events: DataFrame, times: DataFrame) -> DataFrame:
-    """Take the looks and commits of some times."""
-    commit = told() & F.col("change").isin(*FREQUENT)
-    rows = events.where((summary() | commit) & F.col("task_id").isNotNull()).withColumn("at_us", _at_us())
+    """Take the looks and steps of some times."""
     wanted = F.broadcast(times) if times.count() <= BROADCAST_ROWS else times
-    return rows.join(wanted, list(_PLACE), "left_semi").drop("at_us")
+    return _looks_and_steps(events).join(wanted, list(_PLACE), "left_semi").drop("at_us")

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.beats import BOOT
 from spark_rollup.columns import ROUTINE, TASK, told
+from spark_rollup.correlate import cloned_volume
 from spark_rollup.snapshots import DAY_US
 
 FLIPS = 32
@@ -18,7 +19,7 @@ _APP_POD = ("namespace", "application_id", "pod")
 
 
 def newest_flips(flips: DataFrame, kept: DataFrame) -> DataFrame:
-    """Keep the newest changes of holder, the first hold, and the last one before each open finding.
+    """Keep the newest changes of holder, the first hold, and each pod's last ones before each open finding of the task.
 
     In between nobody is said to hold the task; so every hold is kept with its end.
 
@@ -35,14 +36,15 @@ def newest_flips(flips: DataFrame, kept: DataFrame) -> DataFrame:
         }
     ).localCheckpoint()
     opened = kept.where(_open_findings() & F.col("task_id").isNotNull())
-    times = opened.select(*TASK, "pod", "opened_at_us").distinct()
-    ended = ranked.where(~F.col("now_held")).join(times, [*TASK, "pod"], "inner")
+    times = opened.select(*TASK, "opened_at_us").distinct()
     last = (
-        ended.where(F.col("observed_at_us") <= F.col("opened_at_us"))
+        ranked.join(F.broadcast(times), list(TASK), "inner")
+        .where(F.col("observed_at_us") <= F.col("opened_at_us"))
         .groupBy(*TASK, "pod", "opened_at_us")
-        .agg(F.max("hold").alias("hold"))
-        .select(*TASK, "pod", "hold", F.lit(True).alias("before_finding"))
+        .agg(F.max("hold").alias("begun"), F.max(F.when(~F.col("now_held"), F.col("hold"))).alias("ended"))
+        .select(*TASK, "pod", F.explode(F.array("begun", "ended")).alias("hold"))
         .distinct()
+        .withColumn("before_finding", F.lit(True))
     )
     wanted = (F.col("newest") <= FLIPS) | (F.col("hold") <= 1) | F.col("before_finding")
     return ranked.join(last, [*TASK, "pod", "hold"], "left").where(wanted).select(*flips.columns)
@@ -68,7 +70,7 @@ def memberships(members: DataFrame, at_us: int) -> DataFrame:
 
 
 def lasting_sights(sightings: DataFrame, counted: DataFrame, kept: DataFrame) -> DataFrame:
-    """Keep what a pod still shows, on several pods all of it, and the stores that an open finding speaks of.
+    """Keep what a pod still shows, on several pods all of it, what was cloned, and what an open finding speaks of.
 
     Input and output columns: those of `timeline.sightings`; `counted`: those of `beats.beats`; `kept`: events.
     """
@@ -85,9 +87,12 @@ def lasting_sights(sightings: DataFrame, counted: DataFrame, kept: DataFrame) ->
     )
     accused = kept.where(_open_findings() & F.col("identity").isNotNull())
     named = accused.select("namespace", F.col("identity").alias("key"), F.lit(True).alias("named")).distinct()
+    one = ("namespace", "application_id", "what", "key")
+    cloned = cloned_volume.shared(sightings).select(*one).distinct().withColumn("cloned", F.lit(True))
     return (
         seen.join(named, ["namespace", "key"], "left")
-        .where(F.col("shown") | (F.col("several") & F.col("still")) | F.col("named"))
+        .join(cloned, list(one), "left")
+        .where(F.col("shown") | (F.col("several") & F.col("still")) | F.col("named") | F.col("cloned"))
         .select(*sightings.columns)
     )
 

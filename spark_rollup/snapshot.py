@@ -70,8 +70,7 @@ def _make(spark: SparkSession, bronze: Path, day: str) -> bool:
     # only now: whoever adds events from here on finds the token
     before = [made for made in snapshots.days_made(bronze) if made < day]
     earlier = snapshots.read(spark, snapshots.folder(bronze, before[-1])) if before else None
-    to_us = snapshots.end_us(day)
-    carried = carry.carry(_events(spark, bronze, day), earlier, to_us - snapshots.DAY_US, to_us)
+    carried = carry.carry(_events(spark, bronze, day), earlier, snapshots.end_us(day))
     for name in ("events", "heard", "unwatched"):
         _write(getattr(carried, name), place / name)
     spark.catalog.clearCache()

@@ -51,15 +51,6 @@ def pairs(sightings: DataFrame) -> DataFrame:
     Output columns: `_PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), told (evidence), row_key.
     Grain: one row per pair of pods, the smaller name first.
     """
-    seen = F.array_sort(F.collect_list(F.struct("pod", "from_us", "to_us")))
-    thing = ("namespace", "application_id", "what", "key", "task_id", "store")
-    shared = sightings.groupBy(*thing).agg(seen.alias("seen"), F.count_distinct("pod").alias("pods"))
-    pair = F.flatten(
-        F.transform("seen", lambda one: F.transform(F.filter("seen", _beside(one)), _overlap(one)))
-    )
-    rows = (
-        shared.where(F.col("pods") > 1).select(*thing, F.explode(pair).alias("both")).select(*thing, "both.*")
-    )
     where = F.concat_ws("/", "application_id", "task_id", "store")
     told = entry(
         F.col("from_us"),
@@ -67,7 +58,8 @@ def pairs(sightings: DataFrame) -> DataFrame:
         where,
     )
     return (
-        rows.groupBy(*_PAIR)
+        shared(sightings)
+        .groupBy(*_PAIR)
         .agg(
             F.min("from_us").alias("from_us"),
             F.max("to_us").alias("to_us"),
@@ -77,6 +69,22 @@ def pairs(sightings: DataFrame) -> DataFrame:
         )
         .withColumn("row_key", F.concat_ws("/", *_PAIR))
     )
+
+
+def shared(sightings: DataFrame) -> DataFrame:
+    """List what two pods showed at the same time.
+
+    Output columns: namespace, application_id, what, key, task_id, store, pod, other_pod, from_us, to_us (overlap).
+    Grain: one row per thing and pair of sightings.
+    """
+    seen = F.array_sort(F.collect_list(F.struct("pod", "from_us", "to_us")))
+    thing = ("namespace", "application_id", "what", "key", "task_id", "store")
+    things = sightings.groupBy(*thing).agg(seen.alias("seen"), F.count_distinct("pod").alias("pods"))
+    pair = F.flatten(
+        F.transform("seen", lambda one: F.transform(F.filter("seen", _beside(one)), _overlap(one)))
+    )
+    several = things.where(F.col("pods") > 1)
+    return several.select(*thing, F.explode(pair).alias("both")).select(*thing, "both.*")
 
 
 def _beside(one: Column) -> Callable[[Column], Column]:

@@ -3,7 +3,7 @@
 Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
 Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one stood
     still all that time, and the other wrote beyond what the first one has.
-Clears when: the frozen holder lets go, or moved again before the look-back began.
+Clears when: one of the two lets go; then it is left out as soon as that was before the look-back.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
 Blind spots: from 2.6 on, a zombie is not told from an idle active beside a warm-up before the new owner is 10,000
@@ -38,13 +38,14 @@ UNSAVED_RECORDS = 10_000
 
 FIRST_WITH_WARM_UPS = (2, 6)
 
-_MOVES = (
+MOVES = (
     Change.STORE_FLUSHED.value,
     Change.CHECKPOINT_WRITTEN.value,
     Change.STORE_OPENED.value,
     Change.STORE_CREATED.value,
     Change.STORE_DELETED.value,
 )
+"""Changes of a copy's files: a frozen holder makes none."""
 
 
 def find(facts: Facts) -> DataFrame:
@@ -96,7 +97,7 @@ def overlaps(held: DataFrame, all_settings: DataFrame) -> DataFrame:
 
 def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
     """Keep pairs whose first pod moved nothing for longer than the session timeout; adds still_to_us, own_*."""
-    moves = prefixed(facts.marks.where(F.col("change").isin(*_MOVES)).select(*TASK, "pod", "at_us"), "move_")
+    moves = prefixed(facts.marks.where(F.col("change").isin(*MOVES)).select(*TASK, "pod", "at_us"), "move_")
     after = (
         same_task("move_")
         & (F.col("move_pod") == F.col("pod"))
@@ -107,7 +108,7 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         attach(pairs, moves, after, {"moved_us": F.min("move_at_us")})
         .withColumn("still_to_us", F.coalesce("moved_us", "to_us"))
         .where(F.col("still_to_us") - F.col("from_us") > F.col("session_us"))
-        .where(F.col("still_to_us") >= facts.since_us)
+        .where(F.col("lasting") | (F.col("still_to_us") >= facts.since_us))
     )
     seen = (
         same_task("look_")

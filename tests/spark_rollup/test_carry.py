@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections import Counter
@@ -14,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 
-from spark_rollup import audit, carry, ingest, load, snapshot, snapshots
-from spark_rollup.columns import ROUTINE, is_routine
+from spark_rollup import audit, ingest, snapshot, snapshots
 from spark_rollup.config import AuditOptions
+from spark_rollup.correlate.registry import RULES
 from tests.spark_rollup.support import stretched
-from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
+from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us
 from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
 from tests.spark_rollup.test_oracle import fleets
 from tests.support.recorded_fleet import EXPECTED, replayed
@@ -28,6 +29,7 @@ pytestmark = [
 ]  # fmt: skip
 
 FLEETS = int(os.environ.get("STATEWARDEN_CARRY_FLEETS", "16"))
+MANY = int(os.environ.get("STATEWARDEN_CARRY_MANY", "200"))
 
 RETURN = "kafka-8187-stage2-2.0.1"
 """Stretched where its directories are gone."""
@@ -40,21 +42,31 @@ SAID = (
     "pods", "confirms", "refutes", "explains", "summary",
 )  # fmt: skip
 
+OPEN_RULES = {
+    "diverged-replica", "missing-standby", "resurrected-checkpoint", "split-owner", "stale-eos-state",
+    "unprotected-task", "unrestored-task",
+}  # fmt: skip
+"""Rules whose findings stay open when nobody is heard any more."""
+
 Finding = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Audits:
-    """What two audits of the same events found, and which recording each application is of.
+    """What audits of the same events found, and which recording each application is of.
 
     Args of the dataclass:
         whole: Findings of an audit that read all events.
         spared: Findings of an audit that read its look-back and one snapshot.
+        ever: Findings of an audit of all events some days later, without a look-back.
+        later: Findings of an audit then of one snapshot, and of a look-back in which nothing happened.
         recordings: Application -> recording.
     """
 
     whole: Sequence[Finding]
     spared: Sequence[Finding]
+    ever: Sequence[Finding]
+    later: Sequence[Finding]
     recordings: Mapping[str, str]
 
     def of(self, name: str) -> tuple[Counter[str], Counter[str]]:
@@ -76,16 +88,54 @@ class Audits:
 
 
 def audits(spark: SparkSession, work: Path, recordings: Mapping[str, str]) -> Audits:
-    """Take in what was written, and audit the last two of four days before and after `compact` sums the others up."""
-    bronze = work / "bronze"
+    """Take in what was written, and audit the last two of four days before and after `compact` sums the others up.
+
+    Then let a few days pass in which another fleet is heard only, and audit again.
+    """
+    bronze = work / "bronze [a]*"
     ingest.run(spark, work / "in", bronze)
     days = snapshots.days(bronze)
     options = AuditOptions(bronze, work / "out", look_back_days=1)
     assert (len(days), audit.reading(options).missing) == (4, tuple(days[:2]))
-    whole = audit.run(spark, options).findings
+    whole = findings(spark, options)
     assert snapshot.run(spark, bronze) == days[:2]
     assert audit.reading(options).after == days[1]
-    return Audits(whole, audit.run(spark, options).findings, recordings)
+    spared = findings(spark, options)
+    ingest.run(spark, write_later(work / "later"), bronze)
+    assert snapshot.run(spark, bronze) == days[2:]
+    assert (audit.reading(options).after, audit.reading(options).missing) == (days[3], ())
+    ever = findings(spark, AuditOptions(bronze, work / "out"))
+    return Audits(whole, spared, ever, findings(spark, options), recordings)
+
+
+def findings(spark: SparkSession, options: AuditOptions) -> list[Finding]:
+    """Audit without writing anything."""
+    events, loaded, as_of_us = audit.prepare(spark, options)
+    facts = audit.gather(events, options, as_of_us, loaded.carried)
+    frames = audit.together(*(rule.find(facts) for rule in RULES))
+    spark.catalog.clearCache()
+    return [row.asDict(recursive=True) for frame in frames for row in frame.collect()]
+
+
+def still_open(rows: Iterable[Finding]) -> Counter[str]:
+    """Take what is open and does not speak of the time that is looked at: churn per hour, unwatched times."""
+    return said(
+        row for row in rows if row["status"] == "open" and row["detector"] not in ("task-churn", "unaudited")
+    )
+
+
+def write_later(target: Path) -> Path:
+    """Let another fleet be heard on two later days."""
+    told = Fleet("later")
+    told.pod("pod-a").holds("0_0", 5).configures(1, num_standby_replicas=0)
+    events = [json.loads(line)["data"] for line in told.lines()]
+    days_us = (FIRST_US + number * DAY_US - at_us(0) for number in (7, 8))
+    moved = [
+        stretched.shifted(event, lambda at_us, by=by: at_us + by) | {"boot_id": f"boot-{by}"}  # type: ignore[misc]
+        for by in days_us
+        for event in events
+    ]
+    return stretched.write(moved, target)
 
 
 def said(rows: Iterable[Finding]) -> Counter[str]:
@@ -149,11 +199,48 @@ def write_fleets(work: Path, number: int) -> None:
         stretched.write(moved, work / "in")
 
 
+def write_stories(work: Path) -> None:
+    """Write what the tests of all rules tell, with the midnight somewhere in it, and those of this module."""
+    for path in sorted((Path(__file__).parent / "correlate").glob("test_*.py")):
+        importlib.import_module(f"tests.spark_rollup.correlate.{path.stem}")
+    events: list[Event] = []
+    for index, fleet in enumerate(STORIES.values()):
+        told = [json.loads(line)["data"] for line in fleet.lines()]
+        events += over_midnight(told, HORIZON_S * (0.1 + 0.2 * (index % 5)))
+    for tell in (thawed, cloned_in_turn):
+        fleet = Fleet(tell.__name__)
+        tell(fleet)
+        told = [json.loads(line)["data"] for line in fleet.lines()]
+        events += stretched.stretched(told, (0.3, 0.6, 0.9))
+    stretched.write(events, work / "in")
+
+
+def thawed(fleet: Fleet) -> None:
+    """A zombie that stands still for a day, flushes again on the third day, and goes on holding the task."""
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    a.configures(1, "3.9.2", num_standby_replicas=0, session_timeout_ms=10_000)
+    a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000)
+    b.holds("0_0", 100)
+    for at in range(110, 890, 10):
+        b.changes("store-flushed", "0_0", at, store="s", puts=300 * at)
+        if at > 300:
+            a.changes("store-flushed", "0_0", at + 1, store="s", puts=5000 + at)
+
+
+def cloned_in_turn(fleet: Fleet) -> None:
+    """Two pods that show the same store on the first day, and after it another one only."""
+    pods = [fleet.pod(name) for name in ("pod-a", "pod-b")]
+    for at in range(10, 890, 10):
+        for pod in pods:
+            pod.measures("0_0", at, identity="first" if at < 200 else "second")
+
+
 @pytest.fixture(scope="module")
 def audited_twice(spark, repository, tmp_path_factory) -> Audits:
     """Audit some recordings and random fleets with and without snapshots, all together."""
     work = tmp_path_factory.mktemp("four-days")
     write_fleets(work, FLEETS)
+    write_stories(work)
     return audits(spark, work, write_recordings(repository, work, QUICK))
 
 
@@ -183,28 +270,35 @@ def test_random_fleets(audited_twice):
     assert {"resurrected-checkpoint", "unrestored-task", "stale-eos-state", "missing-standby"} <= drawn_only
 
 
-def test_a_pod_that_was_not_heard_for_a_month_is_forgotten(spark, tmp_path):
-    """Unless damage on it is still open."""
-    told = Fleet("shop")
-    told.pod("gone").holds("0_0", 5)
-    told.pod("damaged").holds("0_1", 5).finds("resurrected-checkpoint", "0_1", 9)
-    loaded = load.load(spark, told.write(tmp_path))
-    events = loaded.events.drop("line").withColumn(ROUTINE, is_routine()).localCheckpoint()
-    end_us = at_us(HORIZON_S) + (carry.REMEMBERED_DAYS + 1) * DAY_US
-    carried = carry.carry(events, None, end_us - DAY_US, end_us)
-    assert {row["pod"] for row in carried.heard.select("pod").collect()} == {"damaged"}
+def test_what_is_open_stays_however_old(audited_twice):
+    """With the same id and confidence: all of it was before the look-back, and its pods are not heard any more."""
+    ever, later = still_open(audited_twice.ever), still_open(audited_twice.later)
+    assert later - ever == Counter()
+    assert ever - later == Counter()
+    assert {json.loads(text)[1] for text in ever} >= OPEN_RULES
+
+
+def test_a_holder_that_moved_again_is_told_with_the_time_it_stood_still(audited_twice):
+    """It stood still over a midnight, and flushed in every day that was summed up since."""
+    (found,) = (
+        row for row in audited_twice.later
+        if row["namespace"] == "thawed" and row["detector"] == "split-owner" and row["pod"] == "pod-a"
+    )  # fmt: skip
+    assert (found["status"], found["confidence"]) == ("open", "confirmed")
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
 def test_every_recording_and_many_random_fleets(spark, repository, tmp_path):
-    """All recordings with more than one pod over four days, and two hundred fleets."""
+    """All recordings with more than one pod over four days, all stories, and two hundred fleets."""
     traces = repository / "tests" / "data" / "traces"
     names = [
         path.parent.name
         for path in sorted(traces.glob("*/scenario.json"))
         if len(json.loads(path.read_text())["pods"]) > 1 or path.parent.name in EXPECTED
     ]
-    write_fleets(tmp_path, 200)
+    write_fleets(tmp_path, MANY)
+    write_stories(tmp_path)
     found = audits(spark, tmp_path, write_recordings(repository, tmp_path, names))
     assert said(found.spared) == said(found.whole)
+    assert still_open(found.later) == still_open(found.ever)
