@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.contract.events import Severity
 from spark_rollup import __version__
-from spark_rollup.config import ALL, LOOK_BACK_DAYS
+from spark_rollup.config import ALL
 from spark_rollup.jars import KINDS
 
 
@@ -25,9 +25,12 @@ def parser() -> argparse.ArgumentParser:
     _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs to read a source"))
     compact = commands.add_parser(
         "compact",
-        help="once a day: join small files of finished days in bronze, and sum these days up for audits",
+        help="once a day: join small files of finished days in bronze, and sum these days up if wanted",
     )
     compact.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
+    compact.add_argument(
+        "--snapshots", action="store_true", help="also sum up what finished days leave to `audit --look-back`"
+    )
     _add_spark(compact)
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
@@ -119,7 +122,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 
 def _add_look_back(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--look-back", metavar="DAYS",
-        help=f"leave out what ended before (midnight UTC, so many days before today), or `{ALL}` to leave nothing out "
-        f"(default: {LOOK_BACK_DAYS} for bronze, {ALL} for segments)",
+        "--look-back", metavar="DAYS", default=ALL,
+        help="leave out what ended before (midnight UTC, so many days before today), and read a snapshot instead if "
+        f"`compact --snapshots` made one (default: {ALL}, which leaves nothing out)",
     )  # fmt: skip

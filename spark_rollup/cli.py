@@ -96,8 +96,9 @@ def _compact(parsed: argparse.Namespace) -> int:
 
     with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
         joined = compact.run(spark, parsed.bronze)
-        summed = snapshot.run(spark, parsed.bronze)
-    print(f"{joined} days compacted, {len(summed)} summed up in {parsed.bronze}")
+        summed = snapshot.run(spark, parsed.bronze) if parsed.snapshots else []
+    told = f", {len(summed)} summed up" if parsed.snapshots else ""
+    print(f"{joined} days compacted{told} in {parsed.bronze}")
     return 0
 
 
@@ -135,7 +136,7 @@ def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractConte
     if what.missing:
         print(
             f"statewarden-rollup: no snapshot of {len(what.missing)} days before the look-back ({what.missing[0]} to "
-            f"{what.missing[-1]}), so all of their events are read: `statewarden-rollup compact --bronze "
+            f"{what.missing[-1]}), so all of their events are read: `statewarden-rollup compact --snapshots --bronze "
             f"{options.input}` once a day makes it",
             file=sys.stderr,
         )
@@ -202,7 +203,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> AuditOpt
         output=output or parsed.input,
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
-        look_back_days=parse_look_back(parsed.look_back, parsed.input),
+        look_back_days=parse_look_back(parsed.look_back),
     )
 
 

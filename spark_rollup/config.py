@@ -21,10 +21,6 @@ SILENT_AFTER_S = 3 * HEARTBEAT_S
 MARKER = "_bronze.json"
 """This file makes a directory a bronze directory."""
 
-LOOK_BACK_DAYS = 2
-"""Whole days before today that an audit of bronze looks back: what a weekend's early risers still want to see, and far
-more than any rule waits for; every further day is read event by event, every time."""
-
 MAX_LOOK_BACK_DAYS = 3650
 
 ALL = "all"
@@ -93,14 +89,12 @@ def parse_as_of(text: str) -> int:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
-def parse_look_back(text: str | None, source: Path) -> int | None:
-    """Read `--look-back`: a number of days, or `all`; left out it is `LOOK_BACK_DAYS` of bronze, and all of segments.
+def parse_look_back(text: str) -> int | None:
+    """Read `--look-back`: a number of days, or `all` (None).
 
     Raises:
         UsageError: neither.
     """
-    if text is None:
-        return LOOK_BACK_DAYS if is_bronze(source) else None
     if text == ALL:
         return None
     if not text.isdecimal() or not 1 <= int(text) <= MAX_LOOK_BACK_DAYS:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup import snapshots
-from spark_rollup.config import LOOK_BACK_DAYS, MARKER, parse_look_back
+from spark_rollup.config import parse_look_back
 from spark_rollup.errors import UsageError
 from spark_rollup.snapshots import DAY_US, EVERYTHING, MADE, TOKEN
 
@@ -90,17 +90,14 @@ def test_days_end_where_the_next_one_begins(day):
     assert end_us % DAY_US == 0
 
 
-def test_the_look_back_is_days_or_all(tmp_path):
-    """Left out it is two days of bronze, and all of a directory with segments."""
-    assert parse_look_back("3", tmp_path) == 3
-    assert parse_look_back("all", tmp_path) is None
-    assert parse_look_back(None, tmp_path) is None
-    (tmp_path / MARKER).touch()
-    assert parse_look_back(None, tmp_path) == LOOK_BACK_DAYS
+def test_the_look_back_is_days_or_all():
+    """Nothing else."""
+    assert parse_look_back("3") == 3
+    assert parse_look_back("all") is None
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "week", "", "99999999"])
-def test_other_look_backs_are_refused(tmp_path, text):
+def test_other_look_backs_are_refused(text):
     """With the limits named."""
     with pytest.raises(UsageError, match="neither a number of days from 1 to 3650 nor all"):
-        parse_look_back(text, tmp_path)
+        parse_look_back(text)
