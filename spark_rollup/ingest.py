@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,9 @@ from spark_rollup.load import CUT_OFF
 from spark_rollup.schemas import QUARANTINE
 from spark_rollup.sources.base import Batch, Source
 from spark_rollup.sources.files import Directory, FileSource
+
+LISTS = 100
+"""So many lists of what was taken are summed up to one: about a day of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ def take(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
         return Ingested(0, 0, 0)
     counts = _add(spark, batch, bronze)
     (bronze / MARKER).write_text(json.dumps({"contract_major": SCHEMA_MAJOR}) + "\n")
-    _remember(bronze, {place: until for place, until in batch.taken.items() if place not in counts.unread})
+    places = {place: until for place, until in batch.taken.items() if place not in counts.unread}
+    _remember(bronze, places, batch.gone)
     return counts
 
 
@@ -77,12 +81,28 @@ def taken(bronze: Path) -> dict[str, int]:
     return {row["place"]: row["until"] for row in rows}
 
 
-def _remember(bronze: Path, places: dict[str, int]) -> None:
-    lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
-    text = "".join(f"{line}\n" for line in lines)
+def _remember(bronze: Path, places: Mapping[str, int], gone: Set[str]) -> None:
+    """Write one more list; the hundredth sums all of them up, without what is gone from the source.
+
+    Cut off before the old lists are removed, they are summed up once more. A file that comes back is read again, and
+    its events are known by their ids.
+    """
     folder = bronze / TAKEN
     folder.mkdir(parents=True, exist_ok=True)
-    number = sum(1 for _ in folder.glob("*.jsonl"))  # later lists win
+    lists = sorted(folder.glob("*.jsonl"))
+    number = int(lists[-1].name.partition("-")[0]) + 1 if lists else 0  # later lists win
+    if len(lists) < LISTS:
+        _write_list(folder, number, places)
+        return
+    left = {place: until for place, until in taken(bronze).items() if place not in gone}
+    _write_list(folder, number, {**left, **places})
+    for path in lists:
+        path.unlink()
+
+
+def _write_list(folder: Path, number: int, places: Mapping[str, int]) -> None:
+    lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
+    text = "".join(f"{line}\n" for line in lines)
     name = f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     part = folder / f".{name}.part"
     part.write_text(text, encoding="utf-8")

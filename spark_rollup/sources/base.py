@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +37,7 @@ class Batch:
         parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
         taken: What to remember once bronze has it.
         unread: Which files of those that gave too little could not be read, and why.
+        gone: Places that were taken once and are not in the source any more: nobody will ask for them again.
         notes: What a person should know, one line each.
     """
 
@@ -45,6 +46,7 @@ class Batch:
     parts: int
     taken: Taken
     unread: Checker = nothing_unread
+    gone: Set[str] = frozenset()
     notes: Sequence[str] = field(default=())
 
 

@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,7 +90,7 @@ class FileSource:
         found = self._store.sizes(spark)
         if not found and not any(path.startswith(self._store.root) for path in taken):
             raise SourceError(f"input {self._store.root} holds no *.jsonl or *.jsonl.gz file")
-        return self._batch(spark, found, taken)
+        return replace(self._batch(spark, found, taken), gone=gone(self._store.root, found, taken))
 
     def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
         """Give a stream of names; the files themselves are read by `batch_of`."""
@@ -122,6 +123,12 @@ class FileSource:
         except OSError as error:
             return str(error)
         return None if is_damaged(path, content) else "it gave less while Spark read it than it holds"
+
+
+def gone(root: str, found: Collection[str], taken: Collection[str]) -> set[str]:
+    """List what was taken from below a directory or URL, and is there no more; nothing at all there is no proof."""
+    below = f"{root.rstrip('/')}/"
+    return {path for path in taken if path.startswith(below) and path not in found} if found else set()
 
 
 class Directory:

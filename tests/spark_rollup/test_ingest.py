@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rollup import compact, ingest, load
-from spark_rollup.bronze import COMPACTING, read_events
+from spark_rollup.bronze import COMPACTING, TAKEN, read_events
 from tests.spark_rollup.support.fleet import Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
@@ -57,6 +57,25 @@ def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypa
     assert (again.events, again.files) == (0, 1)
     assert len(ids(spark, bronze)) == len(set(ids(spark, bronze))) == len(fleet().lines())
     assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+
+
+def test_lists_of_what_was_taken_are_summed_up(tmp_path, monkeypatch):
+    """Without what is gone; later sizes win; cut off before the old lists go, nothing is lost."""
+    monkeypatch.setattr(ingest, "LISTS", 3)
+    remember = ingest._remember  # no other way to it without Spark
+    for number in range(3):
+        remember(tmp_path, {f"in/{number}": 1, "in/grows": number}, frozenset())
+    with monkeypatch.context() as patch:
+        cut(patch, Path, "unlink", after=False)
+        with pytest.raises(CutOffError):
+            remember(tmp_path, {"in/3": 1}, {"in/0", "in/1"})
+    known = {"in/2": 1, "in/3": 1, "in/grows": 2}
+    assert ingest.taken(tmp_path).items() >= known.items()
+    remember(tmp_path, {}, {"in/0", "in/1"})
+    assert ingest.taken(tmp_path) == known
+    assert len(list((tmp_path / TAKEN).glob("*.jsonl"))) == 1
+    remember(tmp_path, {"in/grows": 3}, frozenset())
+    assert ingest.taken(tmp_path) == known | {"in/grows": 3}
 
 
 def test_compaction_joins_finished_days_and_survives_a_cut(spark, tmp_path, monkeypatch):

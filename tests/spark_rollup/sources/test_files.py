@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spark_rollup import ingest
 from spark_rollup.bronze import read_events, read_quarantine
 from spark_rollup.errors import SourceError
-from spark_rollup.sources.files import Directory, FileSource, is_damaged
+from spark_rollup.sources.files import Directory, FileSource, gone, is_damaged
 from tests.spark_rollup.support.fleet import Fleet
 
 NAME = "uid/boot-1-3.jsonl.gz"
@@ -97,3 +97,11 @@ def test_an_empty_place_is_told_unless_all_of_it_was_taken(tmp_path):
     source = FileSource(Directory(tmp_path))
     with pytest.raises(SourceError, match=r"holds no \*\.jsonl"):
         source.batch(None, {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("root", ["s3a://b/in", "s3a://b/in/"])
+def test_what_is_gone_from_the_source_need_not_be_remembered(root):
+    """Of this source only, not of one whose name begins alike; an empty place may be a mount that is missing."""
+    taken = ["s3a://b/in/u/1", "s3a://b/in/u/2", "s3a://b/in-2/u/1", "kafka:id/0"]
+    assert gone(root, {"s3a://b/in/u/2"}, taken) == {"s3a://b/in/u/1"}
+    assert gone(root, {}, taken) == set()
