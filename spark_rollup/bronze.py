@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from spark_rollup.columns import ROUTINE, is_routine
+from spark_rollup.config import literal
 from spark_rollup.schemas import EVENT_ROW, QUARANTINE
 
 TAKEN = "_taken"
@@ -46,11 +46,6 @@ def read_quarantine(spark: SparkSession, bronze: Path) -> DataFrame:
     Output columns: `QUARANTINE`.
     """
     return spark.read.schema(QUARANTINE).parquet(literal(bronze / "quarantine"))
-
-
-def literal(path: Path | str) -> str:
-    """Keep Spark from taking a path that it reads for a pattern; what it writes it takes as it is."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
 
 
 def write_events(events: DataFrame, target: Path, size_bytes: int, mode: str) -> None:

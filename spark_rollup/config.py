@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -153,6 +154,11 @@ def _problem(text: str, equals: str, key: str, value: str) -> str | None:
     if key == "kafka_streams_version" and not all(part.isdigit() for part in value.split(".")[:3]):
         return f"--set {text!r}: kafka_streams_version must look like 3.9.2"
     return None
+
+
+def literal(path: Path | str) -> str:
+    """Keep Spark from taking a path that it reads for a pattern; what it writes it takes as it is."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
 
 
 def check_directories(source: Path, target: Path, *, may_be_empty: bool = False) -> None:

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.fields import FIELDS, fields_of
 from spark_rollup import snapshots
-from spark_rollup.bronze import COMPACTING, literal, read_events, read_quarantine
+from spark_rollup.bronze import COMPACTING, read_events, read_quarantine
 from spark_rollup.columns import ROUTINE
-from spark_rollup.config import is_bronze
+from spark_rollup.config import is_bronze, literal
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
 from spark_rollup.snapshots import EVERYTHING, Carried, Reading
 

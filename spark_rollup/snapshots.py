@@ -16,8 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from spark_rollup.bronze import literal
 from spark_rollup.columns import MICROS, ROUTINE
+from spark_rollup.config import literal
 from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
 
 FOLDER = "snapshots"
