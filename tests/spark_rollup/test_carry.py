@@ -212,7 +212,17 @@ def write_stories(work: Path) -> None:
         tell(fleet)
         told = [json.loads(line)["data"] for line in fleet.lines()]
         events += stretched.stretched(told, (0.3, 0.6, 0.9))
+    fleet = Fleet("wiped")
+    wiped(fleet)
+    events += over_midnight([json.loads(line)["data"] for line in fleet.lines()], 410)
     stretched.write(events, work / "in")
+
+
+def wiped(fleet: Fleet) -> None:
+    """A task that is wiped again and again under one hold, before midnight and after it."""
+    pod = fleet.pod("pod-a").holds("0_0", 5)
+    for at in (*range(100, 400, 20), 420, 440):
+        pod.changes("store-deleted", "0_0", at, shape="owner-walk", store="s", identity=f"made-{at}")
 
 
 def thawed(fleet: Fleet) -> None:
