@@ -244,7 +244,8 @@ def left_alone(fleet: Fleet) -> None:
     a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000)
     b.holds("0_0", 100)
     for at in range(110, 890, 10):
-        b.writes_checkpoint("0_0", at, offset=40 * at, puts=40 * at)
+        b.changes("store-flushed", "0_0", at, store="s", puts=40 * at)
+        b.writes_checkpoint("0_0", at + 1, offset=40 * at, puts=40 * at)
 
 
 def cloned_in_turn(fleet: Fleet) -> None:
