@@ -1,7 +1,7 @@
 """A soak: the agent on 10,000 tasks under the mixed load for an hour. Memory and descriptors must not grow.
 
-What fills up and then stays full is filled first, or an hour would only show the filling: former lives, wipes and
-sweeps of each task (at the load's own pace that takes a day), the table of watches (Python remakes it once per 57,000
+What fills up and then stays full is filled first, or an hour would only show the filling: former lives and wipes
+of each task (at the load's own pace that takes a day), the table of watches (Python remakes it once per 57,000
 new watches, and the allocator needs four remakes until it has the holes that the next one fits in), and the walk's
 memory of its visits (one round takes about forty minutes under load, and is sampled as warm-up).
 
@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from agent.inventory.model import PAST_KEPT, SWEPT_KEPT, WIPES_KEPT  # noqa: E402 - path first
+from agent.inventory.model import PAST_KEPT, WIPES_KEPT  # noqa: E402 - path first
 from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
 from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
 from tests.bench.mixed_load import MixedLoad  # noqa: E402
@@ -38,7 +38,7 @@ from tests.bench.watchers import Agent  # noqa: E402
 MEMORY = Path("/dev/shm")
 TASKS, RATE = 10_000, 500
 JUDGED_MINUTES = 20.0
-FILL_ROUNDS = max(PAST_KEPT, WIPES_KEPT, SWEPT_KEPT)
+FILL_ROUNDS = max(PAST_KEPT, WIPES_KEPT)
 """How often every task is made anew first."""
 WARM_UP_SHARE = 0.75
 """Of the judged minutes: 45 for an hour."""
