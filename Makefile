@@ -114,7 +114,7 @@ check-containers: setup-charts ## the agent's image beside Kafka Streams in real
 	@tools/packages.sh containers
 	@$(PY) tools/run_part.py containers $(ARGS)
 
-prove: setup-delivery ## the long proofs: kill tests, soak, cluster
+prove: setup-delivery setup-charts ## the long proofs: kill tests, soak, cluster
 	@$(PY) tools/run_part.py prove $(ARGS)
 
 locks: ## compile deploy/locks anew (needs uv)

@@ -50,12 +50,13 @@ def judge(case: Case) -> Iterable[Verdict]:
         if interval.ended_us is None or case.now_us - interval.ended_us < NOTHING_AFTER_US:
             told.setdefault(interval.cause, []).append(interval)
     for cause, intervals in told.items():
+        severities = [Severity.INFO if _is_planned(case, x) else Severity.WARNING for x in intervals]
         if len(intervals) > TOLD_APART:
-            yield _many(cause, intervals)
-        else:
-            yield from (
-                _missed(x, Severity.INFO if _is_planned(case, x) else Severity.WARNING) for x in intervals
+            yield _many(
+                cause, intervals, Severity.WARNING if Severity.WARNING in severities else Severity.INFO
             )
+        else:
+            yield from map(_missed, intervals, severities)
     for cause, (since_us, sentence) in case.inventory.slowed.items():
         yield _slow(cause, since_us, sentence)
     seen = any(application.exists for application in case.inventory.applications.values())
@@ -100,7 +101,7 @@ def _missed(interval: BlindInterval, severity: Severity) -> Verdict:
     )
 
 
-def _many(cause: str, intervals: list[BlindInterval]) -> Verdict:
+def _many(cause: str, intervals: list[BlindInterval], severity: Severity) -> Verdict:
     """One cause in many places is one trouble, and one finding."""
     first_us = min(x.started_us for x in intervals)
     places = sorted({_whom(x) for x in intervals})
@@ -110,7 +111,7 @@ def _many(cause: str, intervals: list[BlindInterval]) -> Verdict:
         opened_at_us=first_us,
         summary=f"The auditor was blind {len(intervals)} times ({cause}), for {names}; what happened then is unknown.",
         evidence=(Evidence(first_us, f"blind: {cause}, the first of {len(intervals)}", places[0]),),
-        severity=Severity.WARNING,
+        severity=severity,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
         next_action=_remedy(cause),

@@ -139,7 +139,7 @@ class InotifySource:
         either.register(queue.fileno(), select.POLLIN)
         self._put(watch.tick())
         while True:
-            ready = either.poll(AWAITING_MS if watch.awaits_root else TICK_MS)
+            ready = either.poll(AWAITING_MS if watch.awaits_root() else TICK_MS)
             if stop.poll(LINGER_MS if ready else 0):
                 return
             hints = watch.handle(queue.read()) if ready else []

@@ -133,9 +133,8 @@ class TreeWatch:
         """Tell what is wrong now: cause -> one sentence with what to do."""
         return self._degraded | self._watches.refusals()
 
-    @property
     def awaits_root(self) -> bool:
-        """Whether the root is not there, so that its watches wait for it."""
+        """Tell whether the root cannot be opened, so that its watches wait for it."""
         return self._identity is None
 
     def is_watched(self, path: str) -> bool:
@@ -185,16 +184,17 @@ class TreeWatch:
                 for path in later:
                     self._enter(root, path, path, None, None)
         except OSError as error:
-            self._degraded[Cause.ROOT_MISSING] = f"cannot open {self._root}: {error.strerror}"
+            self._identity = None
+            # another cause, because it has another remedy, and because what may not be read is there
+            cannot = Cause.WATCH_REFUSED if isinstance(error, PermissionError) else Cause.ROOT_MISSING
+            self._degraded[cannot] = f"cannot open {self._root}: {error.strerror}"
         added = self._watches.end()
         self._counters.unwatched = self._watches.unwatched
         degraded = self.degraded()
         causes = [each for each in degraded if each not in former_degraded]
-        if Cause.ROOT_MISSING in degraded:
-            self._identity = None
-        elif cause is not None:
+        if self._identity is not None and cause is not None:
             causes.insert(0, cause)
-        elif added:
+        elif self._identity is not None and added:
             causes.extend(former_degraded)
         self._now_us = self._clock.now_us()  # after the walk: from here on nothing is missed
         hints.extend(self._rescan("", each) for each in causes)

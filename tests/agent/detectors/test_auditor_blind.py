@@ -100,6 +100,11 @@ def test_a_sidecar_that_waits_for_the_first_start_is_no_warning():
         one = dossier(waited, now=30)
         one.application.first_seen_us = at(seen_s)
         assert [x.severity for x in judge(ID, one)] == [severity], seen_s
+    often = [BlindInterval(at(x), "root-missing", at(x + 0.5)) for x in range(10, 20)]
+    for seen_s, severity in ((19, Severity.INFO), (5, Severity.WARNING)):
+        one = dossier(*often, now=30)
+        one.application.first_seen_us = at(seen_s)
+        assert [x.severity for x in judge(ID, one)] == [severity], seen_s
     other = dossier(BlindInterval(at(10), "queue-overflow", at(15)), now=30)
     other.application.first_seen_us = at(15)
     assert [x.severity for x in judge(ID, other)] == [Severity.WARNING]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import example, given, settings
@@ -103,11 +104,32 @@ def test_missing_root_is_told_once_and_found_later(bench: Bench) -> None:
     assert _causes(bench.step()) == [("", "root-missing")]
     assert "No such file" in bench.watch.degraded()["root-missing"]
     assert bench.step() == []
+    assert bench.watch.awaits_root()
     (bench.root / "app").mkdir(parents=True)
     assert _causes(bench.step()) == [("", "start")]
     assert bench.watch.degraded() == {}
+    assert not bench.watch.awaits_root()
     (bench.root / "app" / "0_1").mkdir()
     assert ("app/0_1", HintKind.CREATED) in bench.names()
+
+
+def test_root_that_may_not_be_read_is_refused_not_missing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there, so something may be lost, and the remedy is a group, not a mount."""
+    (bench.root / "app").mkdir(parents=True)
+
+    def refuse(root: Path) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", str(root))
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(tree_watch, "open_root", refuse)
+        assert _causes(bench.step()) == [("", "watch-refused")]
+        assert "Permission denied" in bench.watch.degraded()["watch-refused"]
+        assert bench.watch.awaits_root()
+        assert bench.step() == []
+    assert _causes(bench.step()) == [("", "start")]
+    assert bench.watch.degraded() == {}
 
 
 def test_replaced_root_is_watched_anew(bench: Bench) -> None:
