@@ -23,7 +23,7 @@ _TEXT = "text/plain; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text"
 _MAX_CONNECTIONS = 16
 _REQUEST_TIMEOUT_S = 5.0
-_STOP_POLL_S = 0.1
+_STOP_POLL_S = 0.5
 _LONGEST_LINE_BYTES = 65_536
 """Of a request line, and of all headers together."""
 
