@@ -2,11 +2,12 @@
 
 Signal: an agent's `unrestored-store` finding, which decides by mechanism on the new owner's disk.
 Fires when: that finding is there; the previous owner had far more live entries at no higher an
-    offset: confirmed.
+    offset: confirmed, unless the pod was unwatched or messages were lost between the store's opening and the finding.
 Clears when: the agent's finding is resolved.
 Stays quiet when: no agent reports it (sizes alone never raise it: a copy restored from a compacted changelog is small),
     or the agent also calls the same store a `resurrected-checkpoint`: one damage, one finding.
-Blind spots: no earlier owner was watched: the local verdict stands alone, and says so.
+Blind spots: no earlier owner was watched: the local verdict stands alone, and says so. Where messages were lost the
+    agent may have called it a `resurrected-checkpoint` in one of them: the damage is there, its name is suspected.
 Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
 """
 
@@ -27,6 +28,7 @@ from spark_rollup.correlate.fleet import (
     same_store,
     same_task,
     suspects_of,
+    with_gap_flag,
 )
 
 META = RuleMeta(
@@ -39,6 +41,9 @@ META = RuleMeta(
     asks=("unrestored-store",),
 )
 
+_TOLD_WITHIN_US = 3_600_000_000
+"""By then the agent has said all that it calls this damage (microseconds); what it says later it says again."""
+
 
 def find(facts: Facts) -> DataFrame:
     """Join agents' `unrestored-store` findings with the previous owner of the task.
@@ -49,6 +54,10 @@ def find(facts: Facts) -> DataFrame:
         _told_already(facts.said), [*TASK, "pod", "identity"], "left_anti"
     )
     suspects = own_size(suspects, facts.sizes, "opened_at_us")
+    told = F.least(F.col("observed_at_us"), F.col("opened_at_us") + _TOLD_WITHIN_US)
+    suspects = with_gap_flag(
+        suspects.withColumn("told_us", told), facts.unwatched, "opened_at_us", "told_us", "unwatched"
+    )
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
 
 
@@ -96,10 +105,9 @@ def _findings(story: DataFrame) -> DataFrame:
         far_less(F.col("own_puts"), F.col("held_puts")) & (reach >= F.col("held_offset")), F.lit(False)
     )
     # puts count overwritten keys, which a compacted changelog does not bring back: only live entries prove
-    proved = F.coalesce(
-        far_less(F.col("own_puts"), F.col("held_entries")) & (reach >= F.col("held_entries_offset")),
-        F.lit(False),
-    )
+    fuller = far_less(F.col("own_puts"), F.col("held_entries")) & (reach >= F.col("held_entries_offset"))
+    # the agent's `resurrected-checkpoint` of this store may be what was lost: then this is the wrong name
+    proved = F.coalesce(fuller, F.lit(False)) & ~F.col("unwatched")
     comparison = numbered(
         "%s held %d puts at offset %d, %s claims offset %d with %d",
         "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",

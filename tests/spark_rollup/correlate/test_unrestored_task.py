@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, story
+from tests.spark_rollup.support.fleet import Fleet, at_us, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
 
@@ -17,16 +17,18 @@ def hand_over(
     new_offset: int | None,
     confidence: str = "suspected",
     entries: int | None = 11_000,
+    lost: tuple[int, ...] = (),
+    at: float = 45,
 ) -> None:
     b = fleet.pod("pod-b").holds("0_1", 5)
     b.measures("0_1", 30, identity="b", puts=12_000, offset=12_004, entries_low=entries)
     b.releases("0_1", 40)
-    a = fleet.pod("pod-a").holds("0_1", 45)
+    a = fleet.pod("pod-a").holds("0_1", at).writes_checkpoint("0_1", at + 2, 12_204).loses(*lost)
     a.finds(
-        "unrestored-store", "0_1", 46, store="s", identity="a", confidence=confidence,
+        "unrestored-store", "0_1", at + 3, store="s", identity="a", opened_at_us=at_us(at + 1), confidence=confidence,
         severity="critical" if confidence == "confirmed" else "warning",
     )  # fmt: skip
-    a.measures("0_1", 70, identity="a", puts=new_puts, offset=new_offset)
+    a.measures("0_1", at + 25, identity="a", puts=new_puts, offset=new_offset)
 
 
 @story
@@ -50,6 +52,16 @@ def the_new_owner_claims_nothing(fleet: Fleet) -> None:
 
 
 @story
+def something_said_meanwhile_was_lost(fleet: Fleet) -> None:
+    hand_over(fleet, new_puts=200, new_offset=12_204, lost=(4,))
+
+
+@story
+def something_said_before_was_lost(fleet: Fleet) -> None:
+    hand_over(fleet, new_puts=200, new_offset=12_204, lost=(2,), at=200)
+
+
+@story
 def only_one_pod(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").holds("0_1", 45)
     a.finds("unrestored-store", "0_1", 46, store="s", identity="a")
@@ -70,6 +82,19 @@ def test_the_previous_owner_confirms(audited):
     assert found["pods"] == ["pod-a", "pod-b"]
     assert "pod-b held 12000 puts at offset 12004, pod-a claims offset 12204 with 200" in found["summary"]
     assert found["confirms"] == ["unrestored-store-pod-a-0_1"]
+
+
+def test_what_was_lost_may_have_given_it_another_name(audited):
+    """The agent calls some of this damage a resurrected checkpoint: where that may be lost, the name is a suspicion."""
+    found = audited.finding(something_said_meanwhile_was_lost, RULE)
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+    assert "pod-b held 12000 puts" in found["summary"]
+
+
+def test_what_was_lost_before_changes_nothing(audited):
+    """A message that is lost long before the store was opened cannot have named its damage."""
+    found = audited.finding(something_said_before_was_lost, RULE)
+    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
 
 
 def test_puts_alone_prove_no_suspicion(audited):

@@ -109,6 +109,9 @@ def unrestored(world: World) -> Iterator[Said]:
             if held:
                 low, _, offset = max(held, key=lambda row: (row[0], row[1]))
                 proved = far_less(own[1], low) and offset is not None and own[0] * 1.05 >= offset
+        proved = proved and not world.unwatched(
+            finding["pod"], opened, min(finding["observed_at_us"], opened + 3_600_000_000)
+        )
         yield said(
             "unrestored-task", finding["task_id"], finding["pod"], "critical" if proved else finding["severity"],
             "confirmed" if proved else finding["confidence"], finding["status"], [finding["finding_id"]],
