@@ -22,6 +22,7 @@ from tests.bench import (  # noqa: E402 - path first
     bench_rocksdb,
     bench_rollup,
     bench_scan,
+    bench_skew,
     bench_spool,
     bench_watch,
 )
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "spool": bench_spool.run,
     "rollup": bench_rollup.run,
     "look-back": bench_look_back.run,
+    "skew": bench_skew.run,
 }
 PAGE = ROOT / "docs" / "benchmarks.md"
 MEMORY = Path("/dev/shm")
