@@ -1,4 +1,4 @@
-"""One hot application against many small ones: does an audit that has most of its rows from one application wait for one task?"""
+"""One hot application against many small ones: does an audit of it wait for one task?"""
 
 from __future__ import annotations
 
