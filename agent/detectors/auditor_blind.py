@@ -39,6 +39,7 @@ _AWAITED = "root-missing"
 """A sidecar starts before its application, which makes its `state.dir` only then: until an application has been seen
 there is nothing to be blind for."""
 
+_REFUSED = "watch-refused"
 _STEPPED = "self-limit"  # each step is told
 _LIMITS = frozenset({"watch-limit", _STEPPED})
 
@@ -135,13 +136,17 @@ def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
 
 def _nothing(case: Case, waited_us: int) -> Verdict:
     there = case.inventory.root_seen
-    summary = (
-        f"No application directory for {seconds(waited_us)}: an application without persistent stores makes"
-        " none; otherwise its state.dir is not the directory that is watched (default: /tmp/kafka-streams up to"
-        " 2.7, kafka-streams below the JVM's temporary directory since 2.8)."
-        if there
-        else "The state directory does not exist: mount the application's state volume here, or correct the path."
-    )
+    refused = any(x.cause == _REFUSED and x.ended_us is None for x in case.inventory.blind)
+    if there:
+        summary = (
+            f"No application directory for {seconds(waited_us)}: an application without persistent stores makes"
+            " none; otherwise its state.dir is not the directory that is watched (default: /tmp/kafka-streams up to"
+            " 2.7, kafka-streams below the JVM's temporary directory since 2.8)."
+        )
+    elif refused:
+        summary = f"The state directory may not be read: {BY_SLUG[_REFUSED].remedy}."
+    else:
+        summary = "The state directory does not exist: mount the application's state volume here, or correct the path."
     return Verdict(
         subject="nothing-to-watch",
         opened_at_us=case.inventory.started_us + NOTHING_AFTER_US,

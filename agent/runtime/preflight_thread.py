@@ -12,8 +12,9 @@ from agent.preflight.facts import Facts, Level, Result
 
 LOG = logging.getLogger("agent.preflight")
 
-AGAIN_S, AGAIN_MOST_S = 60.0, 3600.0
-"""Distance of the first two rounds; doubled up to the second while something is wrong, or nothing is there yet."""
+AGAIN_S, AGAIN_MOST_S = 60.0, 900.0
+"""Distance of the first two rounds; doubled up to the second while something is wrong, or nothing is there yet. What
+was mended raises its alert for no longer than that."""
 
 _LOG_LEVELS = {Level.OK: logging.INFO, Level.WARNING: logging.WARNING, Level.FAILED: logging.ERROR}
 

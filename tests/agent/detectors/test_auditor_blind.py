@@ -54,6 +54,21 @@ def dossier(*intervals: BlindInterval, now: float = 100, root_seen: bool = True)
     return one
 
 
+def test_no_state_directory_and_one_that_may_not_be_read():
+    """Both are nothing to watch, and each names its own remedy."""
+
+    def told(*blind: BlindInterval):
+        one = dossier(*blind, now=400, root_seen=False)
+        one.inventory.applications.clear()
+        return next(x for x in judge(ID, one) if x.subject == "nothing-to-watch")
+
+    missing, refused = told(), told(BlindInterval(at(10), "watch-refused"))
+    assert "does not exist" in missing.summary
+    assert "may not be read" in refused.summary
+    assert "runAsGroup" in refused.summary
+    assert (missing.severity, refused.severity) == (Severity.WARNING, Severity.WARNING)
+
+
 def test_interval_that_lasts():
     """While it lasts the finding says so, and whom it concerns."""
     verdict = judge(ID, dossier(BlindInterval(at(10), "watch-limit", None, "app", "0_3")))[0]
