@@ -1,6 +1,7 @@
 """Recordings told to the rules' oracle thousands of times: clocks that differ, events lost, the end cut off.
 
-    python tests/prove/disturbed.py [SECONDS] [SEED]     default 300 1
+    python tests/prove/disturbed.py [SECONDS] [SEED]     default 300 1: by chance
+    python tests/prove/disturbed.py each [SEED]          every event lost in turn, alone: some minutes
 
 `tests/bench/recall.py` asks the same of Spark, a few times per recording. The oracle says what the rules say
 (`tests/spark_rollup/test_oracle.py`) in milliseconds, so that here the unlucky differences of clocks are met.
@@ -10,20 +11,22 @@ Exit code 1: something was confirmed at warning or above that is not true of its
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import random
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tests.bench.fleet import BENIGN, BUGS  # noqa: E402 - path first
+from agent.contract.events import Kind  # noqa: E402 - path first
+from tests.bench.fleet import BENIGN, BUGS  # noqa: E402
 from tests.bench.recall import lasting  # noqa: E402
 from tests.spark_rollup.oracle.facts import Event, S, World, world_of  # noqa: E402
 from tests.spark_rollup.oracle.standbys import missing, unprotected  # noqa: E402
@@ -36,6 +39,8 @@ SKEW_S = 3.0
 
 LOSSES = (0.0, 0.0, 0.003, 0.05)
 """Shares of events lost, one of them drawn: where much is lost nearly all is in doubt, which hides the clocks."""
+
+CLOCKS_PER_FINDING = 100
 
 TIMES = ("observed_at_us", "occurred_at_us", "opened_at_us", "resolved_at_us", "checkpoint_written_at_us")
 
@@ -56,13 +61,44 @@ def disturbed(events: Sequence[Event], dice: random.Random) -> list[Event]:
     times = [event["observed_at_us"] for event in events]
     until = max(times) if dice.random() < 0.5 else dice.randint(min(times), max(times))
     loss = dice.choice(LOSSES)
+    left = [x for x in events if x["observed_at_us"] <= until and dice.random() >= loss]
+    return with_clocks(left, dice)
+
+
+def with_clocks(events: Sequence[Event], dice: random.Random) -> list[Event]:
+    """Set each pod's clock wrong."""
     pods = sorted({event["pod"] for event in events})
     off_us = {pod: round(dice.uniform(-SKEW_S, SKEW_S) * S) for pod in pods}
     return [
         {**event, **{name: event[name] + off_us[event["pod"]] for name in TIMES if event.get(name)}}
         for event in events
-        if event["observed_at_us"] <= until and dice.random() >= loss
     ]
+
+
+def by_chance(
+    known: Mapping[str, Sequence[Event]], seconds: float, dice: random.Random
+) -> Iterator[tuple[str, list[Event]]]:
+    """Disturb recording by recording until the time is over."""
+    ends_s = time.monotonic() + seconds
+    for name in itertools.cycle(known):
+        if time.monotonic() >= ends_s:
+            return
+        yield name, disturbed(known[name], dice)
+
+
+def one_by_one(
+    known: Mapping[str, Sequence[Event]], dice: random.Random
+) -> Iterator[tuple[str, list[Event]]]:
+    """Lose each event of each recording, one at a time: what matters may be one message of a thousand.
+
+    Findings are few and decide most: each is lost under many clocks.
+    """
+    for name, events in known.items():
+        for number, lost in enumerate(events):
+            left = [*events[:number], *events[number + 1 :]]
+            yield name, left
+            for _ in range(CLOCKS_PER_FINDING if lost["kind"] == Kind.FINDING.value else 1):
+                yield name, with_clocks(left, dice)
 
 
 def verdicts(world: World) -> Iterator[Said]:
@@ -75,19 +111,20 @@ def verdicts(world: World) -> Iterator[Said]:
 
 
 def main() -> int:
-    """Disturb and ask, recording by recording, until the time is over."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300.0
-    dice = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    """Disturb, ask, and hold what is confirmed against what is true."""
+    each = sys.argv[1:2] == ["each"]
     right: Counter[str] = Counter()
     wrong: Counter[tuple[str, str, str | None]] = Counter()
     told = 0
     with tempfile.TemporaryDirectory(prefix="statewarden-disturbed-") as work:
         known = recordings(Path(work))
-    ends_s = time.monotonic() + seconds
-    while time.monotonic() < ends_s:
-        name = NAMES[told % len(NAMES)]
+    dice = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    if each:
+        tellings = one_by_one(known, dice)
+    else:
+        tellings = by_chance(known, float(sys.argv[1]) if len(sys.argv) > 1 else 300.0, dice)
+    for name, events in tellings:
         told += 1
-        events = disturbed(known[name], dice)
         if not events:
             continue
         true = lasting({(rule, str(task)) for rule, task, _, _ in EXPECTED.get(name, ())})
