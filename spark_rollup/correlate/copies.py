@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Level, Severity, Status
+from spark_rollup.beats import SLOT_US
 from spark_rollup.columns import TASK
 from spark_rollup.correlate.base import Facts
-from spark_rollup.correlate.fleet import SKEW_US
+from spark_rollup.correlate.fleet import SKEW_US, homes
 from spark_rollup.gaps import SILENT
 
 APPLICATION = ("namespace", "application_id")
@@ -23,7 +24,8 @@ def horizons(facts: Facts) -> DataFrame:
 
     The patience is the longest that a rebalance takes, and what two pods' clocks may differ by.
 
-    Output columns: `APPLICATION`, since_us, horizon_us, patience_us, alive (pods), restless (a process started within
+    Output columns: `APPLICATION`, since_us, horizon_us, spoken_us (until then every pod of it has spoken that is not
+        silent or at its end; the horizon at most), patience_us, alive (pods), restless (a process started within
         the patience), leaving (the clocks decide whether some pod was alive), pods_seen, num_standby_replicas,
         release_low, release_high.
     Grain: one row per application with a visible process.
@@ -44,6 +46,8 @@ def horizons(facts: Facts) -> DataFrame:
     leaving = F.exists("ends", lambda end: F.abs(end["to_us"] - settled_us) <= SKEW_US)
     return (
         ends.join(settings, list(APPLICATION), "inner")
+        .join(_last_words(facts), list(APPLICATION), "left")
+        .withColumn("spoken_us", F.least("horizon_us", "spoken_us"))
         .withColumn("alive", F.size(F.array_distinct(F.transform(recent, lambda end: end["pod"]))))
         .withColumn("restless", F.col("last_start_us") > settled_us)
         .withColumn("leaving", leaving)
@@ -51,17 +55,36 @@ def horizons(facts: Facts) -> DataFrame:
     )
 
 
-def copies(facts: Facts) -> DataFrame:
+def _last_words(facts: Facts) -> DataFrame:
+    """Find until when all pods of each application have spoken; who is silent or at its end is told apart elsewhere."""
+    speaking = facts.heard.where(~F.col("stopped") & (F.col("last_us") >= facts.as_of_us - SLOT_US)).select(
+        "namespace", "pod", "last_us"
+    )
+    return (
+        homes(facts)
+        .join(speaking, ["namespace", "pod"], "inner")
+        .groupBy(*APPLICATION)
+        .agg(F.min("last_us").alias("spoken_us"))
+    )
+
+
+def copies(facts: Facts, until: str = "horizon_us") -> DataFrame:
     """List the copies that are held at each application's horizon, or were until a moment before it.
+
+    Args:
+        facts: All facts.
+        until: A copy that was held less than the patience before this column of `horizons` counts.
 
     Output columns: `TASK`, pod, first_us (of any hold of the task), horizon_us, offset (null = unknown), bytes, lag,
         damage (ids of agents' open findings of damage), watched, healthy, ill (why not; empty = healthy).
     Grain: one row per task and pod.
     """
-    times = horizons(facts).select(*APPLICATION, "horizon_us", "patience_us")
+    times = horizons(facts).select(
+        *APPLICATION, "horizon_us", (F.col(until) - F.col("patience_us")).alias("settled_us")
+    )
     owners = facts.held.where(~F.col("cleaner")).join(times, list(APPLICATION), "inner")
     first = owners.groupBy(*TASK).agg(F.min("from_us").alias("first_us"))
-    late = F.col("lasting") | (F.col("to_us") >= F.col("horizon_us") - F.col("patience_us"))
+    late = F.col("lasting") | (F.col("to_us") >= F.col("settled_us"))
     held = owners.where(late).groupBy(*TASK, "pod").agg(F.max("horizon_us").alias("horizon_us"))
     silent = facts.gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == facts.as_of_us))
     quiet = silent.select("namespace", "pod").distinct().withColumn("silent", F.lit(True))

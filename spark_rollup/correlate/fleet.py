@@ -165,11 +165,7 @@ def with_unwatched(suspects: DataFrame, facts: Facts, from_us: str, to_us: str) 
 
     A pod that never named any application may have been one of this application's.
     """
-    # a pod that named no application has one row without any: it is taken for every application of its namespace
-    at_home = facts.members.where(F.col("application_id").isNull()).select("namespace", "pod")
-    named = facts.settings.select("namespace", "application_id").join(at_home, "namespace", "inner")
-    members = facts.members.where(F.col("application_id").isNotNull()).unionByName(named)
-    home = members.select("namespace", "pod", F.col("application_id").alias("member"))
+    home = homes(facts).withColumnRenamed("application_id", "member")
     known = prefixed(facts.unwatched.join(home, ["namespace", "pod"], "inner"), "gap_")
     same = (
         (F.col("gap_namespace") == F.col("namespace"))
@@ -178,6 +174,18 @@ def with_unwatched(suspects: DataFrame, facts: Facts, from_us: str, to_us: str) 
         & touches(F.col(from_us), F.col(to_us))
     )
     return attach(suspects, known, same, {"unwatched_pods": F.array_sort(F.collect_set("gap_pod"))})
+
+
+def homes(facts: Facts) -> DataFrame:
+    """List which pods may be of which application: one that never named any may be of each in its namespace.
+
+    Output columns: namespace, pod, application_id.
+    """
+    # a pod that named no application has one row without any
+    at_home = facts.members.where(F.col("application_id").isNull()).select("namespace", "pod")
+    named = facts.settings.select("namespace", "application_id").join(at_home, "namespace", "inner")
+    members = facts.members.where(F.col("application_id").isNotNull()).unionByName(named)
+    return members.select("namespace", "pod", "application_id")
 
 
 def concerns_task() -> Column:

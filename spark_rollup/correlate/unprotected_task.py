@@ -6,8 +6,10 @@ Fires when: with standbys configured and at least two live pods, fewer than two 
     pod, once per application as information.
 Clears when: a second healthy copy is held.
 Stays quiet when: a process started or a copy was let go within session timeout plus probing interval, and ten seconds
-    more: clocks of two pods may differ by that.
-Blind spots: copies of in-memory stores; a copy whose offset nobody can see counts as recent.
+    more: clocks of two pods may differ by that. Counted from when every pod had spoken: one that is heard every thirty
+    seconds may have taken the copy since.
+Blind spots: copies of in-memory stores; copies on pods that have no agent, as while it is being rolled out; a copy
+    whose offset nobody can see counts as recent.
 """
 
 from __future__ import annotations
@@ -43,21 +45,22 @@ def find(facts: Facts) -> DataFrame:
 def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
     promising = applications.where(
         (F.col("num_standby_replicas") >= 1) & (F.col("alive") >= 2) & ~F.col("restless")
-    ).select("namespace", "application_id", "num_standby_replicas", "alive", "patience_us", "leaving")
+    ).select(
+        "namespace", "application_id", "num_standby_replicas", "alive", "patience_us", "spoken_us", "leaving"
+    )
     counted = (
-        copies(facts)
+        copies(facts, until="spoken_us")
         .groupBy(*TASK)
         .agg(
             F.count_if("healthy").alias("healthy"),
-            F.count_if("watched").alias("watched"),
             F.min("first_us").alias("first_us"),
             F.max("horizon_us").alias("horizon_us"),
-            F.array_sort(F.collect_list(F.struct("pod", "healthy", "ill", "offset", "damage"))).alias(
-                "copies"
-            ),
+            F.array_sort(
+                F.collect_list(F.struct("pod", "healthy", "ill", "offset", "damage", "watched"))
+            ).alias("copies"),
         )
         .join(promising, ["namespace", "application_id"], "inner")
-        .withColumn("settled_us", F.col("horizon_us") - F.col("patience_us"))
+        .withColumn("settled_us", F.col("spoken_us") - F.col("patience_us"))
         .where((F.col("healthy") < 2) & (F.col("first_us") < F.col("settled_us")))
         .withColumn("row_key", F.concat_ws("/", *TASK))
         .withColumn("pod", F.lit(None).cast("string"))
@@ -66,7 +69,10 @@ def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _findings(tasks: DataFrame) -> DataFrame:
-    doubtful = F.size("unwatched_pods") > 0
+    # a pod that fell silent after the application's last sign has its copy, for all that anybody knows
+    unheard = F.transform(F.filter("copies", lambda copy: ~copy["watched"]), lambda copy: copy["pod"])
+    unwatched_pods = F.array_sort(F.array_union("unwatched_pods", unheard))
+    doubtful = F.size(unwatched_pods) > 0
     names = F.transform("copies", lambda copy: copy["pod"])
     damage = F.array_sort(F.array_distinct(F.flatten(F.transform("copies", lambda copy: copy["damage"]))))
     listed = F.array_join(
@@ -76,7 +82,7 @@ def _findings(tasks: DataFrame) -> DataFrame:
         F.lit("copies held at "), clock("horizon_us"), F.lit(": "),
         F.when(F.size("copies") > 0, listed).otherwise(F.lit("none")),
     )  # fmt: skip
-    unwatched = F.concat(F.lit("not watched all the time: "), F.array_join("unwatched_pods", ", "))
+    unwatched = F.concat(F.lit("not watched all the time: "), F.array_join(unwatched_pods, ", "))
     place = F.concat_ws("/", "application_id", "task_id")
     return finding(
         tasks,

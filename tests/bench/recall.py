@@ -48,8 +48,11 @@ RULES = (
 )
 """Rules whose bugs are injected; any other finding of warning or above (but `unaudited`) is a false alarm."""
 
-WHILE_IT_LASTS = {"missing-standby": "unprotected-task"}
-"""An audit in the middle of a story rightly says this of the same task: the copy that was missing is missing then."""
+WHILE_IT_LASTS = dict.fromkeys(
+    ("missing-standby", "resurrected-checkpoint", "stale-eos-state", "unrestored-task"), "unprotected-task"
+)
+"""An audit in the middle of a story rightly says this of the same task: the copy that was missing is missing then, and
+one that is damaged is no second copy."""
 
 
 @dataclass(frozen=True, slots=True)

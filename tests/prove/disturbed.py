@@ -40,6 +40,9 @@ SKEW_S = 3.0
 LOSSES = (0.0, 0.0, 0.003, 0.05)
 """Shares of events lost, one of them drawn: where much is lost nearly all is in doubt, which hides the clocks."""
 
+STRETCHES = (2, 5, 20, 100, 400)
+"""Numbers of events of one pod that are lost together."""
+
 CLOCKS_PER_FINDING = 100
 
 TIMES = ("observed_at_us", "occurred_at_us", "opened_at_us", "resolved_at_us", "checkpoint_written_at_us")
@@ -57,12 +60,23 @@ def recordings(work: Path) -> dict[str, list[Event]]:
 
 
 def disturbed(events: Sequence[Event], dice: random.Random) -> list[Event]:
-    """Set each pod's clock wrong, lose some events, and cut every second telling off somewhere."""
+    """Set each pod's clock wrong, lose some events or stretches, and cut every second telling off somewhere."""
     times = [event["observed_at_us"] for event in events]
     until = max(times) if dice.random() < 0.5 else dice.randint(min(times), max(times))
     loss = dice.choice(LOSSES)
     left = [x for x in events if x["observed_at_us"] <= until and dice.random() >= loss]
+    for _ in range(dice.choice((0, 0, 1, 2, 3))):
+        left = without_stretch(left, dice)
     return with_clocks(left, dice)
+
+
+def without_stretch(events: Sequence[Event], dice: random.Random) -> list[Event]:
+    """Lose neighbours of one pod, as with a segment; never all of it: a pod that is not heard at all is not known."""
+    pod = dice.choice(sorted({event["pod"] for event in events}) or [""])
+    own = [number for number, event in enumerate(events) if event["pod"] == pod][1:]
+    begin = dice.randrange(len(own) or 1)
+    lost = {*own[begin : begin + dice.choice(STRETCHES)]}
+    return [event for number, event in enumerate(events) if number not in lost]
 
 
 def with_clocks(events: Sequence[Event], dice: random.Random) -> list[Event]:

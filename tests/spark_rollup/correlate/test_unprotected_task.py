@@ -49,6 +49,33 @@ def a_pod_was_not_watched(fleet: Fleet) -> None:
 
 
 @story
+def an_agent_fell_silent_after_the_end(fleet: Fleet) -> None:
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b", ends_s=500, announces_end=False)
+    a.configures(1, "3.9.2", num_standby_replicas=1, probing_rebalance_interval_ms=1000)
+    for pod in (a, b):
+        pod.holds("0_0", 5).releases("0_0", 300)
+
+
+def three(fleet: Fleet, released: float) -> None:
+    """One of three pods lets 0_0 go; one was heard at 845 for the last time. Patience 10 s, clocks 10 s."""
+    a, c = fleet.pod("pod-a"), fleet.pod("pod-c")
+    a.configures(1, "2.4.1", num_standby_replicas=1)
+    a.holds("0_0", 5).holds("0_1", 5).releases("0_0", released)
+    c.holds("0_0", 5).holds("0_1", 5)
+    fleet.pod("pod-b", ends_s=845, announces_end=False).changes("task-created", "0_0", 845)
+
+
+@story
+def let_go_after_a_pods_last_word(fleet: Fleet) -> None:
+    three(fleet, 846)
+
+
+@story
+def let_go_before_a_pods_last_word(fleet: Fleet) -> None:
+    three(fleet, 800)
+
+
+@story
 def no_standbys(fleet: Fleet) -> None:
     a, _ = pair(fleet, num_standby_replicas=0)
     a.holds("0_0", 5)
@@ -104,6 +131,24 @@ def test_unwatched_pods_make_it_unknown(audited):
     """The pod that nobody watched may have the copy."""
     found = audited.finding(a_pod_was_not_watched, RULE)
     assert (found["severity"], found["confidence"]) == ("info", "unknown")
+
+
+def test_an_agent_that_is_not_heard_takes_no_copy_away(audited):
+    """Both pods had a copy when the application ended: that one of their agents fell silent later proves nothing."""
+    found = audited.finding(an_agent_fell_silent_after_the_end, RULE)
+    assert (found["severity"], found["confidence"]) == ("info", "unknown")
+    assert any("not watched all the time: pod-b" in step["what"] for step in found["evidence"])
+
+
+def test_a_pod_may_have_taken_the_copy_since_it_was_heard(audited):
+    """Heartbeats come every thirty seconds: what was let go after a pod's last word may be its own by now."""
+    assert audited.findings(let_go_after_a_pods_last_word, RULE) == []
+
+
+def test_every_pod_spoke_after_the_copy_was_let_go(audited):
+    """The third pod has said since that it has no copy."""
+    found = audited.finding(let_go_before_a_pods_last_word, RULE)
+    assert (found["severity"], found["confidence"], found["task_id"]) == ("warning", "confirmed", "0_0")
 
 
 def test_a_pod_that_the_clocks_may_count_or_not_leaves_a_suspicion(audited):

@@ -106,6 +106,10 @@ class World:
         """Tell whether a pod was unwatched at any time of a closed interval."""
         return any(gap.pod == pod and gap.start <= end and gap.until >= start for gap in self.gaps)
 
+    def last_words(self) -> list[Event]:
+        """Give the last event of each pod."""
+        return list({event["pod"]: event for event in self.events}.values())
+
     def unwatched_members(self, start: int, end: int) -> list[str]:
         """List pods that may be the application's and were unwatched meanwhile."""
         pods = {gap.pod for gap in self.gaps if gap.start <= end and gap.until >= start}

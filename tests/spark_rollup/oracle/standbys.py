@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.spark_rollup.oracle.facts import S, World
+from tests.spark_rollup.oracle.facts import HEARD_AGAIN_S, S, World
 from tests.spark_rollup.oracle.verdicts import Said, said
 
 LAST_8187 = (2, 2, 1)
@@ -139,6 +139,11 @@ def unprotected(world: World) -> Iterator[Said]:
         return
     if any(start > settled for _, start, _ in world.lives):
         return
+    spoken = [
+        last["observed_at_us"] for last in world.last_words()
+        if last.get("phase") != "stopping" and world.as_of - last["observed_at_us"] <= HEARD_AGAIN_S * S
+    ]  # fmt: skip
+    settled = min(horizon, *spoken) - world.patience - 10 * S if spoken else settled
     silent = {gap.pod for gap in world.gaps if gap.cause == "silent-agent" and gap.end == world.as_of}
     doubtful = bool(world.unwatched_members(settled, horizon))
     for task in sorted({hold.task for hold in world.owners}):
@@ -146,9 +151,10 @@ def unprotected(world: World) -> Iterator[Said]:
         pods = {h.pod for h in holds if h.lasting or h.end >= settled}
         healthy = [pod for pod in pods if pod not in silent and not _ill(world, task, pod)]
         if pods and len(healthy) < 2 and min(h.start for h in holds) < settled:
+            unsure = doubtful or bool(pods & silent)
             yield said(
-                "unprotected-task", task, None, "info" if doubtful or unsteady else "warning",
-                "unknown" if doubtful else "suspected" if unsteady else "confirmed",
+                "unprotected-task", task, None, "info" if unsure or unsteady else "warning",
+                "unknown" if unsure else "suspected" if unsteady else "confirmed",
             )  # fmt: skip
 
 
