@@ -19,7 +19,7 @@ from agent.observe.volume import find_mount, volume_kind
 from agent.runtime.clock_watch import ClockWatch, Gap
 from agent.runtime.missed import MissedChanges, Suspect
 from agent.runtime.pipeline import Pipeline
-from agent.runtime.reconcile import POLLING, WATCHING, Pace, Reconciler
+from agent.runtime.reconcile import BUSY_SHARE, POLLING, WATCHING, Pace, Reconciler
 from agent.runtime.self_limits import SelfLimits, Step
 from agent.runtime.watch_keeper import WatchKeeper
 from agent.watch.limits import read_limits
@@ -261,6 +261,7 @@ class Lookout:
 
     def _pace(self) -> Pace:
         pace = self.mode.polling if self.keeper.polls else self.mode.watching
+        pace = pace.at_least(BUSY_SHARE * self.limits.cpu_share)
         if self.limits.step >= Step.SLOWEST_RESCAN:
             return pace.slower(16)
         return pace.slower(4) if self.limits.step >= Step.SLOWER_RESCAN else pace

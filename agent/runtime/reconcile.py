@@ -48,6 +48,10 @@ class Pace:
     share: float
     entries_per_s: float
 
+    def at_least(self, share: float) -> Pace:
+        """Spend this share of one core at least."""
+        return replace(self, share=max(self.share, share))
+
     def slower(self, factor: float) -> Pace:
         """Spend less."""
         return replace(
@@ -60,6 +64,9 @@ class Pace:
 
 WATCHING = Pace(60.0, 0.002, 2_000.0)
 """Beside a watch: a fifth of a percent of one core."""
+
+BUSY_SHARE = 0.02
+"""Of what the agent takes itself, if that is more: where tasks are busy every visit is a look, twenty times as dear."""
 
 POLLING = Pace(5.0, 0.05, 20_000.0)
 """Instead of a watch: five percent of one core."""
@@ -130,21 +137,22 @@ class Reconciler:
             return
         before = self.counters.entries
         self._refill(began_s, now_us)
-        while (path := self._take()) is not None:
+        while (path := self._take(now_us)) is not None:
             self._visit(path, now_us)
             if self._clock_s() - began_s >= SLICE_S:
                 break
         ended_s = self._clock_s()
         spent = self.counters.entries - before
         rest_s = max((ended_s - began_s) / self.pace.share, spent / self.pace.entries_per_s)
-        if not self._hot and not self._cold:
+        if not self._cold:  # hot ones come anew every minute: where many tasks are busy they never end
             self._end_round(ended_s)
             rest_s = max(rest_s, self._began_s + self.pace.round_s - ended_s)
         self._next_s = ended_s + rest_s
 
     def _refill(self, now_s: float, now_us: int) -> None:
         """Begin a round of all, and more often one of the tasks that changed lately."""
-        if not self._cold and not self._hot:
+        if not self._cold:
+            self._hot.clear()  # they are the first ones of all
             self._began_s, self._began_us = now_s, now_us
             self._cold.append("")
             self._cold.extend(x.id for x in self._pipeline.inventory.applications.values() if x.exists)
@@ -160,12 +168,17 @@ class Reconciler:
         chosen = [t for t in tasks if t.changed_us >= changed_after_us]
         return [t.path for t in sorted(chosen, key=lambda t: -t.changed_us)]
 
-    def _take(self) -> str | None:
-        """Three hot ones, then one of the others: neither may starve."""
+    def _take(self, now_us: int) -> str | None:
+        """Three hot ones, then one of the others that was not visited in this round: neither may starve."""
         self._turn += 1
-        if self._hot and (self._turn % 4 or not self._cold):
+        if self._hot and self._turn % 4:
             return self._hot.popleft()
-        return self._cold.popleft() if self._cold else None
+        while self._cold:
+            path = self._cold.popleft()
+            visited_us = self._visited.get(path, 0) >> _SIGNATURE_BITS
+            if not self._began_us <= visited_us <= now_us:  # the clock may have been set back since
+                return path
+        return None
 
     def _end_round(self, now_s: float) -> None:
         self.counters.rounds += 1

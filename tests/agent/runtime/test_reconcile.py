@@ -189,6 +189,31 @@ def test_hot_tasks_are_visited_while_a_long_round_goes_on() -> None:
     assert HOT_US > 0
 
 
+def test_a_round_ends_where_every_task_is_busy() -> None:
+    """More hot tasks than can be visited between two fillings: the round is over when everybody had a visit."""
+    walk = Walk(quiet_run(300), Pace(2.0, 0.002, 1e9))
+    for number in range(300):
+        walk.run.play(*checkpoint(300 + number / 1000, 7, task=f"app/0_{number}"))
+    walk.run.now_us += 3_000_000
+    walk.disk.asked.clear()
+    for _ in range(100):
+        walk.step()
+        if walk.walk.counters.rounds:
+            break
+    assert walk.walk.counters.rounds == 1
+    assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(300)}
+
+
+def test_a_clock_that_is_set_back_spares_nobody_a_visit() -> None:
+    """Marks of visits then lie in the future: they do not count for the round."""
+    walk = Walk(quiet_run(20))
+    walk.rounds(2)
+    walk.run.now_us -= 3_600_000_000
+    walk.disk.asked.clear()
+    walk.rounds()
+    assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(20)}
+
+
 def test_a_root_that_is_not_there_is_no_trouble() -> None:
     """Nothing is found below it, and the walk goes on."""
     run = Run()
