@@ -10,6 +10,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -23,7 +24,9 @@ _TEXT = "text/plain; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text"
 _MAX_CONNECTIONS = 16
 _REQUEST_TIMEOUT_S = 5.0
-_STOP_POLL_S = 0.5
+_STOP_POLL_S = 1.0
+"""How often the thread asks whether to stop, unless it is woken."""
+
 _LONGEST_LINE_BYTES = 65_536
 """Of a request line, and of all headers together."""
 
@@ -95,7 +98,11 @@ class HttpServer:
     def stop(self) -> None:
         """Stop answering and free the port."""
         if self._thread.is_alive():
-            self._server.shutdown()
+            stopper = threading.Thread(target=self._server.shutdown, name="http-stop", daemon=True)
+            stopper.start()
+            with suppress(OSError):
+                self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread: it need not look often
+            stopper.join()
             self._thread.join()
         self._server.server_close()
 
