@@ -3,10 +3,11 @@
 What fills up and then stays full is filled first, or an hour would only show the filling: former lives and wipes
 of each task (at the load's own pace that takes a day), the table of watches (Python remakes it once per 57,000
 new watches, and the allocator needs four remakes until it has the holes that the next one fits in), and the walk's
-memory of its visits (one round takes about forty minutes under load, and is sampled as warm-up).
+memory of its visits (one round takes about half an hour under load, and is sampled as warm-up).
 
-Fails if anything was lost, or if memory or descriptors grew for certain (the whole interval of the slope is above
-what is allowed; judged from `JUDGED_MINUTES` on: a short run shows that this works, not that nothing leaks).
+Fails if anything was lost, if the walk never came round, or if memory or descriptors grew for certain (the whole
+interval of the slope is above what is allowed). All but losses is judged from `JUDGED_MINUTES` on: a short run shows
+that this works, not that nothing leaks.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Sample:
         lost: What any counter of a loss says.
         findings: Open findings.
         cpu_s: CPU seconds since its start.
+        round_s: What the walk's last whole round took; 0 = there was none yet.
     """
 
     at_s: float
@@ -86,6 +88,7 @@ class Sample:
     lost: float
     findings: float
     cpu_s: float
+    round_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +239,7 @@ def _sample(agent: Agent, began_s: float) -> Sample:
         lost=sum(total(family) for family in _LOSSES),
         findings=total("statewarden_findings_open"),
         cpu_s=cpu_seconds(pid),
+        round_s=total("statewarden_agent_reconcile_round_seconds"),
     )
 
 
@@ -266,6 +270,8 @@ def judge(outcome: Outcome, warm_up: float, minutes: float) -> tuple[list[str], 
         f"tasks whose last checkpoint is not known: {outcome.unknown}; whose number of lives is not: {outcome.lives};"
         f" the last notification was followed {outcome.late_s:.0f} s after the load"
     )
+    if minutes >= JUDGED_MINUTES and not last.round_s:
+        failures.append("FAILED: not one round of the walk has ended")
     if outcome.unknown or outcome.lives or last.lost > started.lost:
         lost = f"lost {last.lost - started.lost:g}, not known {outcome.unknown} and {outcome.lives}"
         failures.append(f"FAILED: {lost}")

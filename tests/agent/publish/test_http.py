@@ -184,3 +184,13 @@ def test_stop_frees_the_port_even_if_never_started(state: State) -> None:
     port = first.port
     first.stop()
     HttpServer(answers, "127.0.0.1", port).stop()
+
+
+@pytest.mark.timeout(30)
+def test_stop_wakes_the_thread(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops does not wait for the thread's next look: here it would come in an hour."""
+    monkeypatch.setattr(agent.publish.http, "_STOP_POLL_S", 3600.0)
+    server = HttpServer(Answers(state.metrics, lambda: None, lambda: None, lambda: ""), "127.0.0.1", 0)
+    server.start()
+    server.stop()
+    assert not server._thread.is_alive()

@@ -66,6 +66,16 @@ def test_the_operator_may_insist_on_the_watch(tmp_path: Path, monkeypatch: pytes
         assert live.pipeline.inventory.slowed == {}
 
 
+def test_the_walk_may_take_a_part_of_what_a_busy_agent_takes(tmp_path: Path) -> None:
+    """Where tasks are busy every visit is a look: the share for quiet tasks would take hours for a round."""
+    make_task(tmp_path / "state")
+    with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        live.lookout.limits.cpu_share = 0.5
+        live.lookout.turn()
+        assert live.lookout.reconciler.pace == WATCHING.at_least(0.01)
+        assert live.lookout.reconciler.pace.share > WATCHING.share
+
+
 def test_above_its_ceiling_it_does_less_and_says_so(tmp_path: Path) -> None:
     """Step by step: the walk slows, batches grow, counters go; the watch goes on, and a finding tells."""
     root = tmp_path / "state"
