@@ -10,7 +10,6 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from watchdog.observers.inotify_c import (
@@ -83,20 +82,22 @@ class RawEvent(NamedTuple):
     name: bytes
 
 
-def parse_events(buffer: bytes) -> Iterator[RawEvent]:
+def parse_events(buffer: bytes) -> list[RawEvent]:
     """Parse what a read of the queue gave; events that mean nothing here are left out.
 
     Source:
         inotify(7), struct inotify_event.
     """
-    offset, end = 0, len(buffer)
-    while offset + _HEADER.size <= end:
+    events: list[RawEvent] = []
+    offset, last = 0, len(buffer) - _HEADER.size
+    while offset <= last:
         watch, mask, _, length = _HEADER.unpack_from(buffer, offset)
-        offset += _HEADER.size
+        name = offset + _HEADER.size
+        offset = name + length
         meaning = _MASK_MEANINGS.get(mask)
         if meaning is not None:
-            yield RawEvent(watch, meaning[0], meaning[1], buffer[offset : offset + length].rstrip(b"\0"))
-        offset += length
+            events.append(RawEvent(watch, meaning[0], meaning[1], buffer[name:offset].rstrip(b"\0")))
+    return events
 
 
 class InotifyQueue:
@@ -165,7 +166,7 @@ class InotifyQueue:
             buffer = b""
         # the kernel stops at the first event that does not fit: more room than one takes means that none was left
         self.is_drained = len(buffer) <= _READ_BYTES - _LONGEST_EVENT_BYTES
-        return list(parse_events(buffer))
+        return parse_events(buffer)
 
     def close(self) -> None:
         """Give the queue and all its watches back."""

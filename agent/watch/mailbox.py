@@ -122,12 +122,12 @@ class Mailbox:
 
 def _key(hint: Hint) -> str | None:
     """Name what a hint can be replaced by; None if it must be kept."""
+    if hint.kind in _COALESCED:
+        return None if hint.is_directory else hint.path
     if hint.kind is HintKind.RESCAN:
         return f"{hint.path}\0{hint.cause}"  # no path has a NUL
     if hint.kind is HintKind.CANARY:
         return _CANARY
-    if hint.is_directory:
-        return None
     # every checkpoint is written under a temporary name and moved: that this name went says nothing
-    passing = hint.kind is HintKind.MOVED_OUT and hint.path.endswith(_TEMPORARY)
-    return hint.path if passing or hint.kind in _COALESCED else None
+    passing = hint.kind is HintKind.MOVED_OUT and not hint.is_directory and hint.path.endswith(_TEMPORARY)
+    return hint.path if passing else None

@@ -8,7 +8,7 @@ hint that names the cause, and since when something may have gone unseen.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,16 +69,16 @@ class TreeWatch:
         self._walked_at_s = 0.0
         self._now_us = 0
 
-    def handle(self, events: Iterable[RawEvent]) -> list[Hint]:
+    def handle(self, events: Sequence[RawEvent]) -> list[Hint]:
         """Turn notifications into hints, and watch what they announce.
 
         Returns:
             Hints in the order of the notifications. What is found in a new directory follows its own hint.
         """
         self._now_us = self._clock.now_us()
+        self._counters.events += len(events)
         hints: list[Hint] = []
         for watch, kind, is_directory, name in events:
-            self._counters.events += 1
             if kind is HintKind.RESCAN:
                 self._counters.overflows += 1
                 self._overflowed = True
