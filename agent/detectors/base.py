@@ -161,6 +161,11 @@ class Case:
         """Tell whether this application's releases are affected by an issue."""
         return self.profile.affected(upstream.releases)
 
+    def names_changelog_of(self, store_name: str) -> bool:
+        """Tell whether checkpoints of the task can speak of a store; False for one without a changelog of its own."""
+        lists_all = self.says(Fact.UNKNOWN_OFFSET) is Truth.YES
+        return self.task is not None and self.task.names_changelog_of(store_name, lists_all=lists_all)
+
 
 Judge = Callable[[Case], Iterable[Verdict]]
 

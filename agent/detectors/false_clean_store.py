@@ -4,7 +4,8 @@ From 4.3 on a clean close writes offset, position and status last. A dirty close
 flushes uncommitted records and marks the store clean without an offset; Kafka Streams trusts it. Fires when such a
 store is opened again: suspected. The next offset decides: if it moved by less than what had been flushed, that was
 never committed: confirmed.
-Stays quiet for a clean close, for sequences that a compaction zeroed (unknown), under at-least-once.
+Stays quiet for a clean close, for sequences that a compaction zeroed (unknown), under at-least-once, and for a store
+that never held an offset (no changelog: nothing to be false to; else the next start wipes it).
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _at_rest(case: Case, task: Task, store: Store) -> Verdict:
 def _is_false(session: Session) -> bool:
     """The last close wrote the status after new data, and no offset with it."""
     flushed = session.puts_at_release - session.puts_at_open
-    return session.closed is True and not session.closed_with_offset and flushed > 0
+    return session.closed is True and session.closed_with_offset is False and flushed > 0
 
 
 def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:

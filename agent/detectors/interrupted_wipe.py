@@ -87,7 +87,7 @@ def _has_fresh_offset(case: Case, store: Store, session: Session) -> bool:
     """The close wrote an offset last; on 4.3 one without an offset is a false clean, another matter."""
     if not session.closed:
         return False
-    return case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES or session.closed_with_offset
+    return case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES or session.closed_with_offset is True
 
 
 def _siblings_killed(application: Application, task: Task, closed: Session, life: ProcessLife) -> bool:

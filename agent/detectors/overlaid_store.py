@@ -4,6 +4,7 @@ Fires when a store with data is opened without an offset in force: everything is
 2.5 to 2.6 change of the offset's meaning, a crash before the first checkpoint, a 4.3 close while restoring). The
 values come out right; keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning
 only if the store lay unused for longer than tombstones live, else info.
+Stays quiet for a store without a changelog, and one whose changelog is a source topic: checkpoints never name it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO:
         return
     for store in task.stores.values():
+        if not case.names_changelog_of(store.name):
+            continue
         for before, after in reopenings(store, case.now_us):
             if _is_overlaid(before, after):
                 yield _tell(case, task, store, before, after)

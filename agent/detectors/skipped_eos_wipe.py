@@ -3,7 +3,8 @@
 Fires when a session ended uncleanly with data flushed beyond its checkpoint and the next session opened the same
 incarnation: suspected. The checkpoint at the end of the restoration decides: if the changelog gave back less than
 what had been flushed, the rest was never committed and is in the store: confirmed.
-Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe.
+Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe, and for a
+store without a changelog.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        if not task.names_changelog_of(store.name):
+        if not case.names_changelog_of(store.name):
             continue
         for reopening in _reopenings(case, store):
             verdict = _judge_reopening(case, task, store, reopening)

@@ -32,8 +32,12 @@ PROCESSES_KEPT = 6
 WIPES_KEPT = 8
 SWEPT_KEPT = 8
 LOCKS_KEPT = 4
+CLOSES_WITHIN_US = 500_000
+"""A clean close writes its checkpoint and lets go within 20 ms (recorded; up to 2.1 in the other order); a release is
+seen up to a lock poll later."""
 
 __all__ = [
+    "CLOSES_WITHIN_US",
     "FLUSHES_KEPT",
     "PAST_KEPT",
     "SESSIONS_KEPT",
@@ -197,21 +201,41 @@ class Task:
             return name[len(inner) :] if name.startswith(inner) else None
         return name
 
-    def names_changelog_of(self, store_name: str) -> bool:
+    def names_changelog_of(self, store_name: str, *, lists_all: bool = False) -> bool:
         """Tell whether checkpoints can speak of a store.
 
         False where they name a topic of this partition that is nobody's changelog and never the store: a source topic
-        stands in for its changelog (topology optimisation), and which one cannot be told from the disk.
+        stands in for its changelog (topology optimisation), and which one cannot be told from the disk. False, too,
+        where one was written while the store was held and had data, and names other stores only: it has no changelog.
+
+        Args:
+            store_name: The store.
+            lists_all: A checkpoint lists every store that has a changelog, data or none (2.6+).
 
         Source:
             InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic; seen live at 4.2.1.
+            ProcessorStateManager.checkpoint (2.0.1, 2.5.1, 2.6.0): entries of logged persistent stores only; up to 2.5
+            of those that were put to or restored; stores without a changelog seen live at 2.5.1, 3.9.2 and 4.2.1.
         """
         if any(store_name in fact.offsets for fact in self.checkpoints):
             return True
+        if any(self._passes_over(store_name, fact, lists_all=lists_all) for fact in self.checkpoints):
+            return False
         return not any(
             self.partition in (None, entry.partition) and not entry.topic.endswith(CHANGELOG_SUFFIX)
             for fact in self.checkpoints
             for entry in fact.foreign
+        )
+
+    def _passes_over(self, store_name: str, fact: CheckpointFact, *, lists_all: bool) -> bool:
+        """Tell whether a checkpoint that does not name a store would have to, if the store had a changelog."""
+        store = self.stores.get(store_name)
+        if store is None or not fact.offsets or not (lists_all or store.puts_at(fact.written_us)):
+            return False
+        return any(
+            session.opened_us < fact.written_us
+            and (session.released_us is None or fact.written_us <= session.released_us + CLOSES_WITHIN_US)
+            for session in store.sessions
         )
 
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import SESSIONS_KEPT, Application, Database, Session, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseLook, Observation
 from agent.inventory.recent import recent
-
-CLOSES_WITHIN_US = 500_000
-"""A clean close writes its checkpoint and lets go within 20 ms (recorded); a release is
-seen up to a lock poll later."""
 
 TOO_SHORT_US = 1_000_000
 """The first look at a session shorter than this may have come when its last write was there already."""
@@ -130,16 +126,22 @@ def _says_closed(database: Database, floor: int) -> bool | None:
     return facts.status_sequence > floor
 
 
-def _wrote_offset(store: Store) -> bool:
+def _wrote_offset(store: Store) -> bool | None:
     """Tell whether the last close wrote an offset: between the last data and the status, in one flush.
 
     Returns:
         True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the
-        offset was zeroed, data that was flushed under a higher file number is newer.
+        offset was zeroed, data that was flushed under a higher file number is newer. None if the store holds no
+        offset at all: it has no changelog, or the next start wipes it.
 
     Source:
         Measured on recorded 4.3.1 stores: data 3005 < offset 3008 < position 3009 < status 3010.
+        ProcessorStateManager.initializeStoreOffsets (4.3.0, 4.3.1): exactly-once wipes what has no offset, and asks
+        none of a store without a changelog.
     """
+    known = [x.offsets for x in store.databases.values() if x.offsets is not None]
+    if known and not any(x.offsets for x in known):
+        return None
     for database in store.databases.values():
         facts = database.offsets
         if facts is None or facts.status is None or facts.status_sequence == 0:
@@ -159,7 +161,7 @@ def is_closed_without_offset(store: Store) -> bool:
     """Tell whether a store (4.3+) says closed, and its close provably wrote no offset."""
     facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
     closed = bool(facts) and all(x.status == 0 for x in facts)
-    return closed and store.puts > 0 and not _wrote_offset(store)
+    return closed and store.puts > 0 and _wrote_offset(store) is False
 
 
 def stored_offset(store: Store) -> int | None:

@@ -125,7 +125,7 @@ class Session:
         closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release;
             None = it was too short to tell.
         closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
-            order can be told.
+            order can be told; None where the store holds no offset at all (it is trusted only if it has no changelog).
         stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
         stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
         status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
@@ -150,7 +150,7 @@ class Session:
     final_identities: frozenset[str] = frozenset()
     seen_us: int = 0
     closed: bool | None = None
-    closed_with_offset: bool = True
+    closed_with_offset: bool | None = True
     stored_offset_at_open: int | None = None
     stored_offset: int | None = None
     status_floors: dict[str, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.common.TopicPartition;
@@ -18,10 +19,14 @@ import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.ValueJoiner;
+import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
@@ -34,6 +39,8 @@ import org.apache.kafka.streams.state.RocksDBConfigSetter;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowStore;
+import org.rocksdb.CompactionStyle;
+import org.rocksdb.CompressionType;
 
 /**
  * One instance of a Kafka Streams application that counts, for every release from 2.0 to 4.3.
@@ -41,7 +48,7 @@ import org.apache.kafka.streams.state.WindowStore;
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
- * {@code versioned}), {@code input} names the topic, {@code restore.delay.ms} slows restoration, the rest is
+ * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}), {@code input} names the topic, {@code restore.delay.ms} slows restoration, the rest is
  * handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
@@ -50,7 +57,7 @@ public final class App {
 
     private App() { }
 
-    /** Memtable size by the property {@code live.write.buffer}; without it RocksDB's settings stay as they are. */
+    /** Memtable size by the property {@code live.write.buffer}, another compaction and compression by {@code live.universal}. */
     public static final class Memtables implements RocksDBConfigSetter {
         @Override
         public void setConfig(
@@ -58,6 +65,11 @@ public final class App {
             final Object bytes = configs.get("live.write.buffer");
             if (bytes != null) {
                 options.setWriteBufferSize(Long.parseLong(bytes.toString()));
+            }
+            if (configs.containsKey("live.universal")) {
+                options.setCompactionStyle(CompactionStyle.UNIVERSAL);
+                options.setCompressionType(CompressionType.LZ4_COMPRESSION);
+                options.setMaxOpenFiles(32);
             }
         }
 
@@ -176,6 +188,21 @@ public final class App {
             records.selectKey((key, value) -> "r" + key).groupByKey()
                 .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("repartition"));
         }
+        if (stores.contains("unlogged")) {
+            records.groupByKey().count(
+                Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("unlogged").withLoggingDisabled());
+        }
+        if (stores.contains("join")) {
+            final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceWithNoGrace", "of");
+            records.leftJoin(records.filter((key, value) -> key.endsWith("7")), (one, other) -> one, near);
+        }
+        if (stores.contains("foreign")) {
+            joinForeign(records);
+        }
+        if (stores.contains("suppress")) {
+            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeWithNoGrace", "of");
+            suppress(records.groupByKey().windowedBy(size).count(Materialized.with(Serdes.String(), Serdes.Long())));
+        }
         if (stores.contains("table")) {
             builder.table(input + "-table", Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as("table"));
         }
@@ -196,6 +223,26 @@ public final class App {
         } catch (final NoSuchMethodException before21) {
             return builder.build();
         }
+    }
+
+    /** Joins counts with a table by the record's value: subscriptions, from 2.5 on. */
+    private static void joinForeign(final KStream<String, String> records) throws Exception {
+        final Object left = KStream.class.getMethod("toTable", Materialized.class).invoke(
+            records.mapValues(value -> value), Materialized.as("foreign-left"));
+        final KTable<String, Long> right = records.groupByKey().count(Materialized.as("foreign-right"));
+        final Function<String, String> key = value -> value;
+        final ValueJoiner<String, Long, String> joiner = (one, other) -> one;
+        KTable.class.getMethod("join", KTable.class, Function.class, ValueJoiner.class, Materialized.class)
+            .invoke(left, right, key, joiner, Materialized.as("foreign"));
+    }
+
+    /** Holds back windows until they close, in memory with a changelog, from 2.1 on. */
+    private static void suppress(final KTable<Windowed<String>, Long> counts) throws Exception {
+        final String name = "org.apache.kafka.streams.kstream.Suppressed";
+        final Object unbounded = Class.forName(name + "$BufferConfig").getMethod("unbounded").invoke(null);
+        final Class<?> strict = Class.forName(name + "$StrictBufferConfig");
+        final Object closed = Class.forName(name).getMethod("untilWindowCloses", strict).invoke(null, unbounded);
+        KTable.class.getMethod("suppress", Class.forName(name)).invoke(counts, closed);
     }
 
     private static <V> Materialized<String, V, KeyValueStore<Bytes, byte[]>> of(final KeyValueBytesStoreSupplier from) {

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.live.judge import Outcome, judge
 from tests.live.page import render
 from tests.live.processes import Broker, LiveError
-from tests.live.scenarios import LEAN, RELEASES, SCENARIOS, stores_for
+from tests.live.scenarios import LEAN, RELEASES, SCENARIOS, STORES_OF
 from tests.live.stage import Plan, Stage, numbers
 
 Run = tuple[str, str, str]
@@ -42,8 +42,8 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Outcome
     name, release, guarantee = run
     scenario = SCENARIOS[name]
     plan: dict[str, Any] = dict(scenario.plan)
-    if plan.get("stores") == "all":
-        plan["stores"] = stores_for(release)
+    if plan.get("stores") in STORES_OF:
+        plan["stores"] = STORES_OF[plan["stores"]](release)
     stage = Stage(broker, base / "-".join(run), name, Plan(release, guarantee, **plan))
     problem = ""
     try:

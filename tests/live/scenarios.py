@@ -9,6 +9,7 @@ from tests.live import bugs, lives
 from tests.live.stage import ALOS, EOS, Stage, is_exposed, numbers
 
 MANY = "kv,plain,memory,window,session,table,global,repartition"
+ODD = "kv,unlogged,join"
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
 BOTH = (ALOS, EOS)
 # fmt: off
@@ -99,6 +100,20 @@ SCENARIOS: dict[str, Scenario] = {
         affected=_between(("4.3.0", "4.3.1")),
         allow=("premature-cleanup",),
     ),
+    "life-odd": Scenario(lives.life, plan={"stores": "odd", "settings": {"live.universal": 1}}),
+    "scale-odd": Scenario(
+        lives.scale,
+        plan={"stores": "odd", "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1}},
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+    ),
+    "busy-crash-odd": Scenario(
+        lives.busy_crash,
+        plan={"stores": "odd"},
+        affected=is_exposed,
+        allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
+    ),
+    "fenced-odd": Scenario(lives.fenced, plan={"stores": "odd"}),
     "threads": Scenario(
         lives.threads,
         plan={"stores": "kv,window", "partitions": 4, "settings": {"num.stream.threads": 2}},
@@ -238,5 +253,14 @@ SCENARIOS: dict[str, Scenario] = {
 
 
 def stores_for(release: str) -> str:
-    """Every kind of store that a release has."""
+    """Every usual kind of store that a release has."""
     return MANY + (",versioned" if numbers(release) >= (3, 5) else "")
+
+
+def odd_stores_for(release: str) -> str:
+    """Stores with a life of their own: without a changelog, of joins, held back in memory."""
+    return ODD + (",foreign,suppress" if numbers(release) >= (2, 5) else "")
+
+
+STORES_OF: dict[str, Callable[[str], str]] = {"all": stores_for, "odd": odd_stores_for}
+"""Sets of stores that depend on the release, by the name that a plan gives them."""

@@ -21,10 +21,10 @@ from contextlib import AbstractContextManager
 from agent.findings.ledger import Finding
 from tests.support.scenario_app import App
 from tests.support.scenario_release import Habits
-from tests.support.scenario_tasks import IN_MEMORY, KEY_VALUE, TIMESTAMPED, WINDOWED, SimTask
+from tests.support.scenario_tasks import IN_MEMORY, KEY_VALUE, TIMESTAMPED, UNLOGGED, WINDOWED, SimTask
 from tests.support.scenario_world import World
 
-__all__ = ["IN_MEMORY", "KEY_VALUE", "TIMESTAMPED", "WINDOWED", "App", "Scenario", "SimTask"]
+__all__ = ["IN_MEMORY", "KEY_VALUE", "TIMESTAMPED", "UNLOGGED", "WINDOWED", "App", "Scenario", "SimTask"]
 
 
 class Scenario:

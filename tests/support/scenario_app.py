@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.scenario_cleaner import Cleaner
 from tests.support.scenario_database import SimDatabase
-from tests.support.scenario_tasks import IN_MEMORY, TIMESTAMPED, WINDOWED, SimTask, delete_tree
+from tests.support.scenario_tasks import IN_MEMORY, TIMESTAMPED, UNLOGGED, WINDOWED, SimTask, delete_tree
 
 if TYPE_CHECKING:
     from tests.support.scenario import Scenario
@@ -215,7 +215,9 @@ class App:
 
     def _per_store(self, offsets: int | Mapping[str, int]) -> dict[str, int]:
         if isinstance(offsets, int):
-            return {name: offsets for name, kind in self.run.stores.items() if kind != IN_MEMORY}
+            return {
+                name: offsets for name, kind in self.run.stores.items() if kind not in (IN_MEMORY, UNLOGGED)
+            }
         return dict(offsets)
 
     def _topic(self, store: str) -> str:
@@ -259,7 +261,7 @@ class App:
     def _toggle_bulk_loading(self, task_id: str, store: str | None) -> None:
         if self.habits.bulk_load:
             for name, kind in self.run.stores.items():
-                if kind != IN_MEMORY and store in (None, name):
+                if kind not in (IN_MEMORY, UNLOGGED) and store in (None, name):
                     self.reopens(task_id, name)
 
     def commits(self, task_id: str, offsets: int | Mapping[str, int]) -> None:

@@ -12,6 +12,7 @@ WINDOWED = "windowed"
 KEY_VALUE = "key-value"
 TIMESTAMPED = "timestamped"
 IN_MEMORY = "in-memory"
+UNLOGGED = "unlogged"
 
 
 @dataclass(slots=True)

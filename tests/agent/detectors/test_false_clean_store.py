@@ -170,7 +170,12 @@ def test_clears_when_the_store_is_restored_from_empty():
 
 
 def dossier(
-    *, stored: int | None = None, closed: bool = True, with_offset: bool = False, puts: int = 7000, **settings
+    *,
+    stored: int | None = None,
+    closed: bool = True,
+    with_offset: bool | None = False,
+    puts: int = 7000,
+    **settings,
 ):
     """Opened with 2,000 puts at stored offset 1999; closed at 20 s with `puts`; opened again at 30 s."""
     before = session(10, 20, puts=puts, puts_at_open=2000)
@@ -200,10 +205,11 @@ def test_known_role_asks_for_nothing():
 
 
 @pytest.mark.parametrize(
-    ("closed", "with_offset", "puts"), [(False, False, 7000), (True, True, 7000), (True, False, 2000)]
+    ("closed", "with_offset", "puts"),
+    [(False, False, 7000), (True, True, 7000), (True, None, 7000), (True, False, 2000)],
 )
 def test_needs_a_close_without_an_offset_over_new_data(closed, with_offset, puts):
-    """No close, a close with its offset, or no data: nothing was marked falsely."""
+    """No close, a close with its offset, a store that never has one, or no data: nothing was marked falsely."""
     assert judge(ID, dossier(closed=closed, with_offset=with_offset, puts=puts)) == []
 
 

@@ -239,8 +239,9 @@ def test_offset_must_be_fresh():
     first.closed = False
     assert judge(ID, one) == []
     newest = dossier(release="4.3.1")
-    newest.task.stores["s"].sessions[0].closed_with_offset = False
-    assert judge(ID, newest) == []
+    for without in (False, None):
+        newest.task.stores["s"].sessions[0].closed_with_offset = without
+        assert judge(ID, newest) == []
 
 
 def test_how_long_before_is_told():

@@ -205,7 +205,7 @@ def family(
     return StoreOffsets(status, status_sequence, entries, None, file)
 
 
-def closed_with(offsets: StoreOffsets, *, puts: int = 3005, file: int = 8) -> bool:
+def closed_with(offsets: StoreOffsets, *, puts: int = 3005, file: int = 8) -> bool | None:
     """Whether a close that left this wrote its offset."""
     one = Reducing()
     one.see(task_look(1), database_look(2, born=1.5, offsets=family(1, 2, None)))
@@ -221,9 +221,13 @@ def test_order_of_a_clean_close():
 
 
 def test_order_of_a_dirty_close():
-    """The status right after the data, the offset from before it, or none at all."""
-    assert not closed_with(family(0, 8014, 1999, 2003), puts=8013)
-    assert not closed_with(family(0, 8014, None), puts=8013)
+    """The status right after the data, the offset from before it."""
+    assert closed_with(family(0, 8014, 1999, 2003), puts=8013) is False
+
+
+def test_store_without_any_offset():
+    """A store without a changelog never has one: nothing can be said of its close."""
+    assert closed_with(family(0, 8014, None), puts=8013) is None
 
 
 def test_compacted_order_is_unknown():
