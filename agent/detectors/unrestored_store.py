@@ -4,7 +4,7 @@ Fires by mechanism: on 2.0.1 to 2.1.1 when a session's checkpoint moves far beyo
 of bulk-load reopens that every restoration makes is missing or half (KAFKA-7672); under exactly-once up to 3.5.2
 and 3.6.1 when, after a wipe, a checkpoint claims an offset far beyond the new store's puts (KAFKA-16017).
 Stays quiet for a real restoration, an empty changelog, and offset jumps without a missing step (aborted
-transactions and compaction make them too).
+transactions and compaction make them too). Where RocksDB leaves no old LOG files that step cannot be seen: unknown.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
     may_be_standby = (case.settings.number("num_standby_replicas") or 0) > 0 and not session.wiped
     sure = affected is Affected.YES and not may_be_standby
     half = "half of the pair" if session.reopens else "none"
+    if not store.all_reopens:
+        half = "not known, RocksDB was told to keep few or no old LOG files there"
     chain = (
         Evidence(session.opened_us, _opening(session, base), where(task, store)),
         Evidence(
@@ -93,7 +95,7 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
         ),
         _claim(task, mark, f"{advance} offsets ahead of its start, but only {puts} puts were flushed"),
     )
-    return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure)
+    return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, known=store.all_reopens)
 
 
 def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
@@ -132,6 +134,7 @@ def _verdict(
     upstream: Upstream,
     *,
     sure: bool,
+    known: bool = True,
 ) -> Verdict:
     missing = []
     if case.affected(upstream) is Affected.POSSIBLY:
@@ -144,16 +147,31 @@ def _verdict(
         summary=(
             f"Task {task.id}: store {store.name} claims changelog offset {mark.offset}, but was not restored up"
             " to it; state is missing."
+            if known
+            else f"Task {task.id}: store {store.name} claims changelog offset {mark.offset} with far fewer puts;"
+            " unknown, it was not restored up to it, or its changelog was compacted."
         ),
         evidence=chain,
-        severity=Severity.CRITICAL if sure else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
+        severity=_severity(sure=sure, known=known),
+        confidence=_confidence(sure=sure, known=known),
         store=store.name,
         identity=store.identity,
         upstream=(upstream.key,),
         affected=case.affected(upstream),
         missing_facts=tuple(missing),
     )
+
+
+def _severity(*, sure: bool, known: bool) -> Severity:
+    if not known:
+        return Severity.INFO
+    return Severity.CRITICAL if sure else Severity.WARNING
+
+
+def _confidence(*, sure: bool, known: bool) -> Confidence:
+    if not known:
+        return Confidence.UNKNOWN
+    return Confidence.CONFIRMED if sure else Confidence.SUSPECTED
 
 
 def _opening(session: Session, base: int) -> str:

@@ -119,6 +119,7 @@ class DatabaseLook(Seen):
         entries_high: Upper bound of live entries; None = not read.
         lock: State of `LOCK`; None = there is no such file.
         reopened_us: Times of `LOG.old.<us>`: every reopen of this incarnation, oldest first.
+        all_reopens: False if RocksDB was told to keep fewer of them, or to put them elsewhere: there may be more.
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
         options_written_us: mtime of that file.
@@ -142,6 +143,7 @@ class DatabaseLook(Seen):
     entries_high: int | None = None
     lock: LockState | None = None
     reopened_us: tuple[int, ...] = ()
+    all_reopens: bool = True
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
     options_written_us: int = 0

@@ -65,11 +65,12 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     released_us = before.released_us if before and before.released_us else 0
     born_us = min((x.born_us for x in store.databases.values()), default=at_us)
     reopens = sorted(x for db in store.databases.values() for x in db.reopened_us if x > released_us)
-    # Without an earlier session, only a store born under the agent's eyes, or never opened again since, is known
-    # to begin with this one.
+    # Without an earlier session, only a store born under the agent's eyes, or provably never opened again since, is
+    # known to begin with this one.
     seen_us = max(task.first_seen_us - SEEN_BEFORE_BORN_US, store.forgotten_us)
     floor_us = released_us if before else seen_us
-    created = born_us > floor_us or (before is None and not reopens and not store.forgotten_us)
+    never_again = not reopens and store.all_reopens
+    created = born_us > floor_us or (before is None and never_again and not store.forgotten_us)
     if created:
         opened_us = born_us
     elif reopens:

@@ -235,7 +235,7 @@ def _take(
         database.entries_low, database.entries_high = look.entries_low, look.entries_high
     if look.lock is not database.lock:
         database.lock, database.lock_since_us = look.lock, look.at_us
-    database.reopened_us = look.reopened_us
+    database.reopened_us, database.all_reopens = look.reopened_us, look.all_reopens
     if not look.missing_files:
         database.missing_since_us = 0
     elif not database.missing_files:

@@ -67,6 +67,7 @@ class Database:
     lock: LockState | None = None
     lock_since_us: int = 0
     reopened_us: tuple[int, ...] = ()
+    all_reopens: bool = True
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
     options_written_us: int = 0
@@ -204,6 +205,11 @@ class Store:
     def puts_at(self, at_us: int) -> int:
         """The same at an earlier time."""
         return self.retired_puts + sum(database.puts_at(at_us) for database in self.databases.values())
+
+    @property
+    def all_reopens(self) -> bool:
+        """Whether every reopen of its databases left a trace, and stayed."""
+        return all(database.all_reopens for database in self.databases.values())
 
     @property
     def identities(self) -> frozenset[str]:

@@ -170,9 +170,9 @@ def _is_idle(store: Store | None, at_us: int) -> bool:
     released_us = store.sessions[-1].released_us
     if released_us is None or at_us <= released_us:
         return False
-    # LOG.old.* tells of an open that was over before anybody looked
+    # LOG.old.* tells of an open that was over before anybody looked, if RocksDB leaves it there
     reopened = [x for database in store.databases.values() for x in database.reopened_us]
-    return not any(released_us < x <= at_us for x in reopened)
+    return store.all_reopens and not any(released_us < x <= at_us for x in reopened)
 
 
 def _is_expiry(task: Task, look: Removal) -> bool:

@@ -22,6 +22,8 @@ MAX_IDENTITY_BYTES = 256
 _VERSION_LINE = re.compile(rb"^[ \t]*rocksdb_version[ \t]*=[ \t]*(\d{1,6}(?:\.\d{1,6}){1,3})[ \t]*\r?$", re.M)
 _FAMILY_LINE = re.compile(rb'^[ \t]*\[CFOptions[ \t]+"([^"\r\n]{1,1024})"\][ \t]*\r?$', re.M)
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)  # options_helper EscapeOptionString
+_LOGS_LINE = re.compile(rb"^[ \t]*keep_log_file_num[ \t]*=[ \t]*(\d{1,9})[ \t]*\r?$", re.M)
+_LOG_PLACE_LINE = re.compile(rb"^[ \t]*db_log_dir[ \t]*=[ \t]*[^ \t\r\n]", re.M)
 _CURRENT = re.compile(rb"MANIFEST-(\d{1,20})\n?")
 _IDENTITY = re.compile(rb"[!-~]{1,256}")
 
@@ -33,18 +35,25 @@ class OptionsFacts:
     Args of the dataclass:
         rocksdb_version: `major.minor.patch` of the library that wrote it; None if it does not say.
         column_families: Names of the column families, in file order.
+        old_logs_kept: How many info logs of earlier opens stay in the database directory; None if it does not say.
+
+    Source:
+        DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`).
     """
 
     rocksdb_version: str | None
     column_families: tuple[str, ...]
+    old_logs_kept: int | None = None
 
 
 @lru_cache(maxsize=8)  # the stores of an application were made with the same options, byte for byte
 def parse_options(content: bytes) -> OptionsFacts:
-    """Find version and column families in the content of an OPTIONS file."""
+    """Find version, column families and what becomes of info logs in the content of an OPTIONS file."""
     version = _VERSION_LINE.search(content)
     names = dict.fromkeys(_unescape(name) for name in _FAMILY_LINE.findall(content))
-    return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names))
+    logs = _LOGS_LINE.search(content)
+    kept = 0 if _LOG_PLACE_LINE.search(content) else int(logs[1]) if logs else None
+    return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names), kept)
 
 
 def parse_current(content: bytes) -> int | None:

@@ -180,6 +180,8 @@ class Observer:
         lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
+        reopened_us = old_log_times_us(entry.name for entry in entries)
+        kept = known.options.old_logs_kept if known.options else None
         facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
         base = DatabaseLook(
             place,
@@ -189,7 +191,8 @@ class Observer:
             identity=identity,
             identity_born_us=born_us,
             lock=lock,
-            reopened_us=old_log_times_us(entry.name for entry in entries),
+            reopened_us=reopened_us,
+            all_reopens=kept is None or len(reopened_us) < kept,
             rocksdb_version=known.options.rocksdb_version if known.options else None,
             families=known.options.column_families if known.options else (),
             options_written_us=known.options_written_us,

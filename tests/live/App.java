@@ -41,6 +41,7 @@ import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowStore;
 import org.rocksdb.CompactionStyle;
 import org.rocksdb.CompressionType;
+import org.rocksdb.InfoLogLevel;
 
 /**
  * One instance of a Kafka Streams application that counts, for every release from 2.0 to 4.3.
@@ -48,8 +49,8 @@ import org.rocksdb.CompressionType;
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
- * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}), {@code input} names the topic, {@code restore.delay.ms} slows restoration, the rest is
- * handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
+ * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}), {@code input} names the topic,
+ * {@code restore.delay.ms} slows restoration, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
     private static volatile int restoreDelayMs;
@@ -57,7 +58,7 @@ public final class App {
 
     private App() { }
 
-    /** Memtable size by the property {@code live.write.buffer}, another compaction and compression by {@code live.universal}. */
+    /** Memtable size by the property {@code live.write.buffer}, others by {@code live.*}: see below. */
     public static final class Memtables implements RocksDBConfigSetter {
         @Override
         public void setConfig(
@@ -70,6 +71,16 @@ public final class App {
                 options.setCompactionStyle(CompactionStyle.UNIVERSAL);
                 options.setCompressionType(CompressionType.LZ4_COMPRESSION);
                 options.setMaxOpenFiles(32);
+            }
+            if (configs.containsKey("live.one.log")) {
+                options.setKeepLogFileNum(1);
+            }
+            if (configs.containsKey("live.rolling.log")) {
+                options.setInfoLogLevel(InfoLogLevel.DEBUG_LEVEL);
+                options.setMaxLogFileSize(4096);
+            }
+            if (configs.containsKey("live.log.dir")) {
+                options.setDbLogDir(System.getProperty("java.io.tmpdir"));
             }
         }
 

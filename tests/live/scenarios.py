@@ -11,6 +11,13 @@ from tests.live.stage import ALOS, EOS, Stage, is_exposed, numbers
 MANY = "kv,plain,memory,window,session,table,global,repartition"
 ODD = "kv,unlogged,join"
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
+UPGRADING = {"upgrade.from": "4.2"}
+"""In the middle of a rolling upgrade: from 4.3 on every close then writes the old `.checkpoint`, too."""
+COMPACTING = {
+    "topic.segment.ms": 500,
+    "topic.min.cleanable.dirty.ratio": 0.01,
+    "topic.delete.retention.ms": 100,
+}
 BOTH = (ALOS, EOS)
 # fmt: off
 RELEASES = (
@@ -114,6 +121,21 @@ SCENARIOS: dict[str, Scenario] = {
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
     ),
     "fenced-odd": Scenario(lives.fenced, plan={"stores": "odd"}),
+    "life-upgrading": Scenario(lives.life, plan={"stores": "all", "settings": UPGRADING}, since="4.3.0"),
+    "scale-upgrading": Scenario(
+        lives.scale,
+        plan={
+            "stores": "kv,window,memory",
+            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1, **UPGRADING},
+        },
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+        since="4.3.0",
+    ),
+    "busy-crash-upgrading": Scenario(lives.busy_crash, plan={"settings": UPGRADING}, since="4.3.0"),
+    "fenced-upgrading": Scenario(
+        lives.fenced, plan={"stores": "kv,window,table", "settings": UPGRADING}, since="4.3.0"
+    ),
     "threads": Scenario(
         lives.threads,
         plan={"stores": "kv,window", "partitions": 4, "settings": {"num.stream.threads": 2}},
@@ -142,11 +164,7 @@ SCENARIOS: dict[str, Scenario] = {
         lives.compacted,
         plan={
             "stores": "kv,plain,table",
-            "settings": {
-                "topic.segment.ms": 500,
-                "topic.min.cleanable.dirty.ratio": 0.01,
-                "topic.delete.retention.ms": 100,
-            },
+            "settings": COMPACTING,
         },
     ),
     "standby-crash": Scenario(
@@ -154,6 +172,30 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
     ),
     "life-late": Scenario(lives.life_late, plan={"stores": "kv,window,table"}),
+    "life-one-log": Scenario(
+        lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.one.log": 1}}
+    ),
+    "life-rolling-log": Scenario(
+        lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
+    ),
+    "scale-rolling-log": Scenario(
+        lives.scale,
+        plan={
+            "stores": "kv,window,memory",
+            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1, "live.rolling.log": 1},
+        },
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+    ),
+    "fenced-rolling-log": Scenario(
+        lives.fenced, plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
+    ),
+    "life-log-elsewhere": Scenario(
+        lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.log.dir": 1}}
+    ),
+    "compacted-log-elsewhere": Scenario(
+        lives.compacted, plan={"stores": "kv,plain,table", "settings": {**COMPACTING, "live.log.dir": 1}}
+    ),
     "long-tail": Scenario(lives.long_tail, plan={"stores": "kv,plain"}),
     "committed-crash": Scenario(
         lives.committed_crash, (EOS,), plan={"stores": "plain,versioned"}, since="3.5.0"

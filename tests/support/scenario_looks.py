@@ -105,6 +105,7 @@ def database_look(
     flushes: tuple[Flush, ...] = (),
     manifest: int | None = 5,
     reopened: tuple[float, ...] = (),
+    all_reopens: bool = True,
     leftovers: int = 0,
     unseen: Unseen | None = None,
     offsets: StoreOffsets | None = None,
@@ -126,6 +127,7 @@ def database_look(
         flushes=flushes,
         lock=lock,
         reopened_us=tuple(at(x) for x in reopened),
+        all_reopens=all_reopens,
         leftovers=leftovers,
         offsets=offsets,
     )

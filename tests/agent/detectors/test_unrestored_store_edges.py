@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.contract.events import Confidence, Severity
 from agent.detectors.base import Case
 from agent.inventory.model import Session, Shape
 from tests.support.scenario_case import at, case, database, judge, mark, past, session, store, task
@@ -38,6 +39,17 @@ def test_how_much_of_the_pair():
     assert told(skipped())[1].endswith(": none")
     assert told(skipped(reopens=1))[1].endswith(": half of the pair")
     assert judge(ID, dossier(skipped(reopens=2))) == []
+
+
+def test_reopens_that_leave_no_trace():
+    """Where RocksDB drops old logs, or keeps them elsewhere, nobody can tell a restoration from none (found live)."""
+    one = dossier(skipped())
+    assert one.task is not None
+    one.task.stores["s"].databases[""].all_reopens = False
+    (verdict,) = judge(ID, one)
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    assert "unknown" in verdict.summary
+    assert "keep few or no old LOG files" in verdict.evidence[1].what
 
 
 def test_sessions_in_order_hide_nothing():

@@ -39,6 +39,15 @@ def test_found_open():
     assert (session.created, session.opened_us, session.puts_at_open) == (False, at(50), 400)
 
 
+@pytest.mark.parametrize(("known", "created"), [(True, True), (False, False)])
+def test_found_open_and_never_opened_again(known, created):
+    """Without a trace of a reopening it is as its session made it, if reopenings leave traces."""
+    one = Reducing()
+    one.see(task_look(100), database_look(100.1, born=1, puts=500, opened_puts=400, all_reopens=known))
+    session = one.store.sessions[-1]
+    assert (session.created, session.attached) == (created, not created)
+
+
 def test_opened_again():
     """The second session begins at its LOG.old, with what the first one left."""
     one = Reducing()

@@ -165,6 +165,16 @@ def test_data_file_after_an_open_that_nobody_saw():
     assert one.task.walk is None
 
 
+def test_data_file_where_opens_leave_no_trace():
+    """RocksDB was told to keep its LOG elsewhere: an open that nobody saw may have dropped the file."""
+    one = released()
+    one.see(database_look(50, born=1, puts=100, lock=FREE, all_reopens=False))
+    one.see(removal(60, f"{DATABASE}/000006.sst"))
+    assert one.task.walk is None
+    one.see(removal(61, f"{DATABASE}/CURRENT"))
+    assert one.task.walk is not None
+
+
 @pytest.mark.parametrize("name", ["LOG", "LOG.old.1"])
 def test_files_that_say_nothing(name):
     """Info logs come and go: an open renames the one before it takes the LOCK."""

@@ -38,6 +38,22 @@ def test_options():
     assert parse_options(OPTIONS) == OptionsFacts("10.1.3", ("default", "offsets"))
 
 
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        (b"  keep_log_file_num=1000\n  db_log_dir=\n", 1000),
+        (b"  db_log_dir=\n  keep_log_file_num=1\n", 1),
+        (b"  keep_log_file_num=1000\n  db_log_dir=/logs\n", 0),
+        (b"  db_log_dir=/logs\n", 0),
+        (b"  keep_log_file_num=many\n", None),
+        (b"  recycle_log_file_num=0\n", None),
+    ],
+)
+def test_old_logs_that_stay(lines, kept):
+    """As many as RocksDB was told, none if they go elsewhere, not known if the file does not say."""
+    assert parse_options(OPTIONS.replace(b"  wal_dir=/data/s\n", lines)).old_logs_kept == kept
+
+
 def test_options_with_escaped_name():
     """A family name with an escaped character is told as it is."""
     assert parse_options(b'[CFOptions "a\\#b"]\n').column_families == ("a#b",)

@@ -248,6 +248,18 @@ def test_reopens_are_history_on_disk() -> None:
     """`LOG.old.<us>` dates every reopening without anybody having watched."""
     look = Observer(disk_with(identity=b"id", log=b"")).database(STORE, AT_US, NOW)
     assert look.reopened_us == (1_700_000_000_000_001,)
+    assert look.all_reopens  # nothing says that RocksDB was told to drop any
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [(b"keep_log_file_num=1000", True), (b"keep_log_file_num=1", False), (b"db_log_dir=/logs", False)],
+)
+def test_reopens_that_leave_no_trace(line: bytes, known: bool) -> None:
+    """As many old logs as RocksDB keeps: there may have been more."""
+    text = b"[Version]\n  rocksdb_version=9.7.3\n\n[DBOptions]\n  %s\n" % line
+    look = Observer(disk_with(identity=b"id", log=b"", options=text)).database(STORE, AT_US, NOW)
+    assert look.all_reopens is known
 
 
 @pytest.fixture(scope="module")
