@@ -54,7 +54,8 @@ def judge(case: Case) -> Iterable[Verdict]:
 
 
 def _is_zombie(case: Case, before: Session, after: Session, retention_us: int) -> bool:
-    trusted = is_real(after.offset_at_open) or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+    in_store = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+    trusted = is_real(after.offset_at_open) or (in_store and is_real(after.stored_offset_at_open))
     return trusted and not after.created and after.opened_us - (before.released_us or 0) > retention_us
 
 

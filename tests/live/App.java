@@ -79,6 +79,16 @@ public final class App {
                 options.setInfoLogLevel(InfoLogLevel.DEBUG_LEVEL);
                 options.setMaxLogFileSize(4096);
             }
+            if (configs.containsKey("live.small.manifest")) {
+                options.setMaxManifestFileSize(512);
+            }
+            if (configs.containsKey("live.blobs")) {
+                try {
+                    org.rocksdb.Options.class.getMethod("setEnableBlobFiles", boolean.class).invoke(options, true);
+                } catch (final ReflectiveOperationException before30) {
+                    throw new IllegalStateException(before30);
+                }
+            }
             if (configs.containsKey("live.log.dir")) {
                 options.setDbLogDir(System.getProperty("java.io.tmpdir"));
             }

@@ -1,6 +1,6 @@
 """Run real releases of Kafka Streams under live agents, and compare what the agents say with what is true.
 
-    python tests/live/run.py                                    the lean set, about ten minutes
+    python tests/live/run.py                                    the lean set, about twelve minutes
     python tests/live/run.py --releases 3.9.2 --scenarios life  by hand
     python tests/live/run.py --wide --page docs/live.md         everything, hours
 
@@ -15,9 +15,9 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -116,7 +116,17 @@ def _report(outcome: Outcome, begun: float, results: Path) -> bool:
 
 
 def _about(name: str) -> str:
-    return (SCENARIOS[name].play.__doc__ or "").strip().splitlines()[0]
+    """Say what happens in a scenario, with which stores and settings beside the usual ones."""
+    scenario = SCENARIOS[name]
+    told = [(scenario.play.__doc__ or "").strip().splitlines()[0]]
+    stores = str(scenario.plan.get("stores", "kv"))
+    told.append(
+        f"Stores: {STORES_OF[stores](RELEASES[-1]) if stores in STORES_OF else stores}.".replace(",", ", ")
+    )
+    settings = cast("Mapping[str, object]", scenario.plan.get("settings", {}))
+    if settings:
+        told.append("With " + ", ".join(f"`{key}={value}`" for key, value in settings.items()) + ".")
+    return " ".join(told)
 
 
 if __name__ == "__main__":

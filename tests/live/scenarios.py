@@ -40,8 +40,12 @@ LEAN: tuple[tuple[str, str, str], ...] = (
     ("life", "4.3.1", ALOS),
     ("scale-standby", "3.6.2", EOS),
     ("upgrade", "3.4.1", ALOS),
+    ("life-odd", "3.9.2", EOS),
+    ("scale-odd", "4.3.1", EOS),
+    ("compacted-log-elsewhere", "2.0.1", ALOS),
 )
-"""What `make prove` plays: of every damage one affected and one other release, and benign lives."""
+"""What `make prove` plays: of every damage one affected and one other release, and benign lives, those among them
+that were once taken for damage."""
 
 
 def _between(*ranges: tuple[str, str]) -> Callable[[str], bool]:
@@ -120,6 +124,11 @@ SCENARIOS: dict[str, Scenario] = {
         affected=is_exposed,
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
     ),
+    "life-late-odd": Scenario(lives.life_late, plan={"stores": "odd"}),
+    "upgrade-odd": Scenario(lives.upgrade, plan={"stores": "odd"}),
+    "standby-crash-odd": Scenario(
+        lives.standby_crash, plan={"stores": "odd", "settings": {"num.standby.replicas": 1}}
+    ),
     "fenced-odd": Scenario(lives.fenced, plan={"stores": "odd"}),
     "life-upgrading": Scenario(lives.life, plan={"stores": "all", "settings": UPGRADING}, since="4.3.0"),
     "scale-upgrading": Scenario(
@@ -189,6 +198,21 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "fenced-rolling-log": Scenario(
         lives.fenced, plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
+    ),
+    "life-small-manifest": Scenario(
+        lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.small.manifest": 1}}
+    ),
+    "scale-small-manifest": Scenario(
+        lives.scale,
+        plan={
+            "stores": "kv,window,memory",
+            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1, "live.small.manifest": 1},
+        },
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+    ),
+    "life-blobs": Scenario(
+        lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.blobs": 1}}, since="3.2.0"
     ),
     "life-log-elsewhere": Scenario(
         lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.log.dir": 1}}

@@ -82,13 +82,14 @@ def dossier(
     *,
     gap: float = 10.1,
     offset: int | None = 999,
+    stored: int | None = None,
     release: str = "3.9.2",
     created: bool = False,
     wiped: bool = False,
 ):
     """Released at 20 s, opened `gap` seconds later; tombstones live ten seconds."""
     after = session(20 + gap, offset_at_open=offset, created=created)
-    after.wiped = wiped
+    after.wiped, after.stored_offset_at_open = wiped, stored
     one = store([database()], [session(0, 20), after])
     return case(task(one), release=release, told={"delete_retention_ms": 10_000})
 
@@ -99,7 +100,12 @@ def test_boundaries():
     assert judge(ID, dossier(gap=10)) == []
     assert judge(ID, dossier(offset=None)) == []
     assert judge(ID, dossier(offset=0)) == []
-    assert len(judge(ID, dossier(offset=None, release="4.3.1"))) == 1
+    assert (
+        judge(ID, dossier(offset=None, release="4.3.1")) == []
+    )  # a store without a changelog has no tombstones
+    assert len(judge(ID, dossier(offset=None, stored=999, release="4.3.1"))) == 1
+    assert judge(ID, dossier(offset=None, stored=999)) == []
+    assert len(judge(ID, dossier(release="4.3.1"))) == 1  # the file that 4.2 left
     assert judge(ID, dossier(created=True)) == []
     assert judge(ID, dossier(wiped=True)) == []
 
