@@ -86,7 +86,19 @@ def _reopenings(case: Case, store: Store) -> Iterable[_Reopening]:
         flushed = flushed_beyond(before)
         if before.outlived or flushed <= 0 or _was_standby(case, before) or _was_restoring(case, before):
             continue
+        if not _is_trusted(case, after):
+            continue
         yield _Reopening(before, after, flushed)
+
+
+def _is_trusted(case: Case, session: Session) -> bool:
+    """Tell whether an opening without a wipe needs an explanation.
+
+    Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe: one that is
+    opened without an entry has no changelog.
+    """
+    fixed = all(case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
+    return not fixed or session.offset_at_open is not None
 
 
 def _was_restoring(case: Case, session: Session) -> bool:

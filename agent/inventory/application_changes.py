@@ -36,10 +36,14 @@ def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Tran
     application.process_id = look.process_id or application.process_id
     application.process_problem = look.process_problem
     application.processes = look.processes
-    versions = [x.kafka_streams_version for x in look.processes if x.kafka_streams_version]
-    application.process_version = versions[-1] if versions else application.process_version
     lock = LockLook(look.place, look.at_us, look.source, None, look.lock, look.lock_inode)
-    return changes + reduce_application_lock(application, lock)
+    changes += reduce_application_lock(application, lock)
+    # the list of processes may be some seconds old: one that is older than a life that ended is no longer there
+    ended = [life.started_us for life in application.lives if life.ended_us is not None]
+    present = [x for x in look.processes if x.started_at_us > max(ended, default=0)]
+    versions = [x.kafka_streams_version for x in present if x.kafka_streams_version]
+    application.process_version = versions[-1] if versions else application.process_version
+    return changes
 
 
 def reduce_application_lock(application: Application, look: LockLook) -> list[Transition]:
@@ -63,6 +67,7 @@ def reduce_application_lock(application: Application, look: LockLook) -> list[Tr
     application.lock_since_us = look.at_us
     if look.lock is LockState.HELD:
         application.lock_ever_held = True
+        application.process_version = None  # that of another process, which an upgrade may have ended
         application.lives = recent(application.lives, ProcessLife(look.at_us), PROCESSES_KEPT)
         return [Transition(Change.PROCESS_STARTED, look.at_us, look.source, application.id)]
     life = application.life

@@ -206,7 +206,7 @@ class Task:
 
         False where they name a topic of this partition that is nobody's changelog and never the store: a source topic
         stands in for its changelog (topology optimisation), and which one cannot be told from the disk. False, too,
-        where one was written while the store was held and had data, and names other stores only: it has no changelog.
+        where one was written while the store was held and had data, and names others or nobody: it has no changelog.
 
         Args:
             store_name: The store.
@@ -230,7 +230,7 @@ class Task:
     def _passes_over(self, store_name: str, fact: CheckpointFact, *, lists_all: bool) -> bool:
         """Tell whether a checkpoint that does not name a store would have to, if the store had a changelog."""
         store = self.stores.get(store_name)
-        if store is None or not fact.offsets or not (lists_all or store.puts_at(fact.written_us)):
+        if store is None or not (lists_all or store.puts_at(fact.written_us)):
             return False
         return any(
             session.opened_us < fact.written_us
@@ -264,7 +264,7 @@ class Application:
     lock_replaced_us: tuple[int, ...] = history(LOCKS_KEPT)
     lives: tuple[ProcessLife, ...] = history(PROCESSES_KEPT)
     processes: tuple[ProcessFact, ...] = ()  # that are visible now
-    process_version: str | None = None  # of the last one that told
+    process_version: str | None = None  # of the last one that told, up to the next one's start
     task_lock_ever_held: bool = False
     positions_seen: bool = False
     rocksdb_versions: dict[str, int] = field(default_factory=dict)

@@ -38,6 +38,26 @@ def life(stage: Stage) -> None:
     stage.stop()
 
 
+def life_unlogged(stage: Stage) -> None:
+    """No store has a changelog, so no checkpoint has an entry: fresh start, orderly restarts, a crash at the end."""
+    stage.send(600, step_ms=200)
+    for _ in range(3):
+        stage.start()
+        stage.settle("unlogged")
+        stage.send(300, step_ms=200)
+        stage.settle("unlogged")
+        stage.wait_committed()
+        stage.stop()
+    stage.start()
+    stage.send(600, step_ms=200)
+    stage.settle("unlogged")
+    stage.wait_committed()
+    stage.kill()
+    stage.start()
+    stage.idle(5, "whatever is left of the store")
+    stage.stop()
+
+
 def life_uncommitted(stage: Stage) -> None:
     """The same without waiting for a commit: a crash before it repeats work, and at-least-once means just that."""
     stage.send(600, step_ms=200)

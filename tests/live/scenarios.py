@@ -124,11 +124,9 @@ SCENARIOS: dict[str, Scenario] = {
         affected=is_exposed,
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
     ),
+    "life-unlogged": Scenario(lives.life_unlogged, plan={"stores": "unlogged"}),
     "life-late-odd": Scenario(lives.life_late, plan={"stores": "odd"}),
     "upgrade-odd": Scenario(lives.upgrade, plan={"stores": "odd"}),
-    "standby-crash-odd": Scenario(
-        lives.standby_crash, plan={"stores": "odd", "settings": {"num.standby.replicas": 1}}
-    ),
     "fenced-odd": Scenario(lives.fenced, plan={"stores": "odd"}),
     "life-upgrading": Scenario(lives.life, plan={"stores": "all", "settings": UPGRADING}, since="4.3.0"),
     "scale-upgrading": Scenario(

@@ -24,7 +24,7 @@ def old(
 ):
     """7,609 puts flushed by 20 s, killed; opened again at 30 s, and a restoration gave `restored` puts back."""
     before = session(0, 20, puts=7609)
-    after = session(30, released, first=first)
+    after = session(30, released, first=first, offset_at_open=1)
     after.reopens, after.restored_puts = reopens, 7609 + restored
     files = database(puts=7609 + restored)
     return case(task(store([files], [before, after])), release=release, guarantee="exactly_once")
@@ -71,7 +71,7 @@ def test_role_is_told_only_where_it_is_unknown():
     """A proved active task is not said to be a standby perhaps."""
 
     def modern(standbys: int):
-        sessions = [session(0, 20, puts=500), session(30, 60)]
+        sessions = [session(0, 20, puts=500), session(30, 60, offset_at_open=1)]
         return judge(ID, case(task(store([database(puts=500)], sessions)), standbys=standbys))[0]
 
     assert "role unknown" not in modern(0).summary
@@ -80,7 +80,7 @@ def test_role_is_told_only_where_it_is_unknown():
 
 def test_first_checkpoint_with_an_unknown_offset():
     """An unknown offset after the restart has given nothing back."""
-    sessions = [session(0, 20, puts=1), session(30, first=mark(40, -4, 1))]
+    sessions = [session(0, 20, puts=1), session(30, first=mark(40, -4, 1), offset_at_open=1)]
     one = task(store([database(puts=1)], sessions), checkpoints=[checkpoint(40, -4)])
     verdict = judge(ID, case(one))[0]
     assert verdict.severity is Severity.CRITICAL
@@ -98,7 +98,7 @@ def test_fact_that_would_decide_more():
     """The number of standbys is asked for only where it matters: up to 2.5 the checkpoint tells the role."""
 
     def missing(release: str):
-        sessions = [session(0, 20, puts=500), session(30, 60)]
+        sessions = [session(0, 20, puts=500), session(30, 60, offset_at_open=1)]
         files = database(puts=500)
         return judge(ID, case(task(store([files], sessions)), standbys=None, release=release))[
             0

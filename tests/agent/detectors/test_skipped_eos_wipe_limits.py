@@ -24,7 +24,7 @@ def dossier(*, advance: int | None = None, applied: int = 0, now: float = 100, *
     base = mark(10, 2000, 2000)
     first = None if advance is None else mark(40, 2000 + advance, 3000 + applied)
     before = session(0, 20, puts=3000, last=base)
-    after = session(30, first=first)
+    after = session(30, first=first, offset_at_open=1)
     checkpoints = [checkpoint(10, 2000, ended=31, deleted=True)]
     checkpoints += [] if first is None else [checkpoint(40, first.offset)]
     one = store([database(puts=3000 + applied)], [before, after])
@@ -128,7 +128,7 @@ def test_versioned_store_puts_twice_per_record():
 def on_the_way(*checkpoints, standbys: int = 0, now: float = 100):
     """A crash at 20 s with 30,000 puts flushed beyond offset 2,000; reopened at 30 s; then these checkpoints."""
     before = session(0, 20, puts=32_000, last=mark(10, 2000, 2000))
-    after = session(30, first=mark(31, 2000, 32_000))
+    after = session(30, first=mark(31, 2000, 32_000), offset_at_open=2000)
     one = store([database(puts=32_000)], [before, after])
     history = [checkpoint(10, 2000, ended=30.1, deleted=True), *checkpoints]
     return case(task(one, checkpoints=history), now=now, standbys=standbys)

@@ -65,6 +65,23 @@ def test_process_is_remembered():
     assert one.application.processes == (other,)
 
 
+def test_release_of_an_ended_process():
+    """The next process may be of another release; a list of processes from before its start says nothing of it."""
+    one = Reducing()
+    old = ProcessFact(pid=7, started_at_us=at(0), kafka_streams_version="3.9.2")
+    new = ProcessFact(pid=8, started_at_us=at(19), kafka_streams_version="4.2.1")
+    told = []
+    for look in (
+        replace(application_look(1, HELD), processes=(old,)),
+        lock_look(10, FREE, LOCK),  # still the best guess
+        replace(application_look(20, HELD), processes=(old,)),
+        replace(application_look(30, HELD), processes=(old, new)),
+    ):
+        one.see(look)
+        told.append(one.application.process_version)
+    assert told == ["3.9.2", "3.9.2", None, "4.2.1"]
+
+
 def test_problem_is_of_the_last_look():
     """A process file that can be read again has no problem."""
     one = Reducing()
