@@ -73,7 +73,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     for store in task.stores.values():
         if not case.names_changelog_of(store.name):
             continue
-        for reopening in _reopenings(case, store):
+        for reopening in _reopenings(case, task, store):
             verdict = _judge_reopening(case, task, store, reopening)
             if worst is None or verdict.severity.rank > worst.severity.rank:
                 worst = verdict
@@ -81,24 +81,25 @@ def judge(case: Case) -> Iterable[Verdict]:
         yield worst
 
 
-def _reopenings(case: Case, store: Store) -> Iterable[_Reopening]:
+def _reopenings(case: Case, task: Task, store: Store) -> Iterable[_Reopening]:
     for before, after in reopenings(store, case.now_us):
         flushed = flushed_beyond(before)
         if before.outlived or flushed <= 0 or _was_standby(case, before) or _was_restoring(case, before):
             continue
-        if not _is_trusted(case, after):
+        if not _needs_reason(case, task, store, after):
             continue
         yield _Reopening(before, after, flushed)
 
 
-def _is_trusted(case: Case, session: Session) -> bool:
-    """Tell whether an opening without a wipe needs an explanation.
+def _needs_reason(case: Case, task: Task, store: Store, session: Session) -> bool:
+    """Tell whether an opening without a wipe is anything but normal.
 
     Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe: one that is
-    opened without an entry has no changelog.
+    opened without an entry, and that no checkpoint ever named, has no changelog.
     """
     fixed = all(case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
-    return not fixed or session.offset_at_open is not None
+    named = session.offset_at_open is not None or any(store.name in fact.offsets for fact in task.checkpoints)
+    return named or not fixed
 
 
 def _was_restoring(case: Case, session: Session) -> bool:

@@ -57,6 +57,24 @@ def test_crash(release):
     quiet(run)
 
 
+@pytest.mark.parametrize("release", [x for x in ALL if x >= "2.5.1"])
+def test_alone(release):
+    """A task that has no other store never has a checkpoint: orderly restarts look like crashes, and no wipe is due."""
+    run = scenario(release, EOS, stores={"u": UNLOGGED})
+    for _ in range(3):
+        app = run.start()
+        for task_id in TWO:
+            app.opens(task_id)
+        run.wait(2)
+        flushes_alone(app)
+        for task_id in TWO:
+            app.closes(task_id)
+        app.ends()
+        run.wait(5)
+    run.start().opens("0_0")
+    quiet(run)
+
+
 @pytest.mark.parametrize("release", [x for x in ALL if "3.8.0" <= x < "4.3.0"])
 def test_crash_in_its_first_life(release):
     """No checkpoint has been written since it has data: those of the restoration list every other store."""

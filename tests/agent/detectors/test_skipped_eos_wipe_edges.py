@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.contract.events import Severity
 from tests.support.scenario_case import (
     at,
@@ -48,6 +50,29 @@ def test_session_must_have_come_to_something():
     """While the session goes on without a checkpoint the restoration may go on; a checkpoint or the end decides."""
     assert severities(ID, old(released=None)) == [Severity.WARNING]
     assert severities(ID, old(released=None, first=mark(40, 20_000, 9609))) == [Severity.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    ("release", "offset", "named", "said"),
+    [
+        ("4.1.2", None, False, 0),
+        ("4.1.2", None, True, 1),  # the entry in force was not seen, but there is a changelog
+        ("4.1.2", -4, False, 1),
+        ("2.5.1", None, False, 0),
+        ("2.5.0", None, False, 1),
+        (None, None, False, 1),
+    ],
+)
+def test_opened_without_an_entry(release, offset, named, said):
+    """Where no bug skips the wipe, only a store without a changelog is opened so."""
+    sessions = [session(0, 20, puts=500), session(30, 60, offset_at_open=offset)]
+    entries = [checkpoint(61, 7)] if named else []
+    assert (
+        len(
+            judge(ID, case(task(store([database(puts=500)], sessions), checkpoints=entries), release=release))
+        )
+        == said
+    )
 
 
 def test_only_old_releases_tell_by_reopens():
