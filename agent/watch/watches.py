@@ -29,6 +29,7 @@ class Watches:
         self._refused: dict[str, str] = {}
         self._short = 0
         self._refusals = 0
+        self._holes = 0
         self._known_limit = limit()
 
     def __len__(self) -> int:
@@ -136,6 +137,11 @@ class Watches:
         """Give back one watch; its directory is gone."""
         del self._paths[watch]
         self._queue.remove(watch)
+        self._holes += 1
+        if self._holes > len(self._paths) // 4:
+            # A dict keeps the places of keys that are gone until it is full, and doubles then: half a MiB an hour in a
+            # soak. `dict()` would copy the places, too.
+            self._paths, self._holes = {key: path for key, path in self._paths.items()}, 0  # noqa: C416
 
     def give_up_below(self, path: str) -> None:
         """Give back the watches of a tree that was moved away. Looks at every watch: this is rare."""

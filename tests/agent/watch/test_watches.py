@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,34 @@ def queue() -> Iterator[TightQueue]:
     queue = TightQueue()
     yield queue
     queue.close()
+
+
+class CountingQueue(InotifyQueue):
+    """A queue that gives numbers, as the kernel does: each is new."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def add(self, directory: int, role: Role) -> int:
+        """Give the next number."""
+        self.last += 1
+        return self.last
+
+    def remove(self, watch: int) -> None:
+        """Nothing is behind a number."""
+
+
+def test_memory_of_directories_that_come_and_go() -> None:
+    """Ten times as many directories as are there at a time: the table is no larger than after the start."""
+    watches, paths = Watches(CountingQueue()), 3000
+    for number in range(paths):
+        watches.add(0, f"app/0_{number}", Role.TASK)
+    size_bytes = sys.getsizeof(watches._paths)
+    for number in range(10 * paths):
+        watches.give_up(number + 1)
+        watches.add(0, f"app/0_{number % paths}", Role.TASK)
+    assert len(watches) == paths
+    assert sys.getsizeof(watches._paths) <= size_bytes
 
 
 def make_tree(root: Path, tasks: int, first: int = 0) -> None:
