@@ -118,6 +118,7 @@ class PastTask:
         released_us: When it had last been released; None = never seen held.
         held: It was held until the end.
         siblings_held: Another task of the application was held then.
+        closed_in_order: Every store's last session is known to have ended with a close that wrote its offset.
     """
 
     incarnation: int
@@ -128,6 +129,7 @@ class PastTask:
     released_us: int | None
     held: bool
     siblings_held: bool
+    closed_in_order: bool = False
 
 
 @dataclass(slots=True)

@@ -90,6 +90,7 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
             released_us=max(task.released_us or 0, task.closed_us) or None,
             held=bool(task.held),
             siblings_held=any(x.held for x in application.tasks.values() if x is not task),
+            closed_in_order=_closed_in_order(task),
         ),
         PAST_KEPT,
     )
@@ -148,6 +149,13 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
     elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):
         task.walk.last_us = look.at_us
     return []
+
+
+def _closed_in_order(task: Task) -> bool:
+    """Tell whether every store was closed, with its offset if it ever has one, and at least one has."""
+    last = [store.sessions[-1] for store in task.stores.values() if store.sessions]
+    offsets = {x.closed_with_offset for x in last}
+    return all(x.closed is True for x in last) and True in offsets and False not in offsets
 
 
 def _goes_on(task: Task, at_us: int) -> bool:

@@ -172,3 +172,23 @@ def test_lock_of_an_old_release_is_remembered():
     one.see(task_look(1, lock=FREE), task_look(2, lock=HELD), task_look(3, lock=FREE))
     assert one.application.task_lock_ever_held
     assert (one.task.lock, one.task.lock_since_us) == (LockState.FREE, at(3))
+
+
+@pytest.mark.parametrize(
+    ("closed", "with_offset", "in_order"),
+    [
+        (True, True, True),
+        (False, True, False),
+        (None, True, False),
+        (True, False, False),
+        (True, None, False),  # no store that would have an offset says that it was in order
+    ],
+)
+def test_how_a_task_was_closed(closed, with_offset, in_order):
+    """What was done before its directory went: a wipe follows a close that was not in order, a cleaner one that was."""
+    one = working()
+    one.see(database_look(10, born=1, puts=100, lock=FREE))
+    last = one.store.sessions[-1]
+    last.closed, last.closed_with_offset = closed, with_offset
+    one.see(removal(60, TASK))
+    assert one.task.past[-1].closed_in_order is in_order
