@@ -49,10 +49,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO:
         return
     for store in task.stores.values():
-        if not case.names_changelog_of(store.name):
-            continue
         for before, after in reopenings(store, case.now_us):
-            if _is_overlaid(before, after):
+            if _is_overlaid(before, after) and case.names_changelog_of(store.name):
                 yield _tell(case, task, store, before, after)
 
 

@@ -71,8 +71,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        if not case.names_changelog_of(store.name):
-            continue
         for reopening in _reopenings(case, task, store):
             verdict = _judge_reopening(case, task, store, reopening)
             if worst is None or verdict.severity.rank > worst.severity.rank:
@@ -97,6 +95,8 @@ def _needs_reason(case: Case, task: Task, store: Store, session: Session) -> boo
     Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe: one that is
     opened without an entry, and that no checkpoint ever named, has no changelog.
     """
+    if not case.names_changelog_of(store.name):
+        return False
     fixed = all(case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
     named = session.offset_at_open is not None or any(store.name in fact.offsets for fact in task.checkpoints)
     return named or not fixed

@@ -82,13 +82,9 @@ def test_wipe_under_exactly_once():
     assert run.findings(ID) == []
 
 
-@pytest.mark.parametrize("release", ["2.8.2", "3.7.2", "4.2.1"])
-def test_wipe_on_a_slow_volume(release):
-    """N13 where every unlink takes a second: options and the WAL file go first, and are the wipe's beginning.
-
-    Seen live on 3.7.2 and 4.2.1: CURRENT went four seconds after the close.
-    """
-    run = Scenario(release, "exactly_once", told={"state_cleanup_delay_ms": 30_000})
+def closed_dirty(release: str, delay_ms: int) -> tuple[Scenario, App]:
+    """Exactly-once; one of two tasks with flushed data is closed dirty and is to be wiped."""
+    run = Scenario(release, "exactly_once", told={"state_cleanup_delay_ms": delay_ms})
     app = run.start()
     for task_id in ("0_0", "0_1"):
         app.opens(task_id)
@@ -97,6 +93,16 @@ def test_wipe_on_a_slow_volume(release):
         app.flushes(task_id)
     run.wait(10)
     app.closes_dirty("0_1")
+    return run, app
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.7.2", "4.2.1"])
+def test_wipe_on_a_slow_volume(release):
+    """N13 where every unlink takes a second: options and the WAL file go first, and are the wipe's beginning.
+
+    Seen live on 3.7.2 and 4.2.1: CURRENT went four seconds after the close.
+    """
+    run, app = closed_dirty(release, 30_000)
     store = "app/0_1/rocksdb/s"
     first = [
         name for name, _ in run.world.children(store) if name.startswith("OPTIONS") or name.endswith(".log")
@@ -113,15 +119,7 @@ def test_wipe_on_a_slow_volume(release):
 @pytest.mark.parametrize("release", ["2.8.2", "3.5.2", "4.2.1", "4.3.1"])
 def test_wipe_in_a_starved_pod(release):
     """Seen live on 3.5.2 beside other work: the wipe of a task that was closed dirty began two seconds later."""
-    run = Scenario(release, "exactly_once", told={"state_cleanup_delay_ms": 600_000})
-    app = run.start()
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        run.wait(0.5)
-        app.puts(task_id, 100)
-        app.flushes(task_id)
-    run.wait(10)
-    app.closes_dirty("0_1")
+    run, app = closed_dirty(release, 600_000)
     run.wait(4)
     app.deletes_directory("0_1")
     run.wait(5)
