@@ -82,6 +82,17 @@ class Scenario:
     since: str = "2.0.0"
 
 
+def _scale(stores: str, settings: Mapping[str, object] | None = None, since: str = "2.0.0") -> Scenario:
+    """A pod joins and leaves, with a short cleanup delay; 4.3.0 and 4.3.1 clean early (KAFKA-20805)."""
+    return Scenario(
+        lives.scale,
+        plan={"stores": stores, "settings": {"state.cleanup.delay.ms": 6000, **(settings or {})}},
+        affected=_between(("4.3.0", "4.3.1")),
+        allow=("premature-cleanup",),
+        since=since,
+    )
+
+
 SCENARIOS: dict[str, Scenario] = {
     "life": Scenario(lives.life, plan={"stores": "all"}),
     "life-big": Scenario(
@@ -96,28 +107,10 @@ SCENARIOS: dict[str, Scenario] = {
         (ALOS,),
         plan={"stores": "kv,window", "settings": {"commit.interval.ms": 30_000}},
     ),
-    "scale": Scenario(
-        lives.scale,
-        plan={"stores": "kv,window,memory", "settings": {"state.cleanup.delay.ms": 6000}},
-        affected=_between(("4.3.0", "4.3.1")),
-        allow=("premature-cleanup",),
-    ),
-    "scale-standby": Scenario(
-        lives.scale,
-        plan={
-            "stores": "kv,window,memory",
-            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1},
-        },
-        affected=_between(("4.3.0", "4.3.1")),
-        allow=("premature-cleanup",),
-    ),
+    "scale": _scale("kv,window,memory"),
+    "scale-standby": _scale("kv,window,memory", {"num.standby.replicas": 1}),
     "life-odd": Scenario(lives.life, plan={"stores": "odd", "settings": {"live.universal": 1}}),
-    "scale-odd": Scenario(
-        lives.scale,
-        plan={"stores": "odd", "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1}},
-        affected=_between(("4.3.0", "4.3.1")),
-        allow=("premature-cleanup",),
-    ),
+    "scale-odd": _scale("odd", {"num.standby.replicas": 1}),
     "busy-crash-odd": Scenario(
         lives.busy_crash,
         plan={"stores": "odd"},
@@ -129,16 +122,7 @@ SCENARIOS: dict[str, Scenario] = {
     "upgrade-odd": Scenario(lives.upgrade, plan={"stores": "odd"}),
     "fenced-odd": Scenario(lives.fenced, plan={"stores": "odd"}),
     "life-upgrading": Scenario(lives.life, plan={"stores": "all", "settings": UPGRADING}, since="4.3.0"),
-    "scale-upgrading": Scenario(
-        lives.scale,
-        plan={
-            "stores": "kv,window,memory",
-            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1, **UPGRADING},
-        },
-        affected=_between(("4.3.0", "4.3.1")),
-        allow=("premature-cleanup",),
-        since="4.3.0",
-    ),
+    "scale-upgrading": _scale("kv,window,memory", {"num.standby.replicas": 1, **UPGRADING}, since="4.3.0"),
     "busy-crash-upgrading": Scenario(lives.busy_crash, plan={"settings": UPGRADING}, since="4.3.0"),
     "fenced-upgrading": Scenario(
         lives.fenced, plan={"stores": "kv,window,table", "settings": UPGRADING}, since="4.3.0"
@@ -185,30 +169,14 @@ SCENARIOS: dict[str, Scenario] = {
     "life-rolling-log": Scenario(
         lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
     ),
-    "scale-rolling-log": Scenario(
-        lives.scale,
-        plan={
-            "stores": "kv,window,memory",
-            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1, "live.rolling.log": 1},
-        },
-        affected=_between(("4.3.0", "4.3.1")),
-        allow=("premature-cleanup",),
-    ),
+    "scale-rolling-log": _scale("kv,window,memory", {"num.standby.replicas": 1, "live.rolling.log": 1}),
     "fenced-rolling-log": Scenario(
         lives.fenced, plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
     ),
     "life-small-manifest": Scenario(
         lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.small.manifest": 1}}
     ),
-    "scale-small-manifest": Scenario(
-        lives.scale,
-        plan={
-            "stores": "kv,window,memory",
-            "settings": {"state.cleanup.delay.ms": 6000, "num.standby.replicas": 1, "live.small.manifest": 1},
-        },
-        affected=_between(("4.3.0", "4.3.1")),
-        allow=("premature-cleanup",),
-    ),
+    "scale-small-manifest": _scale("kv,window,memory", {"num.standby.replicas": 1, "live.small.manifest": 1}),
     "life-blobs": Scenario(
         lives.life_late, plan={"stores": "kv,window,table", "settings": {"live.blobs": 1}}, since="3.2.0"
     ),
