@@ -139,8 +139,8 @@ class Watches:
         self._queue.remove(watch)
         self._holes += 1
         if self._holes > len(self._paths) // 4:
-            # A dict keeps the places of keys that are gone until it is full, and doubles then (seen in a soak). To copy it
-            # with `dict()` would keep the places, too.
+            # A dict keeps the places of keys that are gone until it is full, and doubles then (seen in a soak).
+            # `dict()` would copy the places, too.
             self._paths, self._holes = {key: path for key, path in self._paths.items()}, 0  # noqa: C416
 
     def give_up_below(self, path: str) -> None:
