@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
@@ -41,6 +43,22 @@ def eventually() -> Callable[..., object]:
 def repository() -> Path:
     """Give the root of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Two workers' shares: what shares a Spark session, and the rest.
+
+    Not more: live agents beside each other would put each other's load on their deadlines. Marks of a group
+    (`--dist loadgroup`) would say the same, but xdist 3.8 does not see them with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "rollup" if nodeid.startswith("tests/spark_rollup/") else "agent"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Make the two shares where scopes are asked for (`--dist loadscope`)."""
+    return HalvesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def skip_lines(reports: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:

@@ -24,9 +24,7 @@ from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
 from tests.spark_rollup.test_oracle import fleets
 from tests.support.recorded_fleet import EXPECTED, replayed
 
-pytestmark = [
-    pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.xdist_group("spark"),
-]  # fmt: skip
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 FLEETS = int(os.environ.get("STATEWARDEN_CARRY_FLEETS", "16"))
 MANY = int(os.environ.get("STATEWARDEN_CARRY_MANY", "200"))

@@ -89,7 +89,6 @@ def test_control_characters_do_not_reach_the_terminal():
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-@pytest.mark.xdist_group("spark")
 class TestRealRuns:
     """Runs of the real command on small inputs."""
 

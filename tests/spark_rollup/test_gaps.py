@@ -10,7 +10,7 @@ from agent.contract.events import Kind
 from spark_rollup.gaps import merged
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 @story

@@ -11,7 +11,7 @@ from spark_rollup import compact, ingest, load
 from spark_rollup.bronze import COMPACTING, TAKEN, read_events
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 DAY_S = 86_400
 

@@ -16,7 +16,7 @@ from spark_rollup.load import load
 from spark_rollup.schemas import EVENT
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 def good_line() -> str:

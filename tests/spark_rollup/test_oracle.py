@@ -19,7 +19,7 @@ from tests.spark_rollup.oracle.standbys import missing, unprotected
 from tests.spark_rollup.oracle.verdicts import ORACLES, Said
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet, Pod, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ALL = {**ORACLES, "missing-standby": missing, "unprotected-task": unprotected}
 FLEETS = int(os.environ.get("STATEWARDEN_ORACLE_FLEETS", "120"))

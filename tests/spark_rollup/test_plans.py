@@ -13,7 +13,7 @@ from spark_rollup.correlate.base import last_local_findings
 from spark_rollup.load import load
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 """Columns that make events wide; only findings and marks are shown to people."""

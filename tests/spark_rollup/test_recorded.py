@@ -15,7 +15,7 @@ from spark_rollup.cli import main as rollup
 from tests.support.recorded_fleet import EXPECTED, Verdict, replayed
 from tools.alerts import twins
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 QUICK = (
     "kafka-8187-stage1-2.2.1",

@@ -8,7 +8,7 @@ from spark_rollup.answers import _all_pods, _one_pod
 from tests.spark_rollup.conftest import Audited, Row
 from tests.spark_rollup.support.fleet import Fleet, Pod, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 def two_copies(fleet: Fleet, release: str = "3.9.2", **settings: object) -> tuple[Pod, Pod]:

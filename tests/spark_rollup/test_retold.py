@@ -8,7 +8,7 @@ from spark_rollup import load, retold, timeline
 from spark_rollup.columns import ROUTINE, is_routine
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from spark_rollup.config import Override
 from spark_rollup.settings import effective_settings
 from tests.spark_rollup.support.fleet import Fleet, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 @story

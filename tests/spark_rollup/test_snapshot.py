@@ -142,7 +142,6 @@ def test_old_snapshots_go(bronze, summed, monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-@pytest.mark.xdist_group("spark")
 def test_an_ingest_withdraws_before_it_adds_and_after(spark, tmp_path, monkeypatch):
     """Cut off once its events are there, a snapshot may have begun meanwhile: the repeat, that adds none, ends it."""
     fleet = Fleet("shop")

@@ -58,7 +58,6 @@ def test_sigterm_is_a_wish():
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.xdist_group("spark")
 def test_a_turn_that_is_cut_off_is_repeated(spark, tmp_path, monkeypatch):
     """Cut off between bronze and the checkpoint's commit: told, and the next start adds nothing twice."""
     source, bronze = tmp_path / "in", tmp_path / "bronze"

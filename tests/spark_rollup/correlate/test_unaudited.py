@@ -6,7 +6,7 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 RULE = "unaudited"
 
