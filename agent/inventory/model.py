@@ -137,7 +137,8 @@ class Task:
     """One task directory across its incarnations.
 
     `lock_probed_us` is when its `.lock` was last let go by somebody who tried it, `closed_us` when a `LOCK` of one
-    of its stores was last announced as closed: also an open too short to be looked at.
+    of its stores was last announced as closed: also an open too short to be looked at. `ever_filled`: a life that ended
+    had something to restore.
     """
 
     application: str
@@ -163,6 +164,7 @@ class Task:
     walk: Walk | None = None
     past: tuple[PastTask, ...] = history(PAST_KEPT)
     wiped_us: tuple[int, ...] = history(WIPES_KEPT)
+    ever_filled: bool = False
     swept: tuple[tuple[int, str], ...] = history(SWEPT_KEPT)
     changed_us: int = 0
     first_seen_us: int = 0

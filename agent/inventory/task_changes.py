@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
@@ -96,7 +98,8 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
     )
     for store in task.stores.values():
         store.remains.clear()
-    if shape is Shape.OWNER_WALK:
+    task.ever_filled |= _is_filled(task, offsets)
+    if shape is Shape.OWNER_WALK and task.ever_filled:
         task.wiped_us = recent(task.wiped_us, look.at_us, WIPES_KEPT)
     task.names, task.lock = frozenset(), None
     facts: dict[str, object] = {
@@ -149,6 +152,18 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
     elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):
         task.walk.last_us = look.at_us
     return []
+
+
+def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
+    """Tell whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
+
+    Source:
+        4.3.1 wipes the task of a partition without records at every start under exactly-once, seen live.
+    """
+    ended = [
+        x for store in task.stores.values() for x in store.past if x.task_incarnation == task.incarnation
+    ]
+    return not ended or any(x.puts for x in ended) or any(x > 0 for x in offsets.values())
 
 
 def _closed_in_order(task: Task) -> bool:

@@ -1,11 +1,13 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
@@ -19,6 +21,7 @@ import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
@@ -39,6 +42,7 @@ import org.apache.kafka.streams.state.RocksDBConfigSetter;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowStore;
+import org.rocksdb.CompactionOptionsFIFO;
 import org.rocksdb.CompactionStyle;
 import org.rocksdb.CompressionType;
 import org.rocksdb.InfoLogLevel;
@@ -49,12 +53,13 @@ import org.rocksdb.InfoLogLevel;
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
- * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}), {@code input} names the topic,
+ * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}, {@code empty}), {@code input} names the topic,
  * {@code restore.delay.ms} slows restoration, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
     private static volatile int restoreDelayMs;
     private static volatile boolean commitFails;
+    private static final AtomicInteger POISON = new AtomicInteger();
 
     private App() { }
 
@@ -88,6 +93,10 @@ public final class App {
                 } catch (final ReflectiveOperationException before30) {
                     throw new IllegalStateException(before30);
                 }
+            }
+            if (configs.containsKey("live.fifo") && store.equals("plain")) {
+                options.setCompactionStyle(CompactionStyle.FIFO);
+                options.setCompactionOptionsFIFO(new CompactionOptionsFIFO().setMaxTableFilesSize(100_000));
             }
             if (configs.containsKey("live.log.dir")) {
                 options.setDbLogDir(System.getProperty("java.io.tmpdir"));
@@ -136,6 +145,9 @@ public final class App {
         final KafkaStreams streams = new KafkaStreams(topology, settings, new Clients());
         streams.setStateListener((now, before) -> say("state " + now));
         streams.setGlobalStateRestoreListener(new Restores());
+        if (settings.containsKey("live.replace.threads")) {
+            replaceThreads(streams);
+        }
         final BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             try {
@@ -147,6 +159,16 @@ public final class App {
                 Runtime.getRuntime().halt(0);
             }
         }
+    }
+
+    /** Lets a thread that fails be replaced, from 2.8 on. */
+    private static void replaceThreads(final KafkaStreams streams) throws Exception {
+        final Class<?> handler = Class.forName("org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler");
+        final Class<?> answers = Class.forName(handler.getName() + "$StreamThreadExceptionResponse");
+        final Object replace = answers.getField("REPLACE_THREAD").get(null);
+        final Object proxy = Proxy.newProxyInstance(
+            App.class.getClassLoader(), new Class<?>[] {handler}, (self, method, given) -> replace);
+        KafkaStreams.class.getMethod("setUncaughtExceptionHandler", handler).invoke(streams, proxy);
     }
 
     private static Object obey(final KafkaStreams streams, final String[] words) throws Exception {
@@ -161,11 +183,21 @@ public final class App {
                 streams.cleanUp();
                 return "cleaned";
             case "count":
-                return count(streams, words[1]);
+                try {
+                    return count(streams, words[1]);
+                } catch (final InvalidStateStoreException elsewhere) {
+                    if (streams.state() == KafkaStreams.State.RUNNING) {
+                        return "0 0 0"; // only standbys here
+                    }
+                    throw elsewhere;
+                }
             case "thread":
                 return KafkaStreams.class.getMethod(words[1] + "StreamThread").invoke(streams);
             case "fail-commit":
                 commitFails = true;
+                return "set";
+            case "poison":
+                POISON.set(Integer.parseInt(words[1]));
                 return "set";
             case "restore-delay":
                 restoreDelayMs = Integer.parseInt(words[1]);
@@ -182,7 +214,9 @@ public final class App {
     private static Topology build(final Set<String> stores, final String input, final Properties settings)
         throws Exception {
         final StreamsBuilder builder = new StreamsBuilder();
-        final KStream<String, String> records = builder.stream(input);
+        final KStream<String, String> source = builder.stream(input);
+        final KStream<String, String> records =
+            settings.containsKey("live.poison") ? source.peek((key, value) -> swallow()) : source;
         if (stores.contains("kv")) {
             records.groupByKey().count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("kv"));
         }
@@ -208,6 +242,10 @@ public final class App {
         if (stores.contains("repartition")) {
             records.selectKey((key, value) -> "r" + key).groupByKey()
                 .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("repartition"));
+        }
+        if (stores.contains("empty")) {
+            records.filter((key, value) -> false).groupByKey()
+                .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("empty"));
         }
         if (stores.contains("unlogged")) {
             records.groupByKey().count(
@@ -243,6 +281,14 @@ public final class App {
             return (Topology) StreamsBuilder.class.getMethod("build", Properties.class).invoke(builder, settings);
         } catch (final NoSuchMethodException before21) {
             return builder.build();
+        }
+    }
+
+    /** Fails as often as {@code poison} said. */
+    private static void swallow() {
+        if (POISON.get() > 0 && POISON.getAndDecrement() > 0) {
+            say("poisoned");
+            throw new IllegalStateException("a record that nobody can process");
         }
     }
 

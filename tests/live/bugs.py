@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.live.processes import wait_until
-from tests.live.stage import Stage, numbers
+from tests.live.stage import Stage, is_locked, numbers
 
 
 def uncommitted_crash(stage: Stage) -> None:
@@ -127,7 +127,7 @@ def dirty_close(stage: Stage) -> None:
     manifest = _manifest(stage.task("a", "0_0") / "rocksdb" / "kv")
     stage.thaw()
     lock = stage.task("a", "0_0") / "rocksdb" / "kv" / "LOCK"
-    wait_until(lambda: not _is_locked(lock), "the store is closed")
+    wait_until(lambda: not is_locked(lock), "the store is closed")
     stage.mark(f"the store is closed ({manifest})")
     stage.kill()
     _restart_and_prove(stage)
@@ -142,8 +142,7 @@ def corrupt_kill(stage: Stage) -> None:
     stage.send(3000)
     java.wait_for("commit-failed", after=seen)
     stage.mark("a commit has timed out")
-    locks = [stage.task("a", task) / "rocksdb" / "kv" / "LOCK" for task in stage.tasks("a")]
-    wait_until(lambda: not all(_is_locked(lock) for lock in locks), "a store is closed")
+    wait_until(lambda: not stage.all_locked("a"), "a store is closed")
     stage.kill()
     _restart_and_prove(stage)
 
@@ -227,18 +226,9 @@ def _is_torn(task: Path, *, has_file: bool) -> bool:
 
 def _held_task(stage: Stage) -> str:
     return next(
-        task for task in stage.tasks("a") if _is_locked(stage.task("a", task) / "rocksdb" / "kv" / "LOCK")
+        task for task in stage.tasks("a") if is_locked(stage.task("a", task) / "rocksdb" / "kv" / "LOCK")
     )
 
 
 def _manifest(store: Path) -> str:
     return (store / "CURRENT").read_text().strip()
-
-
-def _is_locked(path: Path) -> bool:
-    """Ask /proc/locks: driver and application share a PID namespace."""
-    try:
-        inode = path.stat().st_ino
-    except OSError:
-        return False
-    return any(line.split()[5].endswith(f":{inode}") for line in Path("/proc/locks").read_text().splitlines())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.live import bugs, lives
-from tests.live.stage import ALOS, EOS, Stage, is_exposed, numbers
+from tests.live import bugs, lives, operations
+from tests.live.stage import ALOS, EACH_POD, EOS, Stage, is_exposed, numbers
 
 MANY = "kv,plain,memory,window,session,table,global,repartition"
 ODD = "kv,unlogged,join"
@@ -186,6 +186,40 @@ SCENARIOS: dict[str, Scenario] = {
     "compacted-log-elsewhere": Scenario(
         lives.compacted, plan={"stores": "kv,plain,table", "settings": {**COMPACTING, "live.log.dir": 1}}
     ),
+    "life-idle": Scenario(operations.life_idle, plan={"stores": "kv,empty,window"}),
+    "life-fifo": Scenario(lives.life_late, plan={"stores": "kv,plain,window", "settings": {"live.fifo": 1}}),
+    "static": _scale(
+        "kv,window,memory", {"num.standby.replicas": 1, "group.instance.id": EACH_POD}, since="2.4.0"
+    ),
+    "clean-starts": Scenario(operations.clean_starts, plan={"stores": "kv,plain,window"}),
+    "crash-loop": Scenario(
+        operations.crash_loop,
+        affected=is_exposed,
+        always=("wipe-storm",),
+        allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
+        plan={"stores": "kv,plain,window", "settings": {"live.poison": 1}},
+    ),
+    "replaced-threads": Scenario(
+        operations.replaced_threads,
+        affected=is_exposed,
+        always=("wipe-storm",),
+        allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
+        plan={"stores": "kv,plain,window", "settings": {"live.poison": 1, "live.replace.threads": 1}},
+        since="2.8.0",
+    ),
+    "killed-closing": Scenario(
+        operations.killed_closing,
+        affected=is_exposed,
+        allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
+        plan={"stores": "kv,plain,window"},
+    ),
+    "rolling-busy": Scenario(
+        operations.rolling_busy,
+        affected=is_exposed,
+        allow=("stale-eos-checkpoint",),
+        plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
+    ),
+    "neighbours": Scenario(operations.neighbours, plan={"stores": "kv,window"}),
     "long-tail": Scenario(lives.long_tail, plan={"stores": "kv,plain"}),
     "committed-crash": Scenario(
         lives.committed_crash, (EOS,), plan={"stores": "plain,versioned"}, since="3.5.0"

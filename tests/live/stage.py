@@ -22,6 +22,8 @@ ALOS = "at_least_once"
 QUIET_S = 3.0
 INNER = frozenset({"repartition", "foreign"})
 """Stores that are filled from topics of the application's own: those are committed after the input."""
+EACH_POD = "<pod>"
+"""Value of a setting that is to be the pod's name."""
 AGE_MS = 600_000
 """How old the first record is: its segments expire with the stream time, but no topic's retention takes it."""
 
@@ -59,6 +61,15 @@ def numbers(release: str) -> tuple[int, ...]:
 def is_exposed(release: str) -> bool:
     """Tell whether a release has KAFKA-20685."""
     return (3, 8) <= numbers(release) <= (4, 1, 2) or (4, 2) <= numbers(release) <= (4, 2, 1)
+
+
+def is_locked(path: Path) -> bool:
+    """Ask /proc/locks: driver and application share a PID namespace."""
+    try:
+        inode = path.stat().st_ino
+    except OSError:
+        return False
+    return any(line.split()[5].endswith(f":{inode}") for line in Path("/proc/locks").read_text().splitlines())
 
 
 class Stage:
@@ -108,7 +119,7 @@ class Stage:
             "live.write.buffer": 65_536,
             cache: 0,
         }
-        return usual | dict(self.plan.settings)
+        return usual | {key: pod if value == EACH_POD else value for key, value in self.plan.settings.items()}
 
     def state_dir(self, pod: str) -> Path:
         """Directory that the pod's application and agents share."""
@@ -175,6 +186,13 @@ class Stage:
         java = start_application(pod, release, settings, self.home / "tmp", slow_unlink_us=slow_unlink_us)
         self._stack.callback(java.kill)
         self.pods[pod] = java
+        return java
+
+    def beside(self, pod: str, extra: Mapping[str, object]) -> JavaProcess:
+        """Start another application's JVM on a pod's state directory, which does not count here."""
+        settings = self.settings(pod, self.plan.release) | dict(extra)
+        java = start_application(f"{pod}-beside", self.plan.release, settings, self.home / "tmp")
+        self._stack.callback(java.kill)
         return java
 
     def wait_running(self, pod: str) -> None:
@@ -306,6 +324,16 @@ class Stage:
         self.prove(what)
         self.stop(pod)
 
+    def fail(self, pod: str = "a", records: int = 50) -> None:
+        """Let a record fail the thread, and with it the instance; what supervises the pod ends the process."""
+        java = self.pods[pod]
+        java.ask("poison 1")
+        seen = len(java.lines)
+        self.send(records)
+        java.wait_for("state ERROR", after=seen)
+        self.mark(f"{pod} has failed, an exception")
+        java.exit()
+
     def start_or_die(self, pod: str) -> bool:
         """Start an instance that may fail to; tells whether it runs."""
         try:
@@ -338,6 +366,10 @@ class Stage:
         """Wait until a store has a data file that it did not have."""
         wait_until(lambda: self.mark_files(pod, task, store) - before, f"{task} of {pod} flushed {store}")
         self.mark(f"{task} of {pod} has flushed")
+
+    def all_locked(self, pod: str, store: str = "kv") -> bool:
+        """Tell whether a store is open in every task of a pod."""
+        return all(is_locked(self.task(pod, task) / "rocksdb" / store / "LOCK") for task in self.tasks(pod))
 
     def tasks(self, pod: str) -> list[str]:
         """Task directories that a pod has."""

@@ -67,6 +67,25 @@ def test_cleaner_is_no_wipe():
     assert run.findings(ID) == []
 
 
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+def test_idle_partition(release):
+    """A task that never got a record is wiped at every start of 4.3 under exactly-once, and restores nothing."""
+    run = Scenario(release, "exactly_once_v2")
+    app = run.start()
+    app.opens("0_0")
+    for _ in range(4):
+        run.wait(60)
+        app.wipes("0_0")
+    assert run.findings(ID) == []
+    app.puts("0_0", 100)
+    app.flushes("0_0")
+    for _ in range(3):
+        run.wait(60)
+        app.wipes("0_0")
+    run.wait(5)
+    assert "3 times" in run.only(ID).summary
+
+
 def dossier(*times: float, now: float = 4000):
     """Wiped at these times."""
     one = task()
