@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deploy.demo.agents import free_port
-from tests.live.toolbox import application_classes, broker_classes, slow_unlink_library, tool
+from tests.live.toolbox import (
+    BROKER_RELEASE,
+    application_classes,
+    broker_classes,
+    slow_unlink_library,
+    tool,
+)
 
 START_S = 60.0
 ANSWER_S = 60.0
@@ -152,7 +158,7 @@ class JavaProcess:
 class Broker:
     """A real Kafka broker in KRaft mode on the loopback interface, in a directory of its own."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, release: str = BROKER_RELEASE) -> None:
         """Format the directory, start the broker, wait until it answers."""
         port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{port}"
@@ -176,11 +182,16 @@ class Broker:
             "log.cleaner.dedupe.buffer.size": 4_194_304,
             "log.index.size.max.bytes": 1_048_576,
             "auto.create.topics.enable": "false",
+            # only 4.2 and later know these; others ignore them
+            "group.streams.min.session.timeout.ms": 1000,
+            "group.streams.session.timeout.ms": 3000,
+            "group.streams.min.heartbeat.interval.ms": 100,
+            "group.streams.heartbeat.interval.ms": 500,
         }
         home.mkdir(parents=True)
         properties = home / "server.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        class_path = broker_classes()
+        class_path = broker_classes(release)
         format_command = [
             "kafka.tools.StorageTool",
             "format",

@@ -26,17 +26,21 @@ from tests.live.page import render
 from tests.live.processes import Broker, LiveError
 from tests.live.scenarios import LEAN, RELEASES, SCENARIOS, STORES_OF
 from tests.live.stage import Plan, Stage, numbers
+from tests.live.toolbox import BROKER_RELEASE
 
 Run = tuple[str, str, str]
 
 
-def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Outcome:
+def play(
+    broker: Broker, base: Path, run: Run, twist: Mapping[str, str] | None = None, *, keep: bool = False
+) -> Outcome:
     """Play one scenario and judge it.
 
     Args:
         broker: A running one.
         base: Directory for this run's directory.
         run: Scenario, release, guarantee.
+        twist: Settings instead of the scenario's, empty: without; `stores` are added to its own.
         keep: Leave the directory.
     """
     name, release, guarantee = run
@@ -44,6 +48,11 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Outcome
     plan: dict[str, Any] = dict(scenario.plan)
     if plan.get("stores") in STORES_OF:
         plan["stores"] = STORES_OF[plan["stores"]](release)
+    settings: dict[str, str | None] = {key: value or None for key, value in (twist or {}).items()}
+    if more := settings.pop("stores", ""):
+        plan["stores"] = f"{plan.get('stores', 'kv')},{more}"
+    plan["settings"] = {**plan.get("settings", {}), **settings}
+    label = " ".join((name, *(f"{key}={value}" for key, value in (twist or {}).items())))
     stage = Stage(broker, base / "-".join(run), name, Plan(release, guarantee, **plan))
     problem = ""
     try:
@@ -51,7 +60,7 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Outcome
             scenario.play(stage)
         except LiveError as error:
             problem = str(error)
-        return judge(name, scenario, stage, stage.finish(), problem)
+        return judge(label, scenario, stage, stage.finish(), problem)
     finally:
         stage.close(keep=keep)
 
@@ -65,6 +74,7 @@ def choose(options: argparse.Namespace) -> list[Run]:
         for release in options.releases or RELEASES
         for name in options.scenarios or SCENARIOS
         if numbers(release) >= numbers(SCENARIOS[name].since)
+        and numbers(options.broker) >= numbers(SCENARIOS[name].broker_since)
         for guarantee in options.guarantees or SCENARIOS[name].guarantees
         if guarantee in SCENARIOS[name].guarantees
     ]
@@ -77,17 +87,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--releases", nargs="+")
     parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS))
     parser.add_argument("--guarantees", nargs="+")
+    parser.add_argument(
+        "--broker",
+        default=BROKER_RELEASE,
+        help=f"release of the broker (default: {BROKER_RELEASE}); scenarios of the streams protocol need 4.2 or later",
+    )
+    parser.add_argument(
+        "--with",
+        dest="twist",
+        nargs="+",
+        default=(),
+        metavar="KEY=VALUE",
+        help="settings instead of the scenario's own, nothing after `=` takes one away, `stores=...` adds stores:"
+        " the same life in another world",
+    )
     parser.add_argument("--results", type=Path, help="append outcomes to this file, one JSON object a line")
     parser.add_argument("--page", type=Path, help="write the page of all outcomes in --results")
     parser.add_argument("--keep", type=Path, help="keep the directories of all runs below this one")
     options = parser.parse_args(arguments)
+    twist = dict(word.split("=", 1) for word in options.twist)
     with tempfile.TemporaryDirectory(prefix="statewarden-live-") as scratch:
         results = options.results or Path(scratch) / "results.jsonl"
-        broker = Broker(Path(scratch) / "broker")
+        broker = Broker(Path(scratch) / "broker", options.broker)
         try:
             wrong = sum(
                 _report(
-                    play(broker, options.keep or Path(scratch), run, keep=options.keep is not None),
+                    play(broker, options.keep or Path(scratch), run, twist, keep=options.keep is not None),
                     begun,
                     results,
                 )
@@ -97,7 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             broker.stop()
         if options.page:
             rows = [json.loads(line) for line in results.read_text().splitlines()]
-            options.page.write_text(render(rows, {name: _about(name) for name in SCENARIOS}))
+            labels = sorted({*SCENARIOS, *(row["scenario"] for row in rows)}, key=_place)
+            options.page.write_text(render(rows, {label: _about(label) for label in labels}))
     return int(wrong > 0)
 
 
@@ -115,15 +141,22 @@ def _report(outcome: Outcome, begun: float, results: Path) -> bool:
     return outcome.is_wrong
 
 
-def _about(name: str) -> str:
+def _place(label: str) -> tuple[int, str]:
+    return list(SCENARIOS).index(label.split()[0]), label
+
+
+def _about(label: str) -> str:
     """Say what happens in a scenario, with which stores and settings beside the usual ones."""
+    name, *twist = label.split()
     scenario = SCENARIOS[name]
     told = [(scenario.play.__doc__ or "").strip().splitlines()[0]]
     stores = str(scenario.plan.get("stores", "kv"))
-    told.append(
-        f"Stores: {STORES_OF[stores](RELEASES[-1]) if stores in STORES_OF else stores}.".replace(",", ", ")
-    )
-    settings = cast("Mapping[str, object]", scenario.plan.get("settings", {}))
+    stores = STORES_OF[stores](RELEASES[-1]) if stores in STORES_OF else stores
+    settings = dict(cast("Mapping[str, object]", scenario.plan.get("settings", {})))
+    settings |= dict(word.split("=", 1) for word in twist)
+    if more := settings.pop("stores", ""):
+        stores = f"{stores},{more}"
+    told.append(f"Stores: {stores}.".replace(",", ", "))
     if settings:
         told.append("With " + ", ".join(f"`{key}={value}`" for key, value in settings.items()) + ".")
     return " ".join(told)

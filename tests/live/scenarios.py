@@ -13,6 +13,8 @@ ODD = "kv,unlogged,join"
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
 UPGRADING = {"upgrade.from": "4.2"}
 """In the middle of a rolling upgrade: from 4.3 on every close then writes the old `.checkpoint`, too."""
+BROKER_ASSIGNS = {"group.protocol": "streams", "session.timeout.ms": None, "heartbeat.interval.ms": None}
+"""The broker assigns tasks (KIP-1071); its own settings tell sessions and heartbeats."""
 COMPACTING = {
     "topic.segment.ms": 500,
     "topic.min.cleanable.dirty.ratio": 0.01,
@@ -70,6 +72,7 @@ class Scenario:
         allow: Detectors that may say so beside them, on an affected release.
         always: Detectors that may say so on every release: the hazard is there.
         since: Oldest release it can be played on.
+        broker_since: Oldest release of the broker that it needs.
     """
 
     play: Callable[[Stage], None]
@@ -80,9 +83,15 @@ class Scenario:
     allow: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     since: str = "2.0.0"
+    broker_since: str = "3.9.1"
 
 
-def _scale(stores: str, settings: Mapping[str, object] | None = None, since: str = "2.0.0") -> Scenario:
+def _scale(
+    stores: str,
+    settings: Mapping[str, object] | None = None,
+    since: str = "2.0.0",
+    broker_since: str = "3.9.1",
+) -> Scenario:
     """A pod joins and leaves, with a short cleanup delay; 4.3.0 and 4.3.1 clean early (KAFKA-20805)."""
     return Scenario(
         lives.scale,
@@ -90,6 +99,7 @@ def _scale(stores: str, settings: Mapping[str, object] | None = None, since: str
         affected=_between(("4.3.0", "4.3.1")),
         allow=("premature-cleanup",),
         since=since,
+        broker_since=broker_since,
     )
 
 
@@ -190,6 +200,19 @@ SCENARIOS: dict[str, Scenario] = {
     "life-fifo": Scenario(lives.life_late, plan={"stores": "kv,plain,window", "settings": {"live.fifo": 1}}),
     "static": _scale(
         "kv,window,memory", {"num.standby.replicas": 1, "group.instance.id": EACH_POD}, since="2.4.0"
+    ),
+    "life-broker-assigns": Scenario(
+        lives.life,
+        plan={"stores": "kv,window,table", "settings": BROKER_ASSIGNS},
+        since="4.2.0",
+        broker_since="4.2.0",
+    ),
+    "scale-broker-assigns": _scale("kv,window,memory", BROKER_ASSIGNS, since="4.2.0", broker_since="4.2.0"),
+    "fenced-broker-assigns": Scenario(
+        lives.fenced,
+        plan={"stores": "kv,window,table", "settings": BROKER_ASSIGNS},
+        since="4.2.0",
+        broker_since="4.2.0",
     ),
     "clean-starts": Scenario(operations.clean_starts, plan={"stores": "kv,plain,window"}),
     "crash-loop": Scenario(

@@ -37,7 +37,7 @@ class Plan:
         guarantee: `ALOS` or `EOS`; spelled for the release by `guarantee_name`.
         stores: As `App.java` takes them.
         partitions: Of the input topics.
-        settings: Kafka Streams settings beside or instead of the usual ones.
+        settings: Kafka Streams settings beside or instead of the usual ones; None takes a usual one away.
     """
 
     release: str
@@ -119,7 +119,8 @@ class Stage:
             "live.write.buffer": 65_536,
             cache: 0,
         }
-        return usual | {key: pod if value == EACH_POD else value for key, value in self.plan.settings.items()}
+        chosen = {key: pod if value == EACH_POD else value for key, value in self.plan.settings.items()}
+        return {key: value for key, value in (usual | chosen).items() if value is not None}
 
     def state_dir(self, pod: str) -> Path:
         """Directory that the pod's application and agents share."""
@@ -135,7 +136,7 @@ class Stage:
             "state_cleanup_delay_ms": str(settings["state.cleanup.delay.ms"]),
             "num_standby_replicas": str(settings["num.standby.replicas"]),
             "commit_interval_ms": str(settings["commit.interval.ms"]),
-            "session_timeout_ms": str(settings["session.timeout.ms"]),
+            "session_timeout_ms": str(settings.get("session.timeout.ms", 3000)),
         }
         self.state_dir(pod).mkdir(parents=True, exist_ok=True)
         apart = (sys.executable, str(HERE / "apart.py"), sys.executable, "-m", "agent")

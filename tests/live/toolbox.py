@@ -41,9 +41,9 @@ def tool(name: str) -> str:
     return found
 
 
-def broker_classes() -> str:
+def broker_classes(release: str) -> str:
     """Give the class path of the broker; fetches and compiles the first time."""
-    return _classes("Broker.java", "kafka_2.13", BROKER_RELEASE)
+    return _classes("Broker.java", "kafka_2.13", release)
 
 
 def application_classes(release: str) -> str:
