@@ -53,7 +53,7 @@ import org.rocksdb.InfoLogLevel;
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
- * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}, {@code empty}), {@code input} names the topic,
+ * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}, {@code empty}, {@code third}), {@code input} names the topic,
  * {@code restore.delay.ms} slows restoration, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
@@ -246,6 +246,9 @@ public final class App {
         if (stores.contains("empty")) {
             records.filter((key, value) -> false).groupByKey()
                 .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("empty"));
+        }
+        if (stores.contains("third")) {
+            records.groupByKey().count(of(new ThirdParty("third")));
         }
         if (stores.contains("unlogged")) {
             records.groupByKey().count(

@@ -198,6 +198,8 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "life-idle": Scenario(operations.life_idle, plan={"stores": "kv,empty,window"}),
     "life-fifo": Scenario(lives.life_late, plan={"stores": "kv,plain,window", "settings": {"live.fifo": 1}}),
+    "life-third": Scenario(lives.life, plan={"stores": "kv,third"}),
+    "scale-third": _scale("kv,third", {"num.standby.replicas": 1}),
     "static": _scale(
         "kv,window,memory", {"num.standby.replicas": 1, "group.instance.id": EACH_POD}, since="2.4.0"
     ),

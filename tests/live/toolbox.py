@@ -65,7 +65,7 @@ def _classes(source: str, artifact: str, release: str) -> str:
     found = jars(artifact, release)
     path = HERE / source
     # the digest in the name: classes of an older source are never run
-    classes = CACHE / "classes" / f"{path.stem}-{release}-{_digest(path)}"
+    classes = CACHE / "classes" / f"{path.stem}-{release}-{_digest(*sorted(HERE.glob('*.java')))}"
     if not (classes / f"{path.stem}.class").is_file():
         classes.mkdir(parents=True, exist_ok=True)
         command = [
@@ -76,6 +76,8 @@ def _classes(source: str, artifact: str, release: str) -> str:
             f"{found}/*",
             "-d",
             str(classes),
+            "-sourcepath",
+            str(HERE),
             str(path),
         ]
         _run(command, timeout_s=120)
@@ -101,8 +103,8 @@ def jars(artifact: str, release: str) -> Path:
     return home / "jars"
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+def _digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
 def _prepare_cache() -> None:
