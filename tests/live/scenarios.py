@@ -45,6 +45,7 @@ LEAN: tuple[tuple[str, str, str], ...] = (
     ("life-odd", "3.9.2", EOS),
     ("scale-odd", "4.3.1", EOS),
     ("compacted-log-elsewhere", "2.0.1", ALOS),
+    ("life-idle", "4.3.1", EOS),
 )
 """What `make prove` plays: of every damage one affected and one other release, and benign lives, those among them
 that were once taken for damage."""
