@@ -72,6 +72,7 @@ class Fact(StrEnum):
     BULK_LOAD_REOPEN = "bulk-load-reopen"
     RESTORED_PARTITIONS_REMEMBERED = "restored-partitions-remembered"
     UNINITIALIZED_STANDBY_RUNS = "uninitialized-standby-runs"
+    STANDBY_READS_AGAIN = "standby-reads-again"
     STATE_UPDATER = "state-updater"
     NEW_TIMESTAMPED_STORE_OPENS_TWICE = "new-timestamped-store-opens-twice"
     MANIFEST_KEPT_UNTIL_FLUSH = "manifest-kept-until-flush"
@@ -245,6 +246,9 @@ FACTS: dict[Fact, FactRow] = {
     Fact.UNINITIALIZED_STANDBY_RUNS: FactRow(
         "A thread may go RUNNING while an assigned standby could not take its lock, and never tries again.",
         (_until("2.2.1"),), "KAFKA-8187", _R),
+    Fact.STANDBY_READS_AGAIN: FactRow(
+        "After every rebalance a standby reads its changelog again from the offset that it was opened with.",
+        (_until("2.4.x"),), "StandbyTask.checkpointedOffsets, TaskManager.assignStandbyPartitions"),
     Fact.STATE_UPDATER: FactRow(
         "A state updater thread restores tasks and runs standbys, by default.",
         (_since("3.8.0"),), "DefaultStateUpdater"),

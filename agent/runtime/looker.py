@@ -218,13 +218,9 @@ class Looker:
         return changes + self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
 
     def _task_lock(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
-        changes: list[Transition] = []
-        task = self._task_of(place)
-        if task is not None and kind is HintKind.WRITTEN:
-            changes += self._stores(task, now_us, Source.INOTIFY)
-        announced = kind is HintKind.WRITTEN
-        look = self.observer.lock(place, now_us, Source.INOTIFY, announced=announced)
-        return changes + self._reduce(look)
+        task, written = self._task_of(place), kind is HintKind.WRITTEN
+        changes = self._stores(task, now_us, Source.INOTIFY) if task is not None and written else []
+        return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []

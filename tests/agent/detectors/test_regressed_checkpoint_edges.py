@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from agent.contract.events import Confidence, Severity
 from tests.support.scenario_case import at, case, checkpoint, database, judge, session, store, task
 
 ID = "regressed-checkpoint"
@@ -28,3 +31,39 @@ def test_an_entry_in_order_hides_no_other():
     stores = [store([database()], [session(0)], name=name) for name in ("a", "new", "z")]
     verdicts = judge(ID, case(task(*stores, checkpoints=[before, after])))
     assert [x.store for x in verdicts] == ["z"]
+
+
+@pytest.mark.parametrize(
+    ("release", "severity", "confidence"),
+    [
+        ("2.0.1", Severity.INFO, Confidence.CONFIRMED),
+        ("2.4.1", Severity.INFO, Confidence.CONFIRMED),
+        (None, Severity.INFO, Confidence.UNKNOWN),
+        ("2.5.0", Severity.WARNING, Confidence.CONFIRMED),
+    ],
+)
+def test_a_standby_reads_again_after_a_rebalance(release, severity, confidence):
+    """Up to 2.4 it seeks back to where it opened; what it reads again is flushed again. Seen live at 2.0.1."""
+    one = database()
+    one.flushed = ((17_000, at(9)), (27_000, at(19)))
+    facts = [checkpoint(10, 17_003, ended=20), checkpoint(20, 7_002)]
+    again = session(0)
+    again.offset_at_open = 2_000
+    verdict = judge(ID, case(task(store([one], [again]), checkpoints=facts), release=release))[0]
+    assert (verdict.severity, verdict.confidence) == (severity, confidence)
+
+
+@pytest.mark.parametrize(
+    ("opened_with", "flushed"),
+    [(8_000, 27_000), (2_000, 17_000)],
+    ids=["below its opening", "nothing flushed"],
+)
+def test_what_no_standby_does(opened_with, flushed):
+    """An offset below that of its opening, or a fall without anything read, is nobody's habit."""
+    one = database()
+    one.flushed = ((17_000, at(9)), (flushed, at(19)))
+    facts = [checkpoint(10, 17_003, ended=20), checkpoint(20, 7_002)]
+    again = session(0)
+    again.offset_at_open = opened_with
+    verdict = judge(ID, case(task(store([one], [again]), checkpoints=facts), release="2.0.1"))[0]
+    assert verdict.severity is Severity.WARNING
