@@ -176,6 +176,11 @@ class Task:
         return int(number) if number.isdecimal() else None
 
     @property
+    def database_paths(self) -> list[str]:
+        """Directories of its databases that are there."""
+        return [database.path for store in self.stores.values() for database in store.databases.values()]
+
+    @property
     def is_global(self) -> bool:
         """Whether this is the directory of the global stores."""
         return self.id == GLOBAL_DIRECTORY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agent.contract.events import Source
@@ -60,6 +61,11 @@ class _Known:
         self.announced_us.setdefault(number, at_us)
         if len(self.announced_us) > WRITTEN_KEPT:
             del self.announced_us[min(self.announced_us)]
+
+    def cap_announcements(self, at_us: int) -> None:
+        """Date what was announced so far to `at_us` at the latest."""
+        if self.announced_us is not None:
+            self.announced_us = {number: min(told_us, at_us) for number, told_us in self.announced_us.items()}
 
     def forget_announcements(self, at_us: int) -> None:
         """Forget what a look has had its chance to find."""
@@ -209,6 +215,16 @@ class Observer:
         database = place.database
         if match and database:
             self._known.setdefault(database, _Known()).note_written(int(match[1]), at_us)
+
+    def note_checkpoint(self, databases: Iterable[str], written_us: int) -> None:
+        """Learn that a checkpoint was renamed after all that has been announced of its task's databases.
+
+        The kernel keeps the order, but an announcement has the time at which it was read: a short of CPU agent reads
+        it after the time of the checkpoint's file, and the flush would seem to have come later.
+        """
+        for path in databases:
+            if (known := self._known.get(path)) is not None:
+                known.cap_announcements(written_us)
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
         known = self._known.setdefault(path, _Known())

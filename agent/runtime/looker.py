@@ -223,14 +223,15 @@ class Looker:
         return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        changes: list[Transition] = []
         task = self._task_of(place)
         if task is None:
-            changes += self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
-        else:
-            # flushes precede the checkpoint: what waits to be looked at in this task is part of its story
-            changes += self._look_at_waiting(task.path, now_us)
-        return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
+            changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
+            return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
+        look = self.observer.checkpoint(place, now_us, source)
+        if look.unseen is None:
+            self.observer.note_checkpoint(task.database_paths, look.mtime_us)
+        # flushes precede the checkpoint: what waits to be looked at in this task is part of its story
+        return self._look_at_waiting(task.path, now_us) + self._reduce(look)
 
     def _look_at_waiting(self, task_path: str, now_us: int) -> list[Transition]:
         changes: list[Transition] = []
@@ -365,7 +366,7 @@ class Looker:
 
     def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
         known = self._task_of(task)
-        paths = {db.path for s in known.stores.values() for db in s.databases.values()} if known else set()
+        paths = set(known.database_paths) if known else set()
         for entry in directories(self._disk.list(task.path)):
             inner = f"{task.path}/{entry.name}"
             for child in directories(self._disk.list(inner)):

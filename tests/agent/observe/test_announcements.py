@@ -26,6 +26,21 @@ def test_an_announcement_dates_a_file_that_is_gone(recorded: MemoryDisk) -> None
     assert [by_number[flush.number] for flush in dated] == [flush.written_at_us for flush in dated]
 
 
+def test_what_was_announced_before_a_checkpoint_was_written_before_it(recorded: MemoryDisk) -> None:
+    """An agent that is short of CPU reads announcements late, but in their order; what comes later keeps its time."""
+    place = classify(recorded_store(recorded))
+    flushes = Observer(recorded).database(place, AT_US, NOW).flushes
+    gone = [flush.number for flush in flushes if flush.written_at_us is None]
+    assert len(gone) > 1
+    observer = Observer(recorded)
+    for number in gone[:-1]:
+        observer.note_written(classify(f"{place.path}/{number:06d}.sst"), 200)
+    observer.note_checkpoint([place.path, "app/0_9/rocksdb/nobody"], 150)
+    observer.note_written(classify(f"{place.path}/{gone[-1]:06d}.sst"), 300)
+    again = {flush.number: flush.written_at_us for flush in observer.database(place, AT_US, NOW).flushes}
+    assert [again[number] for number in gone] == [150] * (len(gone) - 1) + [300]
+
+
 def test_announcements_that_nobody_asks_for_are_forgotten() -> None:
     """A store that is open for weeks writes tens of thousands of files; only the newest are remembered."""
     observer = Observer(disk_with(identity=b"id-1"))
