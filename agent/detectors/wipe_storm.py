@@ -1,7 +1,7 @@
 """Detector `wipe-storm`: the same task is wiped again and again.
 
 Fires when a task directory was wiped by its owner three times within an hour. One burst over many tasks is one
-fencing and told nowhere. A task in which nothing was ever flushed has nothing to restore and is none.
+fencing and told nowhere. A task in which nothing was ever flushed has nothing to restore and does not count.
 """
 
 from __future__ import annotations

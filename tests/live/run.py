@@ -3,6 +3,8 @@
     python tests/live/run.py                                    the lean set, about twelve minutes
     python tests/live/run.py --releases 3.9.2 --scenarios life  by hand
     python tests/live/run.py --wide --page docs/live.md         everything, hours
+    python tests/live/run.py --releases 4.2.1 --scenarios k20685 --with live.universal=1 stores=window
+                                                                the same in another world
 
 Needs Java 17, `mvn` (jars come from its default repository and are kept in `.cache/live`), gcc, and the right to make
 a PID namespace.
@@ -105,6 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="write the page of all outcomes in --results")
     parser.add_argument("--keep", type=Path, help="keep the directories of all runs below this one")
     options = parser.parse_args(arguments)
+    if bad := [word for word in options.twist if "=" not in word]:
+        parser.error(f"--with {bad[0]}: not KEY=VALUE")
     twist = dict(word.split("=", 1) for word in options.twist)
     with tempfile.TemporaryDirectory(prefix="statewarden-live-") as scratch:
         results = options.results or Path(scratch) / "results.jsonl"
