@@ -79,8 +79,6 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
         if not is_real(offset) or (store is not None and (store.databases or store.remains)):
             continue
         known = store is not None and _was_taken(task, store)
-        if not known and name in task.names:
-            continue  # a custom store's own directory, beside `rocksdb`
         yield Verdict(
             subject=f"gone@{task.incarnation}",
             opened_at_us=store.past[-1].ended_us if store is not None and store.past else fact.seen_us,

@@ -144,9 +144,6 @@ class Looker:
             return self._application(place, now_us, Source.INOTIFY)
         if role is Role.TASK:
             return self._task_tree(place, now_us, Source.INOTIFY)
-        if role is Role.SEGMENTED_STORE and hint.is_directory and place.task_path is not None:
-            # of a custom store nothing but this name is ever seen
-            return self._directory(classify(place.task_path), now_us, Source.INOTIFY)
         if role is Role.TASK_LOCK:
             return self._task_lock(place, kind, now_us)
         if role is Role.TOPOLOGY:

@@ -35,16 +35,6 @@ def test_unknown_store_is_told_as_such():
         assert "would trust it" not in verdict.summary
 
 
-def test_custom_store_with_its_directory():
-    """A store that is none of RocksDB's keeps its files beside `rocksdb`, by custom under its own name; seen live."""
-    one = task(checkpoints=[checkpoint(10, 999)])
-    one.names = frozenset({".checkpoint", "rocksdb", "s"})
-    assert judge(ID, case(one, release="3.9.2")) == []
-    known = gone(20)
-    known.task.names = one.names
-    assert judge(ID, known)[0].confidence is Confidence.CONFIRMED
-
-
 def windowed(shape: Shape, task_incarnation: int = 1):
     """The checkpoint names a windowed store that has no segment any more; its last one ended so."""
     one = store(segmented=True)

@@ -91,15 +91,6 @@ def test_a_checkpoint_is_read_when_it_is_renamed() -> None:
     assert task.checkpoint.offsets == {"s": 41}
 
 
-def test_the_name_of_a_custom_store_is_taken_at_once() -> None:
-    """Nothing but the name of a store that is not RocksDB's is ever seen, and no walk may come for minutes."""
-    run = Run()
-    run.play(*application(1), *opening(1))
-    run.until(second(2))
-    run.play(Operation(second(2), "mkdir", "app/0_0/custom"))
-    assert "custom" in run.pipeline.inventory.applications["app"].tasks["0_0"].names
-
-
 def test_a_store_is_looked_at_before_the_checkpoint_that_follows_it() -> None:
     """A checkpoint within a burst is set against what the store holds then, not later."""
     run = Run()
