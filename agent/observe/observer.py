@@ -63,9 +63,11 @@ class _Known:
             del self.announced_us[min(self.announced_us)]
 
     def cap_announcements(self, at_us: int) -> None:
-        """Date what was announced so far to `at_us` at the latest."""
-        if self.announced_us is not None:
-            self.announced_us = {number: min(told_us, at_us) for number, told_us in self.announced_us.items()}
+        """Date what was announced so far to `at_us` at the latest, unless that is the time of an old file put back."""
+        announced_us = self.announced_us or {}
+        for number, told_us in announced_us.items():
+            if at_us < told_us <= at_us + ANNOUNCED_FOR_US:
+                announced_us[number] = at_us
 
     def forget_announcements(self, at_us: int) -> None:
         """Forget what a look has had its chance to find."""

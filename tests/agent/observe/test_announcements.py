@@ -36,6 +36,7 @@ def test_what_was_announced_before_a_checkpoint_was_written_before_it(recorded: 
     for number in gone[:-1]:
         observer.note_written(classify(f"{place.path}/{number:06d}.sst"), 200)
     observer.note_checkpoint([place.path, "app/0_9/rocksdb/nobody"], 150)
+    observer.note_checkpoint([place.path], 149 - ANNOUNCED_FOR_US)  # an old file that somebody put back
     observer.note_written(classify(f"{place.path}/{gone[-1]:06d}.sst"), 300)
     again = {flush.number: flush.written_at_us for flush in observer.database(place, AT_US, NOW).flushes}
     assert [again[number] for number in gone] == [150] * (len(gone) - 1) + [300]
