@@ -6,6 +6,7 @@ environment. Values only: nothing is opened but the settings file.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -32,6 +33,7 @@ class AgentSettings:
         state_dir: State directory to audit (Kafka's `state.dir`).
         pod: Pod name; default: host name.
         namespace: Namespace; default: empty.
+        cluster: Name of the cluster or region, where several ship to one place; default: empty.
         pod_uid: Pod uid; default: the pod name.
         node: Node name; default: empty.
         listen: Address of /metrics, `HOST:PORT`; empty = do not serve.
@@ -53,6 +55,7 @@ class AgentSettings:
     state_dir: str = ""
     pod: str = ""
     namespace: str = ""
+    cluster: str = ""
     pod_uid: str = ""
     node: str = ""
     listen: str = ":9464"
@@ -249,9 +252,12 @@ class _Reader:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise ValueError("a number") from None
+    if not math.isfinite(number):
+        raise ValueError("a finite number")
+    return number
 
 
 def _truth(text: str) -> bool:

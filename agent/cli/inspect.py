@@ -61,6 +61,7 @@ def look(directory: Path, config: Config) -> Pipeline:
     now_us = SystemClock().now_us()
     pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
     pipeline.scan(now_us)
+    pipeline.confirm(now_us)
     pipeline.summarise(now_us)
     return pipeline
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import socket
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,13 +13,14 @@ from agent.cli import catalogue, inspect, offline
 from agent.cli.output import printable
 from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
+from agent.cli.streams import complain, guarded_output, log_stream
 from agent.config import Config, load_config
 from agent.errors import StatewardenError
 
-EXIT_FINE, EXIT_FOUND, EXIT_WRONG = 0, 1, 2
+EXIT_WRONG = 2
 
 EPILOG = """\
-exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use or unreadable input.
+exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use, unreadable input, unwritable output.
 
 Settings that are not on disk decide many verdicts; give them with --set, for all applications or for one:
   --set processing_guarantee=exactly_once_v2 --set kafka_streams_version=4.1.2
@@ -37,22 +37,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code.
     """
-    parser = make_parser()
     try:
-        chosen = parser.parse_args(arguments)
+        with guarded_output() as output:
+            try:
+                return _obey(arguments)
+            finally:
+                output.flush()
+    except StatewardenError as error:
+        complain(printable(str(error)))
+        return EXIT_WRONG
+    except KeyboardInterrupt:
+        return 130
+
+
+def _obey(arguments: Sequence[str] | None) -> int:
+    try:
+        chosen = make_parser().parse_args(arguments)
     except SystemExit as stop:
         return int(stop.code or 0)
     command: Callable[[argparse.Namespace], int] = chosen.command
-    try:
-        return command(chosen)
-    except StatewardenError as error:
-        sys.stderr.write(f"statewarden: {printable(str(error))}\n")
-        return EXIT_WRONG
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FINE
-    except KeyboardInterrupt:
-        return 130
+    return command(chosen)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -120,6 +124,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")
     run.add_argument("--pod", help="pod name (POD_NAME; default: host name)")
     run.add_argument("--namespace", help="namespace (POD_NAMESPACE)")
+    run.add_argument("--cluster", help="cluster or region, where several ship to one place")
     run.add_argument("--pod-uid", help="pod uid (POD_UID; default: pod name)")
     run.add_argument("--node", help="node name (NODE_NAME)")
     run.add_argument(
@@ -155,6 +160,11 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     scan = commands.add_parser("scan", help="look at a state directory (or a snapshot of one) once")
     scan.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    scan.add_argument(
+        "--may-be-empty",
+        action="store_true",
+        help="a directory that is missing or empty is no mistake: nobody has started there yet",
+    )
     _add_settings(scan)
     _add_output(scan)
     scan.set_defaults(command=_scan)
@@ -210,6 +220,7 @@ def _run(chosen: argparse.Namespace) -> int:
         "state_dir",
         "pod",
         "namespace",
+        "cluster",
         "pod_uid",
         "node",
         "listen",
@@ -230,13 +241,19 @@ def _run(chosen: argparse.Namespace) -> int:
     if not config.agent.pod:
         config = config_of(chosen, {**flags, "pod": socket.gethostname()})
     offline.require_state_dir_name(config.agent.state_dir)
-    logs.configure(config.agent.log_level.upper())
+    logs.configure(config.agent.log_level.upper(), log_stream())
     return Supervisor(config).run()
 
 
 def _scan(chosen: argparse.Namespace) -> int:
     config = config_of(chosen)
-    return offline.scan(chosen.state_dir, config, as_json=chosen.json, fail_on=chosen.fail_on)
+    return offline.scan(
+        chosen.state_dir,
+        config,
+        as_json=chosen.json,
+        fail_on=chosen.fail_on,
+        may_be_empty=chosen.may_be_empty,
+    )
 
 
 def _replay(chosen: argparse.Namespace) -> int:

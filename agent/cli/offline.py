@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.output import exit_code, print_findings
+from agent.cli.first_start import is_before_first_start
+from agent.cli.output import exit_code, print_findings, printable
+from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.digest import hex_digest
@@ -19,13 +23,15 @@ from agent.observe.volume import volume_kind
 from agent.replay.memory_disk import MemoryDisk
 from agent.runtime.events_directory import EventsDirectory
 from agent.runtime.names import make_pseudonyms
+from agent.runtime.one_look import SETTLE_S, judge_again, judge_once, looked_at, needs_second_look, strangers
 from agent.runtime.pipeline import Pipeline
 from agent.runtime.replay_run import first_time_us, replay
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-JUDGED_AFTER_US = 3_600_000_000
-"""A scan judges as if the disk had been quiet for an hour: rules that wait have waited."""
+ONE_LOOK = (
+    "one look does not see past restarts and what they did; `statewarden run` beside the application does"
+)
 
 
 def parse_duration_us(text: str) -> int:
@@ -52,8 +58,24 @@ def require_state_dir_name(text: str) -> None:
         )
 
 
-def scan(directory: Path, config: Config, *, as_json: bool, fail_on: str) -> int:
-    """Look at a state directory once and judge it.
+def scan(
+    directory: Path,
+    config: Config,
+    *,
+    as_json: bool,
+    fail_on: str,
+    may_be_empty: bool = False,
+    pause: Callable[[float], object] = time.sleep,
+) -> int:
+    """Look at a state directory once and judge it; twice where somebody works and files are missing.
+
+    Args:
+        directory: The state directory.
+        config: Effective settings.
+        as_json: One finding per line, and nothing else.
+        fail_on: Severity from which an open finding makes the exit code 1.
+        may_be_empty: A directory before its first start, missing or empty, is no mistake.
+        pause: How to wait, in seconds.
 
     Returns:
         Exit code.
@@ -61,18 +83,30 @@ def scan(directory: Path, config: Config, *, as_json: bool, fail_on: str) -> int
     Raises:
         UsageError: it is not there, cannot be read, or is not a state directory.
     """
+    pod = config.agent.pod or directory.resolve().name
+    if may_be_empty and is_before_first_start(directory):
+        print_findings([], pod, as_json=as_json, closing=f"{directory}: no application has started here yet")
+        return 0
     disk = KernelDisk(directory)
     require_state_directory(disk, directory)
-    pod = config.agent.pod or directory.resolve().name
-    now_us = SystemClock().now_us()
+    clock = SystemClock()
+    now_us = clock.now_us()
     pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
     pipeline.inventory.volume = volume_kind(directory)
-    pipeline.scan(now_us)
-    pipeline.beat(now_us)
-    pipeline.summarise(now_us + JUDGED_AFTER_US)
-    findings = pipeline.ledger.findings()
-    print_findings(findings, pod, as_json=as_json)
+    findings = judge_once(pipeline, now_us)
+    if needs_second_look(pipeline.inventory):
+        pause(SETTLE_S)
+        findings = judge_again(pipeline, clock.now_us())
+    _warn_of_strangers(pipeline)
+    closing = f"looked at {looked_at(pipeline.inventory)}; {ONE_LOOK}"
+    print_findings(findings, pod, as_json=as_json, closing=closing)
     return exit_code(findings, fail_on)
+
+
+def _warn_of_strangers(pipeline: Pipeline) -> None:
+    unknown = strangers(pipeline.settings, pipeline.inventory)
+    if unknown is not None:
+        complain(printable(unknown))
 
 
 def replay_trace(
@@ -102,6 +136,7 @@ def replay_trace(
         boot_id=hex_digest(f"{pod}/{trace.name}/{started_us}".encode())[:12],
         pod=pod,
         namespace=config.agent.namespace,
+        cluster=config.agent.cluster,
         node=config.agent.node,
         agent_version=__version__,
     )
@@ -111,9 +146,14 @@ def replay_trace(
         if pseudonyms is not None:
             pipeline.emit = lambda record: sink.append(pseudonyms.record(record))
         sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
-        replay(trace, pipeline, disk, quiet_us, show_process=show_process)
+        count = replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()
-    print_findings(findings, pod, as_json=as_json)
+    _warn_of_strangers(pipeline)
+    closing = (
+        f"looked at {looked_at(pipeline.inventory)} at the end of {count} recorded operations;"
+        " what happened before the first one is not seen"
+    )
+    print_findings(findings, pod, as_json=as_json, closing=closing)
     return exit_code(findings, fail_on)
 
 

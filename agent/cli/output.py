@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Severity, Status
+from agent.contract.events import Level, Severity, Status
 from agent.findings.ledger import Finding
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
@@ -48,20 +48,29 @@ def finding_line(finding: Finding, pod: str) -> str:
 
 
 def print_findings(
-    findings: Sequence[Finding], pod: str, *, as_json: bool, out: TextIO | None = None
+    findings: Sequence[Finding], pod: str, *, as_json: bool, closing: str, out: TextIO | None = None
 ) -> None:
-    """Print findings, loudest first; JSON lines keep the order of opening."""
+    """Print findings, those about state before those about the agent, the loudest first.
+
+    Args:
+        findings: What was found.
+        pod: Where.
+        as_json: One line per finding, in the order of opening, and nothing else.
+        closing: What was looked at, and what cannot be seen that way: nothing found is worth no more than that.
+        out: Where to; None = standard output.
+    """
     stream = out or sys.stdout
     if as_json:
         for finding in findings:
             stream.write(finding_line(finding, pod) + "\n")
         return
     colour = stream.isatty() and "NO_COLOR" not in os.environ
-    ordered = sorted(findings, key=lambda x: (-x.severity.rank, x.opened_at_us))
+    ordered = sorted(findings, key=lambda x: (x.level is Level.SELF, -x.severity.rank, x.opened_at_us))
     for finding in ordered:
         stream.write(_paragraph(finding, colour=colour))
     counts = {s: sum(x.severity is s for x in findings) for s in reversed(Severity)}
     stream.write(", ".join(f"{count} {severity.value}" for severity, count in counts.items()) + "\n")
+    stream.write(f"{closing}\n")
 
 
 def exit_code(findings: Sequence[Finding], fail_on: str) -> int:

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from agent.contract.digest import hex_digest
-from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, Kind, Origin, Record
+from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from agent.contract.fields import BY_NAME, Field, FieldType, fields_of
 
-SCHEMA_VERSION = f"{SCHEMA_MAJOR}.0"
+SCHEMA_VERSION = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
+
+FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""First and last microsecond of the years 1 to 9999, since the epoch."""
 
 _PYTHON_TYPES: dict[FieldType, tuple[type, ...]] = {
     FieldType.STRING: (str,),
@@ -37,9 +40,13 @@ def event_id(pod_uid: str, boot_id: str, sequence: int) -> str:
 
 
 def rfc3339(at_us: int) -> str:
-    """Format microseconds since the epoch as RFC 3339 UTC with microseconds."""
-    seconds, micros = divmod(at_us, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{micros:06d}Z"
+    """Format microseconds since the epoch as RFC 3339 UTC with microseconds.
+
+    What lies outside the years 1 to 9999, which RFC 3339 cannot write, becomes the first or last time that it can.
+    """
+    seconds, micros = divmod(min(max(at_us, FIRST_US), LAST_US), 1_000_000)
+    when = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros, tzinfo=None)
+    return f"{when.isoformat(timespec='microseconds')}Z"
 
 
 def encode(record: Record, origin: Origin, sequence: int) -> str:
@@ -66,6 +73,8 @@ def encode(record: Record, origin: Origin, sequence: int) -> str:
         "node": origin.node,
         "observed_at_us": record.observed_at_us,
     }
+    if origin.cluster:
+        data["cluster"] = origin.cluster
     clash = sorted(data.keys() & record.body.keys())
     if clash:
         raise ContractError(f"a record's body may not set {clash[0]!r}: it is stamped")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 SCHEMA_MAJOR = 1
+SCHEMA_MINOR = 1
 """Major version of the contract; readers quarantine any other."""
 
 EVENT_TYPE_PREFIX = "io.statewarden."
@@ -117,6 +118,7 @@ class Origin:
     namespace: str = ""
     node: str = ""
     agent_version: str = ""
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)

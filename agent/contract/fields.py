@@ -98,7 +98,12 @@ BLIND = (
 SETTINGS = (
     Field("key", _S, "Setting name.", required=True),
     Field("value", _S, "Effective value; null = unknown."),
-    Field("origin", _S, "Where it came from: flag, file, environment, inferred, unset.", required=True),
+    Field(
+        "origin",
+        _S,
+        "Where it came from: flag, file, environment, default (Kafka's), unset.",
+        required=True,
+    ),
 )
 
 FIELDS: tuple[Field, ...] = (
@@ -110,6 +115,7 @@ FIELDS: tuple[Field, ...] = (
     Field("boot_id", _S, "Random id of one start of the agent.", required=True),
     Field("sequence", _L, "Counts from 1 within a boot, without holes.", required=True),
     # place: correlation keys
+    Field("cluster", _S, "Name of the Kubernetes cluster or region; null = there is one only.", since="1.1"),
     Field("namespace", _S, "Kubernetes namespace; empty outside Kubernetes.", required=True),
     Field("pod", _S, "Pod (or host) name.", required=True),
     Field("node", _S, "Node name; empty if unknown.", required=True),

@@ -32,8 +32,8 @@ NOTHING_AFTER_US = 300_000_000
 TOLD_APART = 8
 """Intervals of one cause that are told one by one; more of them are told as one finding."""
 
-_PLANNED = frozenset({"agent-away"})
-"""Every rollout restarts agents: blind all the same, but nobody is to be woken for it."""
+_PLANNED = frozenset({"agent-away", "store-being-read"})
+"""Every rollout restarts agents, and each has to read first: blind all the same, but nobody is to be woken for it."""
 
 _AWAITED = "root-missing"
 """A sidecar starts before its application, which makes its `state.dir` only then: until an application has been seen
@@ -69,7 +69,7 @@ def judge(case: Case) -> Iterable[Verdict]:
 def _whom(interval: BlindInterval) -> str:
     if interval.application is None:
         return "the whole state directory"
-    return interval.application if interval.task is None else f"{interval.application}/{interval.task}"
+    return "/".join(filter(None, (interval.application, interval.task, interval.store)))
 
 
 def _remedy(cause: str) -> str:

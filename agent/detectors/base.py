@@ -20,7 +20,7 @@ class Kind(StrEnum):
     """Whether a verdict is a moment or a state.
 
     EVENT: told once, closed at once. CONDITION: open while it holds. DAMAGE: open until the incarnation of the
-    store that it names is gone.
+    store that it names is gone; what its detector tells as an exposure, before there is damage, is open while it holds.
     """
 
     EVENT = "event"
@@ -70,6 +70,7 @@ class DetectorMeta:
         kind: Event, condition or damage.
         scope: What it looks at.
         needs: Settings without which it stays silent or unsure.
+        refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
         maturity: Experimental or stable.
         next_action: What is safe to do next.
@@ -83,6 +84,7 @@ class DetectorMeta:
     scope: Scope
     next_action: str
     needs: tuple[str, ...] = ()
+    refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
     maturity: Maturity = Maturity.EXPERIMENTAL
 

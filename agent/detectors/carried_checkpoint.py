@@ -2,7 +2,8 @@
 
 Fires under exactly-once up to 2.5 when an owner wiped a store under its lock while an older owner's checkpoint
 stayed, let go of it without writing its own, and the next owner trusted the old offset on that store.
-Stays quiet when the restoration was finished (its puts equal the offset) or wrote its own checkpoint.
+Stays quiet when the restoration was finished (its puts equal the offset, or, of a compacted changelog, what the
+predecessor held live) or wrote its own checkpoint.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import is_real
 from agent.detectors.upstream import KAFKA_8574
 from agent.inventory.model import Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.changelog import is_real
+from agent.quantities.verdicts import is_half_restored
 
 META = DetectorMeta(
     id="carried-checkpoint",
@@ -33,8 +35,6 @@ META = DetectorMeta(
         " wrote to its changelog and output topics since the opening time must be reprocessed."
     ),
 )
-
-COMPLETE_RATIO = 0.8
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -62,14 +62,15 @@ def _trusted(case: Case, task: Task, store: Store, before: Session, after: Sessi
     offset = after.offset_at_open
     fact = task.checkpoint_at(after.opened_us)
     database = store.databases.get("")
-    if not is_real(offset) or offset is None or fact is None or database is None:
+    if not is_real(offset) or offset is None or fact is None or database is None or not store.knows_puts:
         return None
     if fact.written_us >= database.born_us or not before.final_identities & after.identities:
         return None
-    if before.puts_at_release >= COMPLETE_RATIO * offset:
+    half = is_half_restored(before.puts_at_release, offset, store.past[-1] if store.past else None)
+    if half is Truth.NO:
         return None
     affected = case.affected(KAFKA_8574)
-    sure = affected is Affected.YES and case.settings.exactly_once is True
+    sure = half is Truth.YES and affected is Affected.YES and case.settings.exactly_once is True
     where = f"{task.path}/rocksdb/{store.name}"
     return Verdict(
         subject=store.identity or "",

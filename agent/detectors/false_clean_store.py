@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import ROLE_PROOF_RECORDS, base_offset
-from agent.detectors.reopening import reopenings
-from agent.detectors.telling import where
+from agent.detectors.reopening import DEAD_US, reopenings
+from agent.detectors.telling import assumptions, where
 from agent.detectors.upstream import FALSE_CLEAN
 from agent.inventory.disk import LockState
-from agent.inventory.model import Session, Store, Task
-from agent.inventory.sessions import is_closed_without_offset
+from agent.inventory.model import Database, Session, Store, Task
+from agent.inventory.sessions import is_closed_without_offset, uncovered_puts
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.flushed import commits_passed, dirty_puts, is_more_than_ten_thousand
+from agent.quantities.verdicts import holds_uncommitted
 
 META = DetectorMeta(
     id="false-clean-store",
@@ -53,36 +54,75 @@ def judge(case: Case) -> Iterable[Verdict]:
     if case.settings.exactly_once is not True or case.says(Fact.STATUS_MARKER) is Truth.NO:
         return
     for store in task.stores.values():
-        if not store.sessions and store.lock is LockState.FREE and is_closed_without_offset(store):
-            yield _at_rest(case, task, store)
+        ended_us = _dead_since(case, store)
+        if ended_us is not None and is_closed_without_offset(store):
+            yield _at_rest(case, task, store, ended_us)
         for before, after in reopenings(store, case.now_us):
             if _is_false(before):
                 yield _tell(case, task, store, before, after)
                 return
 
 
-def _at_rest(case: Case, task: Task, store: Store) -> Verdict:
-    """From one look at a store that nobody holds: its last close wrote no offset."""
-    seen_us = max(database.seen_us for database in store.databases.values())
+def _dead_since(case: Case, store: Store) -> int | None:
+    """When a store was let go that nobody holds, nor took again within a minute; None = it is held, or too young."""
+    if store.lock is not LockState.FREE:
+        return None
+    if not store.sessions:
+        return max(_flushed_us(database) for database in store.databases.values())
+    session = store.sessions[-1]
+    if session.released_us is None or not _is_false(session):
+        return None
+    return session.released_us if case.now_us - session.released_us >= DEAD_US else None
+
+
+def _flushed_us(database: Database) -> int:
+    """The time of what its last close flushed: the same whenever somebody looks."""
+    return database.flushed[-1][1] if database.flushed else database.born_us
+
+
+def _at_rest(case: Case, task: Task, store: Store, ended_us: int) -> Verdict:
+    """Nobody holds it, its last close wrote no offset, and the next start would trust it."""
+    beyond = uncovered_puts(store)
+    role = _role(case, store, beyond or 0, store.sessions[-1] if store.sessions else None)
+    critical = role is Truth.YES and case.affected(FALSE_CLEAN) is Affected.YES
+    how_much = (
+        "what a dirty close flushed" if not beyond else f"about {beyond} puts that a dirty close flushed"
+    )
     return Verdict(
         subject="at rest",
-        opened_at_us=seen_us,
+        opened_at_us=ended_us,
         summary=(
-            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: the"
-            " next start would trust what a dirty close flushed."
+            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: nobody"
+            f" holds it, and the next start would trust {how_much}."
         ),
         evidence=(
             Evidence(
-                seen_us, "status closed, written after the data, and no offset with it", where(task, store)
+                ended_us, "status closed, written after the data, and no offset with it", where(task, store)
             ),
+            *(assumptions(case, ended_us, "num_standby_replicas") if role is Truth.MAYBE else ()),
         ),
-        severity=Severity.WARNING,
+        severity=Severity.CRITICAL if critical else Severity.WARNING,
         confidence=Confidence.SUSPECTED,
         store=store.name,
         identity=store.identity,
         level=Level.EXPOSURE,
         affected=case.affected(FALSE_CLEAN),
+        missing_facts=("num_standby_replicas",) if role is Truth.MAYBE else (),
+        next_action=(
+            f"BEFORE the next start: keep a copy of the task directory {task.path}, remove that directory only, then"
+            " start: the task is restored from committed records, and nothing is lost."
+        ),
     )
+
+
+def _role(case: Case, store: Store, flushed: int, session: Session | None) -> Truth:
+    """Tell whether it was an active task: told, or because a standby would have stored an offset at a commit."""
+    lasted_us = 0 if session is None else (session.released_us or case.now_us) - session.opened_us
+    standbys = case.settings.number("num_standby_replicas")
+    due = is_more_than_ten_thousand(flushed, store, case.profile) and commits_passed(case.settings, lasted_us)
+    if standbys == 0 or due:
+        return Truth.YES
+    return Truth.MAYBE
 
 
 def _is_false(session: Session) -> bool:
@@ -92,11 +132,10 @@ def _is_false(session: Session) -> bool:
 
 
 def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:
-    flushed = before.puts_at_release - before.puts_at_open
-    old, new = base_offset(before.stored_offset_at_open), after.stored_offset
-    proved = new is not None and new - old < flushed
-    standbys = case.settings.number("num_standby_replicas")
-    is_active = standbys == 0 or flushed > ROLE_PROOF_RECORDS
+    flushed, least = before.puts_at_release - before.puts_at_open, dirty_puts(store, before, case.settings)
+    new = after.stored_offset
+    proved = _is_uncommitted(case, store, least, before.covering_offset, new)
+    role = Truth.YES if proved else _role(case, store, flushed, before)
     chain = [
         Evidence(
             before.opened_us, f"opened; stored offset {before.stored_offset_at_open}", where(task, store)
@@ -112,6 +151,8 @@ def _tell(case: Case, task: Task, store: Store, before: Session, after: Session)
         chain.append(
             Evidence(after.released_us or case.now_us, f"next stored offset: {new}", where(task, store))
         )
+    elif role is Truth.MAYBE:
+        chain += assumptions(case, after.opened_us, "num_standby_replicas")
     return Verdict(
         subject=f"close@{before.released_us}",
         opened_at_us=after.opened_us,
@@ -125,5 +166,9 @@ def _tell(case: Case, task: Task, store: Store, before: Session, after: Session)
         store=store.name,
         identity=store.identity,
         affected=case.affected(FALSE_CLEAN),
-        missing_facts=() if is_active else ("num_standby_replicas",),
+        missing_facts=("num_standby_replicas",) if role is Truth.MAYBE else (),
     )
+
+
+def _is_uncommitted(case: Case, store: Store, flushed: int, covered: int | None, new: int | None) -> bool:
+    return new is not None and holds_uncommitted(store, case.profile, flushed, covered, new) is Truth.YES

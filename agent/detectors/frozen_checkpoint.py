@@ -1,8 +1,9 @@
 """Detector `frozen-checkpoint`: much was flushed, yet the checkpoint does not move.
 
-Fires under at-least-once up to 4.2 when more than 10,000 puts were flushed since the last checkpoint of a session
+Fires under at-least-once up to 4.2 when more than 10,000 records were flushed since the last checkpoint of a session
 and several commit intervals have passed: the 10,000 rule was due. A crash then replays all of it.
-Stays quiet before the first checkpoint of a session (a long restoration up to 3.4 writes none).
+Stays quiet before the first checkpoint of a session (a long restoration up to 3.4 writes none), and where puts may be
+two or three a record (versioned and indexed stores) until there are enough for any kind.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import DEFAULT_COMMIT_INTERVAL_MS, ROLE_PROOF_RECORDS
-from agent.detectors.telling import checkpoint_of, last_mark, where
+from agent.detectors.telling import assumptions, checkpoint_of, last_mark, where
 from agent.inventory.model import Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.flushed import due_flush
 
 META = DetectorMeta(
     id="frozen-checkpoint",
@@ -44,28 +45,23 @@ def judge(case: Case) -> Iterable[Verdict]:
     assert task is not None
     if case.settings.exactly_once is not False or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
         return
-    interval_ms = case.settings.number("commit_interval_ms") or DEFAULT_COMMIT_INTERVAL_MS
+    interval_ms = case.settings.assumed("commit_interval_ms") or 1
     for store in task.stores.values():
         session = store.session
         if session is None or session.last is None:
             continue
-        due_us = _due(store, session)
+        due_us = due_flush(store, session.last, case.profile)
         if due_us is not None and case.now_us - due_us > COMMITS_MISSED * interval_ms * 1_000:
-            yield _tell(task, store, session, due_us)
+            yield _tell(case, task, store, session, due_us)
             return
 
 
-def _due(store: Store, session: Session) -> int | None:
-    """When the flush was written that made a new checkpoint due; None = none is due."""
-    assert session.last is not None
-    limit = session.last.puts + ROLE_PROOF_RECORDS
-    times = [at for db in store.databases.values() for _, at in db.flushed if at > session.last.at_us]
-    return min((at for at in times if store.puts_at(at) > limit), default=None)
-
-
-def _tell(task: Task, store: Store, session: Session, due_us: int) -> Verdict:
+def _tell(case: Case, task: Task, store: Store, session: Session, due_us: int) -> Verdict:
     assert session.last is not None
     beyond = store.puts - session.last.puts
+    may_restore = _may_restore(case)
+    told = ("commit_interval_ms", *(("num_standby_replicas",) if _writes_none_while_restoring(case) else ()))
+    sure = all(case.settings.is_told(name) for name in told) and not may_restore
     return Verdict(
         subject=str(session.last.at_us),
         opened_at_us=due_us,
@@ -77,8 +73,18 @@ def _tell(task: Task, store: Store, session: Session, due_us: int) -> Verdict:
             last_mark(task, session),
             Evidence(due_us, f"flushes beyond it: {store.puts} puts on disk", where(task, store)),
             Evidence(due_us, "no newer checkpoint", checkpoint_of(task)),
+            *assumptions(case, due_us, *told),
         ),
-        severity=Severity.WARNING,
-        confidence=Confidence.CONFIRMED,
+        severity=Severity.INFO if may_restore else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
         affected=Affected.NO,
     )
+
+
+def _may_restore(case: Case) -> bool:
+    """Up to 3.4 a restoration writes no checkpoint, and a standby that becomes active restores in the same session."""
+    return _writes_none_while_restoring(case) and (case.settings.number("num_standby_replicas") or 0) > 0
+
+
+def _writes_none_while_restoring(case: Case) -> bool:
+    return case.says(Fact.CHECKPOINT_AT_RESTORE_END_ALOS) is not Truth.YES

@@ -2,8 +2,9 @@
 
 Fires when a store with data is opened without an offset in force: everything is replayed on top (out of range, the
 2.5 to 2.6 change of the offset's meaning, a crash before the first checkpoint, a 4.3 close while restoring). The
-values come out right; keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning
-only if the store lay unused for longer than tombstones live, else info.
+values come out right if the changelog still reaches as far as the store did (what does not: `changelog-truncated`).
+Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store lay
+unused for longer than tombstones live, else info.
 Stays quiet for a store without a changelog, and one whose changelog is a source topic: checkpoints never name it.
 """
 
@@ -31,7 +32,8 @@ META = DetectorMeta(
     needs=("delete_retention_ms",),
     upstream=(OVERLAY,),
     next_action=(
-        "Usually nothing. If keys that were deleted are back (their tombstones are gone from the changelog): stop,"
+        "Usually nothing. If `changelog-truncated` follows, do what that says."
+        " If keys that were deleted are back (their tombstones are gone from the changelog): stop,"
         " keep a copy, remove this task directory only, start again and let it restore from empty."
     ),
 )
@@ -59,7 +61,7 @@ def _is_overlaid(before: Session, after: Session) -> bool:
 
 
 def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:
-    retention_ms = case.settings.number("delete_retention_ms")
+    retention_ms = case.settings.assumed("delete_retention_ms")
     idle_us = after.opened_us - (before.released_us or after.opened_us)
     expired = retention_ms is not None and idle_us > retention_ms * 1_000
     return Verdict(

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.telling import assumptions
 from agent.detectors.upstream import KAFKA_20805
 from agent.inventory.model import Application, PastTask, Shape
 
@@ -45,7 +46,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         directory's creation); recorded as `kafka-20805-4.3.1`, twin `control-20805-4.2.1`.
     """
     task = case.task
-    delay_ms = case.settings.number("state_cleanup_delay_ms")
+    delay_ms = case.settings.assumed("state_cleanup_delay_ms")
     assert task is not None
     assert case.application is not None
     if delay_ms is None or case.settings.exactly_once is None:
@@ -80,6 +81,7 @@ def _tell(case: Case, past: PastTask, delay_ms: int) -> Verdict:
     task = case.task
     assert task is not None
     released_us = past.released_us or 0
+    told = case.settings.is_told("state_cleanup_delay_ms")
     return Verdict(
         subject=f"incarnation {past.incarnation}",
         opened_at_us=past.begun_us,
@@ -93,8 +95,11 @@ def _tell(case: Case, past: PastTask, delay_ms: int) -> Verdict:
                 past.begun_us, "first file removed, by a process that goes on with other tasks", task.path
             ),
             Evidence(past.ended_us, "directory gone", task.path),
+            *assumptions(case, past.ended_us, "state_cleanup_delay_ms"),
         ),
-        severity=Severity.WARNING,
-        confidence=Confidence.CONFIRMED,
+        # A short delay is common, and nothing on disk tells it: by default alone this is no reason to wake anybody.
+        severity=Severity.WARNING if told else Severity.INFO,
+        confidence=Confidence.CONFIRMED if told else Confidence.SUSPECTED,
         affected=case.affected(KAFKA_20805),
+        missing_facts=() if told else ("state_cleanup_delay_ms",),
     )

@@ -5,6 +5,7 @@ before it was deleted), or when the first checkpoint of a new store continues fr
 store holds only what was written since.
 Stays quiet for a full restoration (its puts come with its offset), for a store that a new topology added (no
 entry), for young segments of a windowed store, for a wipe by the owner under its lock (`carried-checkpoint`).
+Unknown, and said once per task, where file times are those of a copy.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.puts import continued_from, held_before, is_real
 from agent.detectors.telling import where
 from agent.detectors.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
+from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, PastDatabase, Session, Shape, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.carried import continued_from
+from agent.quantities.changelog import is_real
+from agent.quantities.verdicts import held_before
 
 META = DetectorMeta(
     id="resurrected-checkpoint",
@@ -37,6 +41,11 @@ META = DetectorMeta(
     ),
 )
 
+JUDGE_THE_ORIGINAL = (
+    "Look at the original, or at a copy that keeps times (cp -a, rsync -a, tar). Before an application runs on a copy"
+    " of which nothing better is known: remove its task directories, so that it restores."
+)
+
 SAME_PASS_US = 60_000_000
 """Re-creation this soon after the deletion is the hand-over of KAFKA-8187: the new owner waited for the lock."""
 
@@ -52,15 +61,17 @@ def judge(case: Case) -> Iterable[Verdict]:
     assert task is not None
     if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
         return
+    is_unknown_told = False
     for store in task.stores.values():
         session = next((x for x in store.sessions if x.created and x.identities & store.identities), None)
-        if session is not None and not session.wiped:
+        if session is not None and not session.wiped and not _is_copied(store):
             verdict = _carried_on_disk(case, task, store, session) or _carried_in_memory(
                 case, task, store, session
             )
         else:
             verdict = _left_behind(case, task, store)
-        if verdict is not None:
+        if verdict is not None and not (is_unknown_told and verdict.confidence is Confidence.UNKNOWN):
+            is_unknown_told |= verdict.confidence is Confidence.UNKNOWN
             yield verdict
 
 
@@ -74,6 +85,7 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
         return None
     fact = task.checkpoint_at(born_us)
     chain = [*_past_chain(task, store, before)]
+    is_sure = not store.segmented and not _may_have_been_wiped(case, store, session, fact)
     if fact is not None:  # the history of checkpoints is bounded
         what = f"checkpoint says offset {offset} of {store.name}"
         chain.append(Evidence(fact.written_us, what, f"{task.path}/.checkpoint"))
@@ -89,13 +101,20 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
             f" {offset}; what lies below that offset is missing."
         ),
         evidence=tuple(chain),
-        severity=Severity.WARNING if store.segmented else Severity.CRITICAL,
-        confidence=Confidence.SUSPECTED if store.segmented else Confidence.CONFIRMED,
+        severity=Severity.CRITICAL if is_sure else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if is_sure else Confidence.SUSPECTED,
         store=store.name,
         identity=store.identity,
         upstream=(TORN_DELETION.key,) if _torn(before) else (),
         affected=case.affected(TORN_DELETION if _torn(before) else KAFKA_8187),
     )
+
+
+def _may_have_been_wiped(case: Case, store: Store, session: Session, fact: CheckpointFact | None) -> bool:
+    """Tell whether the owner may have wiped the store just before anybody looked: up to 2.5 its checkpoint may stay."""
+    unseen = not store.past and fact is not None and fact.written_us < case.inventory.started_us
+    wipes = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
+    return unseen and wipes and case.inventory.started_us <= session.opened_us
 
 
 def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
@@ -137,39 +156,80 @@ def _left_behind(case: Case, task: Task, store: Store) -> Verdict | None:
     """From artefacts alone: the checkpoint on disk is older than the store that it speaks of."""
     fact = task.checkpoint
     database = store.databases.get("")
-    if fact is None or database is None or store.sessions:
+    if fact is None or database is None or store.sessions or not is_real(fact.offsets.get(store.name)):
         return None
-    offset = fact.offsets.get(store.name)
-    if not is_real(offset):
-        return None
-    if fact.written_us >= database.born_us:
-        return _empty(case, task, store, fact) if database.manifest and not database.puts else None
-    copied = _is_copied(task, database, fact)
+    birth = is_birth_known(task, database)
+    if birth is not True and _was_never_written(database):
+        return _empty(case, task, store, fact)
+    if birth is False:
+        return _copied(case, task, store, fact) if times_are_copied(task, fact.written_us) else None
+    if fact.written_us < database.born_us:
+        return _older_than_its_store(case, task, store, fact, is_sure=birth is True)
+    return _empty(case, task, store, fact) if _was_never_written(database) else None
+
+
+def _older_than_its_store(
+    case: Case, task: Task, store: Store, fact: CheckpointFact, *, is_sure: bool
+) -> Verdict:
+    database = store.databases[""]
     wiped_by_owner = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
-    if copied:
-        severity, confidence = Severity.INFO, Confidence.UNKNOWN
-    elif wiped_by_owner:
-        severity, confidence = Severity.WARNING, Confidence.SUSPECTED
-    else:
-        severity, confidence = Severity.CRITICAL, Confidence.CONFIRMED
-    reason = "; unknown, because file times look copied" if copied else ""
+    is_sure &= not wiped_by_owner
+    offset = fact.offsets[store.name]
     return Verdict(
         subject=store.identity or "",
         opened_at_us=database.born_us,
         summary=(
             f"Task {task.id}: the checkpoint (offset {offset}) is older than store {store.name}, which was made"
-            f" {seconds(database.born_us - fact.written_us)} later{reason}."
+            f" {seconds(database.born_us - fact.written_us)} later."
         ),
-        evidence=(
-            Evidence(fact.written_us, f"checkpoint with offset {offset} written", f"{task.path}/.checkpoint"),
-            Evidence(database.born_us, "RocksDB IDENTITY of the store written", f"{database.path}/IDENTITY"),
-        ),
-        severity=severity,
-        confidence=confidence,
+        evidence=_written_and_born(task, store, fact),
+        severity=Severity.CRITICAL if is_sure else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if is_sure else Confidence.SUSPECTED,
         store=store.name,
         identity=store.identity,
         affected=case.affected(TORN_DELETION),
     )
+
+
+def _copied(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
+    """Where the file times are those of a copy nothing can be said; which is said once, for all stores of the task."""
+    if any(x.sessions for x in task.stores.values()):
+        return None
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=store.databases[""].born_us,
+        summary=(
+            f"Task {task.id}: unknown whether its checkpoint is older than its stores: their file times are those of"
+            " a copy that kept none."
+        ),
+        evidence=_written_and_born(task, store, fact),
+        severity=Severity.INFO,
+        confidence=Confidence.UNKNOWN,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(TORN_DELETION),
+        next_action=JUDGE_THE_ORIGINAL,
+    )
+
+
+def _written_and_born(task: Task, store: Store, fact: CheckpointFact) -> tuple[Evidence, ...]:
+    database, offset = store.databases[""], fact.offsets[store.name]
+    data = Evidence(
+        database.oldest_data_us, "oldest data of the store, by its own properties", where(task, store)
+    )
+    return (
+        *((data,) if database.oldest_data_us and is_copied(database) else ()),
+        Evidence(
+            fact.written_us, f"file time of the checkpoint with offset {offset}", f"{task.path}/.checkpoint"
+        ),
+        Evidence(database.born_us, "file time of the store's IDENTITY", f"{database.path}/IDENTITY"),
+    )
+
+
+def _was_never_written(database: Database) -> bool:
+    """Tell whether no file ever held a record; what could not be read held anything."""
+    is_read = bool(database.manifest) and not database.manifest_problem and not database.problems
+    return is_read and not database.puts and (not database.files or database.entries_high == 0)
 
 
 def _empty(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict:
@@ -194,16 +254,10 @@ def _empty(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdic
     )
 
 
-COPY_WINDOW_US = 5_000_000
-
-
-def _is_copied(task: Task, database: Database, fact: CheckpointFact) -> bool:
-    """A volume copied without its times: files of different ages carry nearly the same time."""
-    newest_flush = database.flushed[-1][1] if database.flushed else database.born_us
-    return (
-        abs(database.born_us - fact.written_us) < COPY_WINDOW_US
-        and (bool(database.reopened_us) and database.reopened_us[-1] < database.born_us - COPY_WINDOW_US)
-    ) or newest_flush < database.born_us - COPY_WINDOW_US
+def _is_copied(store: Store) -> bool:
+    """Without old logs a store that was copied looks as if it was made by its first opening."""
+    database = store.databases.get("")
+    return database is not None and is_copied(database)
 
 
 def _torn(before: PastDatabase | None) -> bool:

@@ -1,8 +1,9 @@
 """Detector `skipped-eos-wipe`: under exactly-once a store with uncommitted data was reopened instead of wiped.
 
 Fires when a session ended uncleanly with data flushed beyond its checkpoint and the next session opened the same
-incarnation: suspected. The checkpoint at the end of the restoration decides: if the changelog gave back less than
-what had been flushed, the rest was never committed and is in the store: confirmed.
+incarnation: suspected. The checkpoint at the end of the restoration decides: if the changelog cannot have given back
+what had been flushed, the rest was never committed and is in the store. Confirmed once more than 10,000 records were
+flushed after that checkpoint and commits went by without another; until then it may be that of a paused restoration.
 Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe, and for a
 store without a changelog.
 """
@@ -14,19 +15,17 @@ from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import (
-    ROLE_PROOF_RECORDS,
-    base_offset,
-    flushed_beyond,
-    puts_per_record,
-    transaction_markers,
-)
 from agent.detectors.reopening import reopenings
-from agent.detectors.telling import where
+from agent.detectors.restoration_end import restoration_end
+from agent.detectors.telling import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
 from agent.detectors.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.inventory.model import Mark, Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.changelog import base_offset, is_real
+from agent.quantities.flushed import flushed_beyond
+from agent.quantities.role import Role, role_of
+from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, replay_fell_short, skipped_offsets
 
 META = DetectorMeta(
     id="skipped-eos-wipe",
@@ -48,11 +47,19 @@ META = DetectorMeta(
 
 @dataclass(frozen=True, slots=True)
 class _Reopening:
-    """An unclean end and the opening after it."""
+    """An unclean end and the opening after it; `flushed` = puts on disk beyond the checkpoint."""
 
     before: Session
     after: Session
     flushed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """What shows that flushed data was never committed; `certain` = no other life looks like this."""
+
+    why: str
+    certain: bool
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -71,6 +78,8 @@ def judge(case: Case) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
+        if store.keeps_offsets:
+            continue
         for reopening in _reopenings(case, task, store):
             verdict = _judge_reopening(case, task, store, reopening)
             if worst is None or verdict.severity.rank > worst.severity.rank:
@@ -82,7 +91,13 @@ def judge(case: Case) -> Iterable[Verdict]:
 def _reopenings(case: Case, task: Task, store: Store) -> Iterable[_Reopening]:
     for before, after in reopenings(store, case.now_us):
         flushed = flushed_beyond(before)
-        if before.outlived or flushed <= 0 or _was_standby(case, before) or _was_restoring(case, before):
+        if (
+            before.outlived
+            or before.closed
+            or flushed <= 0
+            or _was_standby(case, before)
+            or _was_restoring(case, before)
+        ):
             continue
         if not _needs_reason(case, task, store, after):
             continue
@@ -114,129 +129,110 @@ def _was_standby(case: Case, session: Session) -> bool:
 
 def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening) -> Verdict:
     before, after = reopening.before, reopening.after
-    base = before.last.offset if before.last else None
-    why = _proof(case, task, store, reopening, base_offset(base))
-    standbys = case.settings.number("num_standby_replicas")
+    proof = _proof(case, task, store, reopening)
     old = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES
-    is_active = old or standbys == 0 or reopening.flushed > ROLE_PROOF_RECORDS
-    proved = why is not None
-    released_us = before.released_us or 0
+    role = Role.ACTIVE if old else role_of(task, store, before, case.settings, case.profile, case.now_us)
+    quiet = proof is None and role is Role.STANDBY_LIKE
+    certain = proof is not None and proof.certain
+    return Verdict(
+        subject=f"crash@{before.released_us or 0}",
+        opened_at_us=after.opened_us,
+        summary=_summary(task, store, reopening, proof, role),
+        evidence=_chain(case, task, store, reopening, proof, role),
+        severity=Severity.CRITICAL if proof else Severity.INFO if quiet else Severity.WARNING,
+        confidence=Confidence.CONFIRMED if certain else Confidence.SUSPECTED,
+        store=None,
+        identity=store.identity,
+        upstream=concerned(case, _ALL),
+        affected=most_affected(case, _ALL),
+        missing_facts=() if proof or role is not Role.UNKNOWN else ("num_standby_replicas",),
+        next_action="" if proof else _LOOK_FIRST,
+    )
+
+
+def _chain(
+    case: Case, task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: Role
+) -> tuple[Evidence, ...]:
+    before, after = reopening.before, reopening.after
+    beyond = f"released with {reopening.flushed} puts flushed beyond that"
     chain = [
         Evidence(before.opened_us, f"store {store.name} opened", where(task, store)),
-        _last_mark(task, before),
-        Evidence(
-            released_us, f"released with {reopening.flushed} puts flushed beyond that", where(task, store)
-        ),
+        last_mark(task, before),
+        Evidence(before.released_us or 0, beyond, where(task, store)),
         Evidence(after.opened_us, "the same incarnation opened again, no wipe", where(task, store)),
     ]
     if after.first is not None:
-        chain.append(_first_mark(task, after.first, why))
-    return Verdict(
-        subject=f"crash@{released_us}",
-        opened_at_us=after.opened_us,
-        summary=_summary(task, store, reopening, proved=proved, is_active=is_active),
-        evidence=tuple(chain),
-        severity=Severity.CRITICAL if proved else Severity.WARNING if is_active else Severity.INFO,
-        confidence=Confidence.CONFIRMED if proved else Confidence.SUSPECTED,
-        store=None,
-        identity=store.identity,
-        upstream=_issues(case),
-        affected=_worst(case),
-        missing_facts=() if standbys is not None or old else ("num_standby_replicas",),
-    )
+        chain.append(_first_mark(task, after.first, proof))
+    if proof is None and role is Role.UNKNOWN:
+        chain += assumptions(case, after.opened_us, "num_standby_replicas")
+    return tuple(chain)
 
 
-STANDS_US = 500_000
-"""The checkpoint at the end of a restoration stands; one that is written on the way (pause, removal, a standby that
-becomes active) is replaced or deleted within milliseconds (seen live: 0.26 s)."""
-STANDS_BESIDE_STANDBYS_US = 10_000_000
+def _proof(case: Case, task: Task, store: Store, reopening: _Reopening) -> _Proof | None:
+    """Say what shows that flushed data was never committed; None = not proven."""
+    before, after, flushed = reopening.before, reopening.after, reopening.flushed
+    base = before.last.offset if before.last else None
+    from_the_start = not is_real(after.offset_at_open)
+    if case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and after.reopens >= 2 and from_the_start:
+        restored = max(after.restored_puts - before.puts_at_release, 0)
+        if replay_fell_short(before.entries_at_release, restored) is Truth.YES:
+            return _Proof(
+                f"the whole changelog gave back {restored} puts,"
+                f" the store had {before.entries_at_release} live entries or more",
+                certain=True,
+            )
+    end = restoration_end(case, task, store, after)
+    if end is not None and holds_uncommitted(store, case.profile, flushed, base, end.offset) is Truth.YES:
+        moved = max(base_offset(end.offset) - base_offset(base), 0)
+        why = f"the offset advanced by {moved}, {flushed} puts had been flushed beyond it"
+        return _Proof(why if end.certain else f"{why}{_OR_PAUSED}", certain=end.certain)
+    return _aborted(case, store, reopening, base_offset(base))
 
 
-def _restored_to(case: Case, task: Task, store: Store, after: Session) -> int | None:
-    """Tell the offset of the checkpoint with which the restoration of a session ended; None = not known.
-
-    While it restores, a task writes checkpoints, too: by the commit timer when its offsets moved by more than 10,000
-    in all, and whenever it is paused, removed or recycled, where a store that was not begun says "unknown". They say
-    how far it came, not where the changelog ends.
-    """
-    alone = case.settings.number("num_standby_replicas") == 0
-    stands_us = STANDS_US if alone else STANDS_BESIDE_STANDBYS_US
-    end_us = case.now_us if after.released_us is None else after.released_us
-    previous: dict[str, int] = {}
-    for fact in task.checkpoints:
-        moved = sum(
-            base_offset(offset) - base_offset(previous.get(name)) for name, offset in fact.offsets.items()
-        )
-        previous = fact.offsets
-        if store.name not in fact.offsets or not after.opened_us <= fact.written_us <= end_us:
-            continue
-        until_us = end_us if fact.ended_us is None else min(fact.ended_us, end_us)
-        if until_us - fact.written_us >= stands_us and moved <= ROLE_PROOF_RECORDS:
-            return fact.offsets[store.name]
-    return None
-
-
-def _proof(case: Case, task: Task, store: Store, reopening: _Reopening, base: int) -> str | None:
-    """Say what proves that flushed data was never committed; None = not proven."""
+def _aborted(case: Case, store: Store, reopening: _Reopening, base: int) -> _Proof | None:
+    """As many offsets as had been flushed were not applied: aborted, or taken by compaction meanwhile."""
     before, after = reopening.before, reopening.after
-    needed = reopening.flushed / puts_per_record(store, before)
     mark = after.first
-    if case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and after.reopens >= 2:
-        restored = after.restored_puts - before.puts_at_release
-        if 0 <= restored < needed and (mark is not None or after.released_us is not None):
-            return f"the restoration gave back {restored} puts, {reopening.flushed} had been flushed"
-    restored_to = _restored_to(case, task, store, after)
-    if restored_to is not None and (moved := base_offset(restored_to) - base) < needed:
-        moved = max(moved, 0)
-        return f"the offset advanced by {moved}, {reopening.flushed} puts had been flushed beyond it"
-    if mark is None or case.says(Fact.VERSIONED_STORES) is not Truth.NO:
-        return None  # fewer puts than offsets may be a versioned store's restoration
-    advance = mark.offset - base if mark.offset >= 0 else 0
+    if mark is None or mark.offset < 0 or KAFKA_10362.key not in concerned(case, _ALL):
+        return None
     applied = mark.puts - before.puts_at_release
-    markers = transaction_markers(case.settings, mark.at_us - before.opened_us)
-    aborted = advance - applied - markers
-    if aborted >= needed:
-        return f"of {advance} offsets {aborted} were aborted, {reopening.flushed} puts had been flushed"
-    return None
+    skipped = skipped_offsets(case.settings, mark.offset - base, applied, mark.at_us - before.opened_us)
+    if is_mostly_skipped(store, case.profile, reopening.flushed, skipped, base, mark.offset) is Truth.NO:
+        return None
+    why = f"of {mark.offset - base} offsets {skipped} were aborted, {reopening.flushed} puts had been flushed"
+    return _Proof(why, certain=False)
 
 
-def _summary(task: Task, store: Store, reopening: _Reopening, *, proved: bool, is_active: bool) -> str:
-    if proved:
+def _summary(task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: Role) -> str:
+    if proof is not None:
+        holds = "holds" if proof.certain else "very likely holds"
         return (
-            f"Task {task.id}: store {store.name} holds uncommitted data: {reopening.flushed} puts had been"
+            f"Task {task.id}: store {store.name} {holds} uncommitted data: {reopening.flushed} puts had been"
             " flushed beyond its checkpoint when it crashed, and it was reopened without a wipe."
         )
-    role = "" if is_active else "; role unknown, a standby may do this"
+    about = _ROLES.get(role, "")
     return (
         f"Task {task.id}: store {store.name} was reopened after an unclean end with {reopening.flushed} puts"
-        f" flushed beyond its checkpoint; uncommitted data may be in it (not proven{role})."
+        f" flushed beyond its checkpoint; uncommitted data may be in it (not proven{about})."
     )
+
+
+def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Evidence:
+    what = f"first checkpoint after the restart: offset {mark.offset}, {mark.puts} puts on disk"
+    said = proof.why if proof else "not proven"
+    return Evidence(mark.at_us, f"{what}: {said}", checkpoint_of(task))
 
 
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
-_RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
-
-
-def _issues(case: Case) -> tuple[str, ...]:
-    return tuple(x.key for x in _ALL if case.affected(x) is not Affected.NO)
-
-
-def _worst(case: Case) -> Affected:
-    return max((case.affected(x) for x in _ALL), key=_RANK.index)
-
-
-def _last_mark(task: Task, session: Session) -> Evidence:
-    mark = session.last
-    if mark is None:
-        return Evidence(
-            session.opened_us, "no checkpoint was written in this session", f"{task.path}/.checkpoint"
-        )
-    what = f"last checkpoint: offset {mark.offset}, {mark.puts} puts on disk"
-    return Evidence(mark.at_us, what, f"{task.path}/.checkpoint")
-
-
-def _first_mark(task: Task, mark: Mark, why: str | None) -> Evidence:
-    what = f"first checkpoint after the restart: offset {mark.offset}, {mark.puts} puts on disk"
-    return Evidence(
-        mark.at_us, f"{what}: {why}" if why else f"{what}: not proven", f"{task.path}/.checkpoint"
-    )
+_OR_PAUSED = " (it stands: unless the restoration was paused or held up there, that is the end)"
+_ROLES = {
+    Role.UNKNOWN: "; role unknown, a standby may do this",
+    Role.STANDBY_LIKE: "; role unknown, a standby may do this",
+    Role.ASSUMED: "; a copy that warms up may do this",
+}
+_LOOK_FIRST = (
+    "Nothing is proved yet. Look for an aborted transaction of this task's changelog partition between the two"
+    " offsets (kafka-dump-log, or a read_committed against a read_uncommitted consumer). If there is one, or if"
+    " you cannot look: stop this instance cleanly, keep a copy of the task directory, remove that task directory"
+    " only, start again."
+)

@@ -1,9 +1,11 @@
 """Detector `stale-eos-checkpoint`: under exactly-once a checkpoint outlives the start of processing.
 
 Fires when data was flushed beyond the checkpoint while the store is open (or was left so by an unclean end): a
-crash now would make the next start trust that data, committed or not.
+crash now would make the next start trust that data, committed or not. Critical where the process is gone and nobody
+has started it again: the last moment at which removing the task directory still saves everything.
 Clears when the checkpoint is written again or the store is wiped.
-Stays quiet for a flush that a clean close is about to checkpoint, and under at-least-once.
+Stays quiet for a flush that a clean close is about to checkpoint, under at-least-once, and for a store that keeps its
+offsets itself (4.3+). Loud only as a warning for a restoration that was killed half way.
 """
 
 from __future__ import annotations
@@ -12,18 +14,21 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import ROLE_PROOF_RECORDS, base_offset
-from agent.detectors.telling import checkpoint_of, most_affected, where
+from agent.detectors.reopening import DEAD_US
+from agent.detectors.telling import assumptions, checkpoint_of, most_affected, where
 from agent.detectors.upstream import KAFKA_10362, KAFKA_20685
-from agent.inventory.model import CheckpointFact, Mark, Store, Task
+from agent.inventory.copied import times_are_copied
+from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.flushed import first_flush_beyond
+from agent.quantities.role import Role, may_be_on_the_way, role_of
 
 META = DetectorMeta(
     id="stale-eos-checkpoint",
     title="Checkpoint kept while processing under exactly-once",
     level=Level.EXPOSURE,
-    severity=Severity.WARNING,
+    severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
     scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
@@ -40,8 +45,14 @@ HOLD_US = 1_000_000
 """A clean close flushes and writes the checkpoint within milliseconds; a flush alone for a second is not one."""
 
 RESTORING_US = 30_000_000
-"""A restoration of more than 10,000 offsets writes checkpoints on its way, one per commit interval and 10,000 offsets:
+"""A restoration writes checkpoints on its way, at the first commit and one per commit interval and 10,000 offsets:
 what it flushed in between is committed (seen live). One that stands for so long was the last."""
+
+_ROLES = {
+    Role.UNKNOWN: " (role unknown: a standby may look like this for a while)",
+    Role.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
+    Role.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",
+}
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -70,63 +81,92 @@ def judge(case: Case) -> Iterable[Verdict]:
 
 def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
     session = store.sessions[-1] if store.sessions else None
-    mark = session.last if session is not None else _mark_from_artefacts(store, fact)
-    if mark is None or not store.databases:
+    mark = session.last if session is not None else _mark_from_artefacts(task, store, fact)
+    if mark is None or not store.databases or store.keeps_offsets:
         return None
-    released = session is None or session.released_us is not None
-    puts = session.puts_at_release if session is not None and released else store.puts
-    beyond, flushed_us = puts - mark.puts, _flushed_since(store, mark)
-    hold_us = (
-        RESTORING_US if session is not None and not released and _on_the_way(task, store, mark) else HOLD_US
-    )
+    released_us = None if session is None else session.released_us
+    puts = store.puts if session is None or released_us is None else session.puts_at_release
+    beyond, flushed_us = puts - mark.puts, first_flush_beyond(store, mark)
+    held = session is not None and released_us is None
+    passing = _on_the_way(task, session, fact)
+    hold_us = RESTORING_US if held and passing else HOLD_US
     if beyond <= 0 or case.now_us - flushed_us < hold_us:
         return None
-    standbys = case.settings.number("num_standby_replicas")
-    is_active = standbys == 0 or beyond > ROLE_PROOF_RECORDS
+    role = role_of(task, store, session, case.settings, case.profile, case.now_us)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
-    role = "" if is_active else " (role unknown: a standby may look like this for a while)"
-    state = (
-        "it ended uncleanly, so the next start trusts them, committed or not"
-        if released
-        else "a crash would make the next start trust them, committed or not"
-    )
-    opened = (
-        [Evidence(session.opened_us, f"store {store.name} opened", where(task, store))] if session else []
-    )
-    written = f"checkpoint written with offset {mark.offset}, {mark.puts} puts on disk"
+    dead = not held and (released_us is None or case.now_us - released_us >= DEAD_US)
+    stood_us = (_newest_flush(store) if released_us is None else released_us) - mark.at_us
+    ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or stood_us >= RESTORING_US))
+    decided = dead and ran and exposed is Affected.YES
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=flushed_us,
-        summary=(
-            f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint; {state}{role}."
-        ),
+        summary=_summary(task, store, beyond, role, held=held),
         evidence=(
-            *opened,
-            Evidence(mark.at_us, written, checkpoint_of(task)),
+            *_opening(task, store, session),
+            Evidence(mark.at_us, _written(mark), checkpoint_of(task)),
             Evidence(flushed_us, f"flush beyond it: {puts} puts on disk", where(task, store)),
+            *(assumptions(case, flushed_us, "num_standby_replicas") if role is Role.UNKNOWN else ()),
         ),
-        severity=Severity.WARNING if is_active else Severity.INFO,
-        confidence=(Confidence.CONFIRMED if is_active and exposed is Affected.YES else Confidence.SUSPECTED),
+        severity=_severity(role, decided=decided),
+        confidence=_confidence(role, exposed),
         store=None,
         identity=store.identity,
         upstream=(_issue(case),),
         affected=exposed,
-        missing_facts=() if standbys is not None else ("num_standby_replicas",),
+        missing_facts=("num_standby_replicas",) if role is Role.UNKNOWN else (),
+        next_action="" if held else _before_the_start(task),
     )
 
 
-def _on_the_way(task: Task, store: Store, mark: Mark) -> bool:
-    """Tell whether a restoration may have written a checkpoint before its end: it moved by more than 10,000."""
-    before = 0
-    for fact in task.checkpoints:
-        if fact.written_us >= mark.at_us:
-            break
-        if fact.incarnation == task.incarnation:
-            before = base_offset(fact.offsets.get(store.name))
-    return base_offset(mark.offset) - before > ROLE_PROOF_RECORDS
+def _severity(role: Role, *, decided: bool) -> Severity:
+    if role is Role.STANDBY_LIKE:
+        return Severity.INFO
+    return Severity.CRITICAL if decided else Severity.WARNING
 
 
-def _mark_from_artefacts(store: Store, fact: CheckpointFact) -> Mark | None:
+def _confidence(role: Role, exposed: Affected) -> Confidence:
+    return Confidence.CONFIRMED if role is Role.ACTIVE and exposed is Affected.YES else Confidence.SUSPECTED
+
+
+def _summary(task: Task, store: Store, beyond: int, role: Role, *, held: bool) -> str:
+    state = (
+        "a crash would make the next start trust them, committed or not"
+        if held
+        else "nobody holds it, it ended uncleanly, and the next start trusts them, committed or not"
+    )
+    about = _ROLES.get(role, "")
+    return f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint; {state}{about}."
+
+
+def _opening(task: Task, store: Store, session: Session | None) -> tuple[Evidence, ...]:
+    if session is None:
+        return ()
+    return (Evidence(session.opened_us, f"store {store.name} opened", where(task, store)),)
+
+
+def _written(mark: Mark) -> str:
+    return f"checkpoint written with offset {mark.offset}, {mark.puts} puts on disk"
+
+
+def _before_the_start(task: Task) -> str:
+    return (
+        f"BEFORE the next start: keep a copy of the task directory {task.path}, remove that directory only, then"
+        " start: the task is restored from committed records, and nothing is lost. If it is started as it is,"
+        " uncommitted records stay in the store."
+    )
+
+
+def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bool:
+    """Tell whether a restoration, or a standby, may have written the checkpoint at a commit."""
+    return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
+
+
+def _newest_flush(store: Store) -> int:
+    return max(at_us for database in store.databases.values() for _, at_us in database.flushed)
+
+
+def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:
     """From one look at a store that nobody holds: what its file times say was on disk at the checkpoint.
 
     None where the times tell nothing: on a volume that was copied without them everything is about equally old.
@@ -135,20 +175,11 @@ def _mark_from_artefacts(store: Store, fact: CheckpointFact) -> Mark | None:
     times = [at_us for database in store.databases.values() for _, at_us in database.flushed]
     if offset is None or not times or max(times) - fact.written_us < COPIED_WITHIN_US:
         return None
+    if times_are_copied(task, fact.written_us):
+        return None
     return Mark(fact.written_us, offset, store.puts_at(fact.written_us))
 
 
 def _issue(case: Case) -> str:
     older = case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
     return KAFKA_10362.key if older else KAFKA_20685.key
-
-
-def _flushed_since(store: Store, mark: Mark) -> int:
-    """When the first flush beyond a checkpoint was written."""
-    times = [
-        at_us
-        for database in store.databases.values()
-        for puts, at_us in database.flushed
-        if at_us > mark.at_us
-    ]
-    return min(times, default=mark.at_us)

@@ -1,8 +1,9 @@
 """Detector `stale-segment-offset`: the oldest segment of a windowed store holds an offset far behind the newest.
 
-On 4.3.0 a windowed store reports the offset of its oldest segment: after an unclean end everything since is replayed
-or is out of range (KAFKA-20663). Normal while it runs: info; a warning after an unclean end.
-Stays quiet on 4.3.1 and later, where the same picture means nothing.
+On 4.3.0 a windowed store reports the offset of the oldest segment that holds one: after an unclean end everything
+since is replayed or is out of range (KAFKA-20663). Normal while it runs: info; a warning after an unclean end. It is
+about what the next start reads twice; what it never reads again is told by `lost-segment`.
+Stays quiet on 4.3.1 and later, which ask the newest segment: nothing is read twice there.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import NOISE_RECORDS
 from agent.detectors.upstream import KAFKA_20663
 from agent.inventory.model import Database, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.verdicts import NOISE_RECORDS
 
 META = DetectorMeta(
     id="stale-segment-offset",
@@ -27,8 +28,8 @@ META = DetectorMeta(
     needs=("kafka_streams_version",),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is lost: the next start replays from the old offset, or restores in full if it is out of range."
-        " Stop in an orderly way, and upgrade to 4.3.1."
+        "If `lost-segment` names the store, too, do what it says first. Else the next start replays from the old"
+        " offset, or restores in full if it is out of range. Stop in an orderly way. 4.3.1 replays less."
     ),
 )
 

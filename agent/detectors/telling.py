@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Affected
 from agent.detectors.base import Case, Evidence, Upstream
 from agent.inventory.model import Session, Store, Task
+from agent.inventory.settings import KEYS_BY_NAME
 
 _RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
 
@@ -36,3 +37,14 @@ def most_affected(case: Case, issues: tuple[Upstream, ...]) -> Affected:
 def concerned(case: Case, issues: tuple[Upstream, ...]) -> tuple[str, ...]:
     """Keys of the issues that may affect this application's releases."""
     return tuple(x.key for x in issues if case.affected(x) is not Affected.NO)
+
+
+def assumptions(case: Case, at_us: int, *names: str) -> list[Evidence]:
+    """Tell which of these settings were not given, and which of Kafka's defaults stands in for each."""
+    told = []
+    for name in names:
+        if not case.settings.is_told(name):
+            value = case.settings.default(name)
+            what = f"assuming the default {KEYS_BY_NAME[name].kafka_name}={value}: {name} was not given"
+            told.append(Evidence(at_us, what, "settings"))
+    return told

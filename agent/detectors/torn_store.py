@@ -1,40 +1,58 @@
-"""Detector `torn-store`: files are missing from a store that nobody deletes any more.
+"""Detector `torn-store`: files of a store are missing or damaged, and nobody deletes it any more.
 
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
 make them a database, or a checkpoint speaks of a store whose directory is gone, and no deletion goes on: a deletion
-was killed half way, or the volume lost files.
-Stays quiet during a running deletion and for a compaction that races with the look.
+was killed half way, or the volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
+manifest that `CURRENT` names is missing, at two looks five seconds apart: the next start fails, or opens the store
+without what was lost. While a process holds the store that is `suspected`, and told after a minute.
+Critical where nobody has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
+still speaks of the store.
+Stays quiet during a running deletion, for a compaction that races with the look, for a manifest that is being written,
+and for files that the application keeps on another path (`db_paths`), as far as that can be told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.puts import is_real
+from agent.detectors.reopening import DEAD_US
 from agent.detectors.telling import checkpoint_of, where
 from agent.detectors.upstream import TORN_DELETION, TORN_FILES
-from agent.inventory.model import Remains, Shape, Store, Task
+from agent.inventory.disk import LockState
+from agent.inventory.model import Database, Remains, Shape, Store, Task
+from agent.inventory.observations import CUT, DAMAGE, problem_kind
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.changelog import is_real
 
 META = DetectorMeta(
     id="torn-store",
-    title="Files are missing from a store",
+    title="Files of a store are missing or damaged",
     level=Level.EXPOSURE,
-    severity=Severity.WARNING,
+    severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
     scope=Scope.TASK,
     upstream=(TORN_FILES,),
     next_action=(
-        "Before the next start: keep a copy, then remove this task directory only, `.checkpoint` included. Up to 4.2"
-        " a start would make an empty store and trust the old checkpoint; on 4.3 the start may fail once."
+        "BEFORE the next start: keep a copy, then remove this task directory only, `.checkpoint` included: the start"
+        " restores it in full."
     ),
 )
 
 QUIET_US = 5_000_000
 """A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
+
+HELD_FOR_US = 60_000_000
+"""A volume may show what a holder writes late: a network file system's attributes after up to a minute."""
+
+_DAMAGED = (
+    "Before the next start: look at the volume (`dmesg`), keep a copy, then remove this task directory only,"
+    " `.checkpoint` included; the start restores it in full."
+)
+_STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -54,14 +72,59 @@ def judge(case: Case) -> Iterable[Verdict]:
                 yield _left(case, task, store, remains)
         for database in store.databases.values():
             if database.missing_files and _is_over(case, database.missing_since_us):
-                names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
-                yield _tell(
-                    case,
-                    task,
-                    store,
-                    database.seen_us,
-                    f"its manifest names {len(database.missing_files)} files that are not there ({names})",
-                )
+                yield from _missing(case, task, store, database)
+            yield from _damaged(case, task, store, database)
+
+
+def _missing(case: Case, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
+    """Files that are named and not there; where none was ever seen, they may all lie on another path (`db_paths`)."""
+    if database.lies_elsewhere:
+        return
+    names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
+    what = f"its manifest names {len(database.missing_files)} files that are not there ({names})"
+    if database.has_had_files:
+        yield _tell(case, task, store, database.seen_us, what)
+        return
+    what += "; unless a RocksDBConfigSetter puts all of them on another path"
+    found = _tell(case, task, store, database.seen_us, what)
+    yield replace(found, severity=Severity.WARNING, confidence=Confidence.SUSPECTED)
+
+
+def _damaged(case: Case, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
+    """Files that RocksDB refuses, or a manifest whose end is lost: RocksDB opens that one, at an earlier state.
+
+    A record that is cut off may also be what a crash of the node left in the middle of a write.
+
+    Source:
+        VersionSet::Recover, log::Reader, BlockBasedTable::Open; each case tried with RocksDB 10.1.
+    """
+    lasting = database.lasting_problems(database.seen_us, for_us=QUIET_US)
+    damage = [x for x in lasting if problem_kind(x) in DAMAGE]
+    if not damage:
+        return
+    since_us = min(database.problem_since_us[x] for x in damage)
+    is_held = database.lock in (LockState.HELD, LockState.UNKNOWN) or task.held is True
+    if is_held and case.now_us - since_us < HELD_FOR_US:
+        return
+    is_refused = any(problem_kind(x) != CUT for x in damage)
+    more = f" and {len(damage) - 1} more" if len(damage) > 1 else ""
+    what = f"{damage[0]}{more}"
+    if is_refused:
+        means = "RocksDB refuses to open it or fails when it reads there"
+    else:
+        means = "a start opens it without what the lost end named, and up to 4.2 trusts the checkpoint all the same"
+    yield Verdict(
+        subject=f"damaged {store.name}{'/' + database.segment if database.segment else ''}@{task.incarnation}",
+        opened_at_us=since_us,
+        summary=f"Task {task.id}: store {store.name} is damaged: {what}; {means}.",
+        evidence=tuple(Evidence(since_us, x, database.path) for x in damage[:3]),
+        severity=Severity.WARNING,
+        confidence=Confidence.CONFIRMED if is_refused and not is_held else Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        affected=case.affected(TORN_FILES),
+        next_action=_STOP_FIRST if is_held else _DAMAGED,
+    )
 
 
 def _gone(case: Case, task: Task) -> Iterable[Verdict]:
@@ -79,9 +142,10 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
         if not is_real(offset) or (store is not None and (store.databases or store.remains)):
             continue
         known = store is not None and _was_taken(task, store)
+        since_us = store.past[-1].ended_us if store is not None and store.past else fact.seen_us
         yield Verdict(
             subject=f"gone@{task.incarnation}",
-            opened_at_us=store.past[-1].ended_us if store is not None and store.past else fact.seen_us,
+            opened_at_us=since_us,
             summary=f"Task {task.id}: its checkpoint says offset {offset} for store {name}, which has no directory"
             + (
                 f": the next start would {'move it into' if moved else 'trust it on'} an empty store."
@@ -89,11 +153,33 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
                 else "; unknown, it may be a custom store, or a windowed one whose records have all expired."
             ),
             evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
-            severity=Severity.WARNING if known else Severity.INFO,
+            severity=_severity(case, task, name, since_us) if known else Severity.INFO,
             confidence=_sure(known, moved),
             store=name,
             affected=case.affected(TORN_FILES if moved else TORN_DELETION),
+            next_action=_before_the_start(task),
         )
+
+
+def _severity(case: Case, task: Task, store_name: str, since_us: int) -> Severity:
+    """Critical at the last moment: nobody holds it nor has taken it for a minute, and a start would trust its offset.
+
+    Source:
+        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, up to 4.2: an entry is trusted whatever is there.
+    """
+    fact = task.checkpoint
+    trusted = fact is not None and is_real(fact.offsets.get(store_name))
+    waits = task.held is not True and case.now_us - since_us >= DEAD_US
+    old = case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
+    return Severity.CRITICAL if trusted and waits and old else Severity.WARNING
+
+
+def _before_the_start(task: Task) -> str:
+    return (
+        f"BEFORE the next start: keep a copy of the task directory {task.path}, then remove that directory only,"
+        " `.checkpoint` included: the start restores it in full. Up to 4.2 a start as it is makes an empty store and"
+        " trusts the old checkpoint; on 4.3 it may fail once."
+    )
 
 
 def _was_taken(task: Task, store: Store) -> bool:
@@ -136,9 +222,10 @@ def _tell(case: Case, task: Task, store: Store, at_us: int, what: str) -> Verdic
         opened_at_us=at_us,
         summary=f"Task {task.id}: store {store.name} is torn: {what}.",
         evidence=(Evidence(at_us, what, where(task, store)),),
-        severity=Severity.WARNING,
+        severity=_severity(case, task, store.name, at_us),
         confidence=Confidence.CONFIRMED,
         store=store.name,
         identity=store.identity,
         affected=case.affected(TORN_FILES),
+        next_action=_before_the_start(task),
     )

@@ -1,7 +1,8 @@
 """Detector `unclean-store`: a store says that it is open, and nobody holds it.
 
 From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
-next assignment wipes the task and restores it, under at-least-once it is ignored. Info: Kafka Streams does right.
+next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;
+what a windowed store loses by such an end is told by `lost-segment`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee",),
     upstream=(KIP_1035,),
-    next_action="Nothing to do: under exactly-once expect a wipe and a full restoration at the next assignment.",
+    next_action=(
+        "Nothing to do, unless `lost-segment` names the store: do what it says first. Under exactly-once expect a wipe"
+        " and a full restoration at the next assignment."
+    ),
 )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.detectors.telling import assumptions
 from agent.detectors.upstream import KAFKA_8187
 from agent.inventory.model import Task
 from agent.layout.facts import Fact
@@ -33,19 +34,24 @@ META = DetectorMeta(
 
 HANDED_OFF_BY_US = 5_000_000
 """Recorded hand-offs between threads take 20 ms; a rebalance between pods a few seconds."""
+PROBED_AFTER_US = 1_000_000
+"""A release is itself announced as a lock that was let go; what comes a second later is another hand. Up to 2.2.1 that
+can only be the cleaner: it runs while the client is RUNNING, so after the rebalance, and never in an orderly stop."""
 
 
 def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        StreamThread/TaskManager up to 2.2.1: RUNNING without initialised standbys; recorded as
-        `kafka-8187-stage1-2.2.1`.
+        StreamThread/TaskManager up to 2.2.1: RUNNING without initialised standbys; KafkaStreams.start and close
+        (2.1.1): when the cleaner runs; recorded as `kafka-8187-stage1-2.2.1`, `kafka-8187-stage1-mixed-2.1.1`.
     """
     task = case.task
     assert task is not None
     standbys = case.settings.number("num_standby_replicas")
-    if case.says(Fact.UNINITIALIZED_STANDBY_RUNS) is Truth.NO or not standbys:
+    if case.says(Fact.UNINITIALIZED_STANDBY_RUNS) is Truth.NO or standbys == 0:
+        return
+    if standbys is None and case.affected(KAFKA_8187) is not Affected.YES:
         return
     released_us = task.released_us
     if not task.exists or task.held is not False or released_us is None or not task.stores:
@@ -63,17 +69,20 @@ def judge(case: Case) -> Iterable[Verdict]:
         evidence=(
             Evidence(released_us, "released: its lock and stores are free", task.path),
             Evidence(alive_us, "the process lives: it works on other tasks or tries this lock", task.path),
+            *assumptions(case, alive_us, "num_standby_replicas"),
         ),
-        severity=Severity.WARNING,
+        # By default there are no standbys, and then this is an ordinary move.
+        severity=Severity.INFO if standbys is None else Severity.WARNING,
         confidence=Confidence.SUSPECTED,
         affected=case.affected(KAFKA_8187),
+        missing_facts=("num_standby_replicas",) if standbys is None else (),
     )
 
 
 def _alive_since(case: Case, task: Task, released_us: int) -> int | None:
     """When the process was seen alive after the release: a held sibling, or the cleaner's own lock probes."""
     assert case.application is not None
-    later_us = released_us + HANDED_OFF_BY_US
+    later_us = released_us + PROBED_AFTER_US
     signs = [x.lock_probed_us for x in case.application.tasks.values() if x.lock_probed_us > later_us]
     # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
     signs += [

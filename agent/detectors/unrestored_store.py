@@ -1,10 +1,12 @@
 """Detector `unrestored-store`: a task ran on a store that was not restored.
 
 Fires by mechanism: on 2.0.1 to 2.1.1 when a session's checkpoint moves far beyond what was put although the pair
-of bulk-load reopens that every restoration makes is missing or half (KAFKA-7672); under exactly-once up to 3.5.2
-and 3.6.1 when, after a wipe, a checkpoint claims an offset far beyond the new store's puts (KAFKA-16017).
-Stays quiet for a real restoration, an empty changelog, and offset jumps without a missing step (aborted
-transactions and compaction make them too). Where RocksDB leaves no old LOG files that step cannot be seen: unknown.
+of bulk-load reopens that every restoration makes is missing or half, or when a store that was wiped for a restoration
+is used without any (KAFKA-7672); under exactly-once up to 3.5.2 and 3.6.1 when the process that wiped a store closes
+the new one with the old offset or a later one, but not with what the old one held (KAFKA-16017).
+Stays quiet for a real restoration, also one that a rebalance ends half way, an empty changelog, and offset jumps
+without a missing step (aborted transactions and compaction make them too). Where RocksDB leaves no old LOG files that
+step cannot be seen: unknown.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
-from agent.detectors.puts import LOST_RATIO, base_offset, continued_from, is_far_ahead, transaction_markers
-from agent.detectors.telling import where
+from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
+from agent.detectors.telling import assumptions, where
 from agent.detectors.upstream import KAFKA_7672, KAFKA_16017
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.carried import continued_from
+from agent.quantities.changelog import base_offset
+from agent.quantities.verdicts import claims_old_offset, claims_unseen_records
 
 META = DetectorMeta(
     id="unrestored-store",
@@ -27,7 +31,7 @@ META = DetectorMeta(
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
-    needs=("kafka_streams_version", "processing_guarantee"),
+    needs=("kafka_streams_version", "processing_guarantee", "num_standby_replicas"),
     upstream=(KAFKA_7672, KAFKA_16017),
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
@@ -38,6 +42,8 @@ META = DetectorMeta(
 )
 
 RESTORE_REOPENS = 2
+USED_US = 2_000_000
+"""Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
 
 
 def judge(case: Case) -> Iterable[Verdict]:
@@ -55,7 +61,11 @@ def judge(case: Case) -> Iterable[Verdict]:
         for session in store.sessions:
             if not session.is_of(store.identities):
                 continue
-            verdict = _skipped(case, task, store, session) or _abandoned(case, task, store, session)
+            verdict = (
+                _skipped(case, task, store, session)
+                or _left_empty(case, task, store, session)
+                or _abandoned(case, task, store, session)
+            )
             if verdict is not None:
                 yield verdict
                 break
@@ -71,6 +81,7 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
         or session.attached
         or session.reopens >= RESTORE_REOPENS
         or store.segmented
+        or not store.knows_puts
     ):
         return None
     if case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO:
@@ -79,10 +90,11 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
         return None  # an old offset carried over: `resurrected-checkpoint`
     base = base_offset(session.offset_at_open)
     advance, puts = mark.offset - base, mark.puts - session.puts_at_open
-    if not is_far_ahead(advance, puts, transaction_markers(case.settings, mark.at_us - session.opened_us)):
+    unseen = claims_unseen_records(session, case.settings)
+    if unseen is Truth.NO:
         return None
-    may_be_standby = (case.settings.number("num_standby_replicas") or 0) > 0 and not session.wiped
-    sure = affected is Affected.YES and not may_be_standby
+    may_be_standby = case.settings.number("num_standby_replicas") != 0 and not session.wiped
+    sure = unseen is Truth.YES and affected is Affected.YES and not may_be_standby
     half = "half of the pair" if session.reopens else "none"
     if not store.all_reopens:
         half = "not known, RocksDB was told to keep few or no old LOG files there"
@@ -94,29 +106,85 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
             f"{where(task, store)}/LOG.old.*",
         ),
         _claim(task, mark, f"{advance} offsets ahead of its start, but only {puts} puts were flushed"),
+        *(assumptions(case, mark.at_us, "num_standby_replicas") if may_be_standby else ()),
     )
     return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, known=store.all_reopens)
 
 
+def _left_empty(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+    """KAFKA-7672 under exactly-once: wiped because its changelog is not empty, then used without a restoration.
+
+    Source:
+        StoreChangelogReader.initialize and startRestoration at 2.0.1 to 2.1.1: only a changelog with an end offset
+        above 0 gets as far as the wipe, and the next `restore` turns bulk loading on.
+    """
+    affected = case.affected(KAFKA_7672)
+    if affected is Affected.NO or not session.wiped or session.reopens or not store.all_reopens:
+        return None
+    mark, until_us = session.last, session.released_us or case.now_us
+    if mark is None or session.first is None or until_us - session.opened_us < USED_US:
+        return None
+    chain = (
+        Evidence(session.opened_us, _opening(session, 0), where(task, store)),
+        Evidence(
+            session.opened_us,
+            f"no bulk-load reopen in {seconds(until_us - session.opened_us)}: nothing was restored",
+            f"{where(task, store)}/LOG.old.*",
+        ),
+        _claim(task, mark, f"{mark.puts} puts on disk"),
+    )
+    sure = affected is Affected.YES  # but not certain: a broker may have gone away right after the wipe
+    return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, certain=False)
+
+
 def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
-    """KAFKA-16017: the close of a restoring task claims the old owner's offset."""
+    """KAFKA-16017: the close of a restoring task claims the offset that the same process had before the wipe."""
     affected = case.affected(KAFKA_16017)
     mark, before = session.first, _before(store, session)
     if affected is Affected.NO or mark is None or before is None or case.settings.exactly_once is False:
         return None
-    if not session.created or before.shape is not Shape.OWNER_WALK:
+    if not session.created or before.shape is not Shape.OWNER_WALK or not store.knows_puts:
         return None
+    same = _is_same_process(case, before, mark)
+    claims = claims_old_offset(session, before, _old_offset(task, store, before))
+    if same is Truth.NO or claims is Truth.NO:
+        return None
+    sure = (
+        claims is Truth.YES
+        and same is Truth.YES
+        and affected is Affected.YES
+        and case.settings.exactly_once is True
+    )
     held = before.puts if before.entries_low is None else before.entries_low
-    markers = transaction_markers(case.settings, mark.at_us - session.opened_us)
-    if mark.puts >= LOST_RATIO * held or not is_far_ahead(mark.offset, mark.puts, markers):
-        return None
-    sure = affected is Affected.YES and case.settings.exactly_once is True
     chain = (
         Evidence(before.ended_us, f"wiped by its owner; it held {held} entries or more", where(task, store)),
         Evidence(session.opened_us, "a new, empty store was made", where(task, store)),
         _claim(task, mark, f"with only {mark.puts} puts restored"),
     )
     return _verdict(case, task, store, session, mark, chain, KAFKA_16017, sure=sure)
+
+
+def _is_same_process(case: Case, before: PastDatabase, mark: Mark) -> Truth:
+    """Tell whether the process that had flushed to the old store wrote the new one's checkpoint.
+
+    Source:
+        StreamTask.checkpointableOffsets (3.5.0): only a process that had written has offsets of its recorder.
+    """
+    assert case.application is not None
+    for life in case.application.lives:
+        if life.started_us <= mark.at_us and (life.ended_us is None or mark.at_us <= life.ended_us):
+            return Truth.YES if life.started_us < before.flushed_us else Truth.NO
+    return Truth.MAYBE
+
+
+def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
+    """The highest offset that a checkpoint told of the old store while it was there."""
+    told = [
+        fact.offsets.get(store.name, 0)
+        for fact in task.checkpoints
+        if before.born_us <= fact.written_us <= before.ended_us
+    ]
+    return max(told, default=None)
 
 
 def _before(store: Store, session: Session) -> PastDatabase | None:
@@ -135,10 +203,13 @@ def _verdict(
     *,
     sure: bool,
     known: bool = True,
+    certain: bool = True,
 ) -> Verdict:
     missing = []
     if case.affected(upstream) is Affected.POSSIBLY:
         missing.append("kafka_streams_version")
+    if upstream is KAFKA_7672 and not session.wiped and not case.settings.is_told("num_standby_replicas"):
+        missing.append("num_standby_replicas")
     if upstream is KAFKA_16017 and case.settings.exactly_once is None:
         missing.append("processing_guarantee")
     return Verdict(
@@ -153,7 +224,7 @@ def _verdict(
         ),
         evidence=chain,
         severity=_severity(sure=sure, known=known),
-        confidence=_confidence(sure=sure, known=known),
+        confidence=_confidence(sure=sure and certain, known=known),
         store=store.name,
         identity=store.identity,
         upstream=(upstream.key,),

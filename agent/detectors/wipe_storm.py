@@ -1,7 +1,8 @@
 """Detector `wipe-storm`: the same task is wiped again and again.
 
 Fires when a task directory was wiped by its owner three times within an hour. One burst over many tasks is one
-fencing and told nowhere. A task in which nothing was ever flushed has nothing to restore and does not count.
+fencing and told nowhere. A task in which nothing was ever flushed has nothing to restore and does not count; one
+whose stores could not be read does. One finding per task, however long the storm lasts; it tells the present count.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.inventory.model import WIPES_KEPT
 
 META = DetectorMeta(
     id="wipe-storm",
@@ -18,6 +20,7 @@ META = DetectorMeta(
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
     scope=Scope.TASK,
+    refreshed=True,
     next_action=(
         "Look in the application's log for the reason of each wipe (TaskCorrupted, fenced producer, commit timeout)."
         " Every wipe is a full restoration: raise transaction and poll timeouts, or mend what crashes."
@@ -40,11 +43,16 @@ def judge(case: Case) -> Iterable[Verdict]:
     if len(recent) < WIPES:
         return
     yield Verdict(
-        subject=f"since {recent[0]}",
+        subject="storm",
         opened_at_us=recent[WIPES - 1],
-        summary=f"Task {task.id} was wiped {len(recent)} times within an hour.",
+        summary=f"Task {task.id} was wiped {_times(len(recent))} within an hour.",
         evidence=tuple(Evidence(x, "wiped by its owner", task.path) for x in recent),
         severity=Severity.WARNING,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
     )
+
+
+def _times(count: int) -> str:
+    """Older wipes are forgotten."""
+    return f"{'at least ' if count == WIPES_KEPT else ''}{count} times"

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.puts import is_real
 from agent.detectors.reopening import reopenings
-from agent.detectors.telling import where
+from agent.detectors.telling import assumptions, where
 from agent.detectors.upstream import KAFKA_19943
 from agent.inventory.model import Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.changelog import is_real
 
 META = DetectorMeta(
     id="zombie-state",
@@ -42,11 +42,13 @@ def judge(case: Case) -> Iterable[Verdict]:
         KAFKA-19943, KIP-1259; semantics 2.14.
     """
     task = case.task
-    retention_ms = case.settings.number("delete_retention_ms")
+    retention_ms = case.settings.assumed("delete_retention_ms")
     assert task is not None
     if retention_ms is None:
         return
     for store in task.stores.values():
+        if store.segmented:
+            continue  # its changelog is deleted by time, and has no tombstones to lose
         for before, after in reopenings(store, case.now_us):
             if _is_zombie(case, before, after, retention_ms * 1_000):
                 yield _tell(case, task, store, before, after, retention_ms)
@@ -75,6 +77,7 @@ def _tell(
             Evidence(
                 after.opened_us, f"opened again at its old offset {after.offset_at_open}", where(task, store)
             ),
+            *assumptions(case, after.opened_us, "delete_retention_ms"),
         ),
         severity=Severity.WARNING,
         confidence=Confidence.SUSPECTED,

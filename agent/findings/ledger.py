@@ -215,7 +215,7 @@ class Ledger:
             self._findings[key] = finding
             return finding
         if known.status is Status.RESOLVED:
-            if meta.kind is not Kind.CONDITION:
+            if not _comes_and_goes(meta, known):
                 return None
             known = replace(known, status=Status.OPEN, resolved_at_us=None)
             self._closed.pop(key, None)
@@ -237,7 +237,7 @@ class Ledger:
         resolved: list[Finding] = []
         for key in sorted(self._open_at[place] - held, key=lambda x: (x[1] or "", x[2])):
             known = self._findings[key]
-            if meta.kind is Kind.DAMAGE and not _is_replaced(known, identities):
+            if not _comes_and_goes(meta, known) and not _is_replaced(known, identities):
                 continue
             self._findings[key] = replace(known, status=Status.RESOLVED, resolved_at_us=now_us)
             self._open_at[place].discard(key)
@@ -259,6 +259,12 @@ class Ledger:
         while self._closed and len(self._closed) + len(self._still_told) > CLOSED_KEPT:
             oldest = next(iter(self._closed))
             del self._closed[oldest], self._findings[oldest]
+
+
+def _comes_and_goes(meta: DetectorMeta, finding: Finding) -> bool:
+    """Tell whether a finding lasts as long as it is told; so does an exposure that a detector of damage tells."""
+    is_before_damage = meta.level is Level.DAMAGE and finding.level is Level.EXPOSURE
+    return meta.kind is Kind.CONDITION or (meta.kind is Kind.DAMAGE and is_before_damage)
 
 
 def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:
@@ -297,9 +303,14 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
 
 
 def _update(meta: DetectorMeta, known: Finding, verdict: Verdict) -> Finding:
-    """Refresh a finding; damage never gets quieter, and what decided earlier stays in the evidence."""
-    if meta.kind is Kind.DAMAGE and verdict.severity.rank < known.severity.rank:
+    """Refresh a finding; damage never gets quieter nor less sure, and what decided earlier stays in the evidence."""
+    stays = meta.kind is Kind.DAMAGE and not _comes_and_goes(meta, known)
+    if stays and verdict.severity.rank < known.severity.rank:
         return known
+    if stays and verdict.severity is known.severity and known.confidence is Confidence.CONFIRMED:
+        return known  # what proved it may be gone since
+    if meta.refreshed and verdict.summary != known.summary:
+        known = replace(known, summary=verdict.summary, evidence=verdict.evidence)
     if (verdict.severity, verdict.confidence, verdict.store) == (
         known.severity,
         known.confidence,

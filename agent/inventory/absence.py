@@ -8,13 +8,15 @@ does not show: that is forgotten instead of guessed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
-from agent.inventory.model import PROCESSES_KEPT, Application, Database, Inventory, ProcessLife, Store
+from agent.inventory.model import PROCESSES_KEPT, Application, Database, Inventory, ProcessLife, Store, Task
 from agent.inventory.observations import DatabaseLook, Observation, TaskLook
 from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
+from agent.layout.names import CHECKPOINT_FILE
 
 PROCESS_MARGIN_US = 1_000_000
 """Start times of processes are exact to a clock tick, and to what the wall clock was set by since the boot."""
@@ -28,6 +30,18 @@ class _Held:
     reopened_us: list[int] = field(default_factory=list)
 
 
+class Eyes(Protocol):
+    """Who can look at single files."""
+
+    def identity(self, path: str) -> str | None:
+        """Read the IDENTITY of a database; None = there is none."""
+        ...
+
+    def written_us(self, path: str) -> int | None:
+        """Tell when a file was written; None = it is not there."""
+        ...
+
+
 class Absence:
     """One walk over everything after a restart."""
 
@@ -36,14 +50,12 @@ class Absence:
         self._inventory, self._since_us = inventory, since_us
         self._held: dict[str, _Held] = {}
 
-    def prepare(self, look: Observation) -> None:
+    def prepare(self, look: Observation, eyes: Eyes) -> None:
         """Forget, before the look is reduced, what the look does not bear out."""
         application = self._inventory.applications.get(look.place.application or "")
         task = application.tasks.get(look.place.task or "") if application is not None else None
         if isinstance(look, TaskLook) and task is not None:
-            if look.unseen is Unseen.VANISHED or (look.unseen is None and look.inode != task.inode):
-                for each in task.stores.values():
-                    _forget(each, self._since_us)
+            self._prepare_task(task, look, eyes)
             return
         if not isinstance(look, DatabaseLook):
             return
@@ -65,6 +77,13 @@ class Absence:
                 return  # the one session since then is the one that lasts: nothing in between is unknown
         _forget(store, look.at_us if look.identity == database.identity else self._since_us)
 
+    def _prepare_task(self, task: Task, look: TaskLook, eyes: Eyes) -> None:
+        if task.exists and _is_another(task, eyes):
+            task.inode = 0  # whatever number the directory has, it is not the one that is known
+        if look.unseen is Unseen.VANISHED or (look.unseen is None and look.inode != task.inode):
+            for each in task.stores.values():
+                _forget(each, self._since_us)
+
     def _of(self, application: Application) -> _Held:
         return self._held.setdefault(application.id, _Held())
 
@@ -83,6 +102,28 @@ class Absence:
                 why = "every store that was held has been opened anew"
                 changes += _restart(application, life, min(held.reopened_us), now_us, why)
         return changes
+
+
+def _is_another(task: Task, eyes: Eyes) -> bool:
+    """Tell a task directory that was made anew from the one that is known, although its inode number came back.
+
+    It is another one if every database that was known has a successor in its place, and the checkpoint that was known
+    is not there any more: a deletion that was cut short leaves it.
+
+    Source:
+        ext4 and xfs give a freed inode number to the next directory; seen with one task that was wiped and made anew.
+    """
+    before = task.checkpoint
+    if before is not None and eyes.written_us(f"{task.path}/{CHECKPOINT_FILE}") == before.written_us:
+        return False
+    successors = 0
+    for store in task.stores.values():
+        for database in store.databases.values():
+            identity = eyes.identity(database.path)
+            if identity is not None and identity == database.identity:
+                return False
+            successors += identity is not None
+    return successors > 0
 
 
 def _forget(store: Store, until_us: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.contract.events import Change
+from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import LOCKS_KEPT, PROCESSES_KEPT, Application, Inventory, ProcessLife
 from agent.inventory.observations import ApplicationLook, LockLook
@@ -73,5 +73,5 @@ def reduce_application_lock(application: Application, look: LockLook) -> list[Tr
     life = application.life
     if life is None:
         return []
-    life.ended_us = look.at_us
+    life.ended_us, life.announced = look.at_us, look.source is Source.INOTIFY
     return [Transition(Change.PROCESS_ENDED, look.at_us, look.source, application.id)]

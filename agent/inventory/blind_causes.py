@@ -105,6 +105,25 @@ CAUSES: tuple[BlindCause, ...] = (
         lasts=True,
     ),
     BlindCause(
+        "store-damaged",
+        "files of a store are damaged: RocksDB refuses them, too, or has lost the end of its manifest",
+        "see the page of `torn-store`; what is said of this store rests on what was known before",
+        lasts=True,
+    ),
+    BlindCause(
+        "store-unread",
+        "a part of a store could not be read: it may not be, is compressed, or has a form that the agent does not know",
+        "look at the file in the summary; if it is whole, report its form. What is said of this store rests on what"
+        " was known before",
+        lasts=True,
+    ),
+    BlindCause(
+        "store-being-read",
+        "the manifest of a store is longer than one look reads, as after weeks without a restart",
+        "nothing: it is read on, 1 MiB every two seconds, and only continued from then on",
+        lasts=True,
+    ),
+    BlindCause(
         "watch-limit",
         "no kernel watches are left: directories inside stores (or all) are polled instead",
         "raise the limit named in the summary on the node; the agent notices within a minute",

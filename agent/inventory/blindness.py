@@ -79,11 +79,19 @@ def blind_seconds(inventory: Inventory, now_us: int) -> dict[str, float]:
     return {cause: value_us / 1_000_000 for cause, value_us in total_us.items()}
 
 
-def is_blind(inventory: Inventory, application: str, task: str, from_us: int, to_us: int) -> bool:
-    """Tell whether anything about a task may have been missed in a period."""
+def is_blind(
+    inventory: Inventory, application: str, task: str, from_us: int, to_us: int, store: str | None = None
+) -> bool:
+    """Tell whether anything about a task, or of one of its stores, may have been missed in a period.
+
+    A store that could not be read for a while hides nothing when it can be again: its manifest tells what was flushed.
+    """
     for interval in inventory.blind:
+        if interval.store is not None and interval.ended_us is not None:
+            continue
         end_us = interval.ended_us if interval.ended_us is not None else to_us
         concerns = interval.application in (None, application) and interval.task in (None, task)
+        concerns = concerns and (store is None or interval.store in (None, store))
         if concerns and interval.started_us < to_us and end_us > from_us:
             return True
     return False

@@ -250,10 +250,15 @@ class Task:
 
 @dataclass(slots=True)
 class ProcessLife:
-    """One life of an application process, told from the application lock."""
+    """One life of an application process, told from the application lock.
+
+    `announced`: a lock file that it had open was announced as closed, so that `ended_us` is exact; else the end was
+    found by a lock poll, up to that much later.
+    """
 
     started_us: int
     ended_us: int | None = None
+    announced: bool = False
 
 
 @dataclass(slots=True)
@@ -297,6 +302,7 @@ class BlindInterval:
         cause: Slug, for example `queue-overflow`.
         application: Application concerned; None = all.
         task: Task concerned; None = all of it.
+        store: Store concerned; None = all of them.
         detail: One sentence with numbers and names, for people; empty = the cause says it all.
     """
 
@@ -306,6 +312,7 @@ class BlindInterval:
     application: str | None = None
     task: str | None = None
     detail: str = ""
+    store: str | None = None
 
 
 @dataclass(slots=True)

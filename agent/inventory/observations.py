@@ -91,6 +91,7 @@ class StoreOffsets:
         offsets: (topic-partition, offset, sequence) of every entry.
         position_sequence: Sequence of the `position` entry; None = no such entry.
         offset_file: Highest number of an SST that holds an offset entry.
+        written_us: mtime of that SST; 0 = not known.
     """
 
     status: int | None = None
@@ -98,6 +99,7 @@ class StoreOffsets:
     offsets: tuple[tuple[str, int, int], ...] = ()
     position_sequence: int | None = None
     offset_file: int = 0
+    written_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +111,37 @@ class DatabaseLook(Seen):
         identity: Content of `IDENTITY`; None if there is none (yet).
         identity_born_us: mtime of `IDENTITY`.
         manifest: Number of the current manifest; None if it cannot be read.
-        manifest_problem: Why the manifest could not be read.
-        puts: Highest sequence number ever flushed to a data file that this manifest names.
-        opened_puts: The same for the manifest's initial snapshot: what was flushed when it began.
+        manifest_problem: Why the manifest could not be read to its end: what is said of files and numbers is then
+            nothing, or too little.
+        problems: Everything that is there and could not be read, `FILE: KIND: sentence` each; see `problem_kind`.
+        goes_on: The manifest is long, and read on at the next look.
+        waits: Its turn has not come yet.
+        puts: Highest sequence number ever flushed to a data file that this manifest names: a lower bound.
+        zeroed_puts: What had been flushed at most when the store was opened, if a compaction had set sequence
+            numbers to 0 by then; else 0.
+        opened_puts: What was flushed when the manifest began.
+        opened_sequence: What had been given out when a process opened the store: all up to it is on disk or gone,
+            what is written since lies above it; None = not known.
         flushes: Data files the manifest added, oldest first, those of the snapshot included.
         files: Number of live SST files.
         size_bytes: Their size.
         entries_low: Lower bound of live entries; None = not read.
         entries_high: Upper bound of live entries; None = not read.
+        deletions: Deletions in the live data files; None = not read.
         lock: State of `LOCK`; None = there is no such file.
         reopened_us: Times of `LOG.old.<us>`: every reopen of this incarnation, oldest first.
         all_reopens: False if RocksDB was told to keep fewer of them, or to put them elsewhere: there may be more.
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
+        families_in_use: Column families that have files.
         options_written_us: mtime of that file.
         announced_us: When somebody closed the store's LOCK (it was held until then); 0 = not announced.
         leftovers: SST and WAL files in a directory without CURRENT or IDENTITY.
         missing_files: SST files that a stable manifest names and that are not there.
+        oldest_data_us: Time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it.
+            Whole seconds; 0 = not known.
         offsets: The `offsets` family; None = the store has none or it was not read.
+        offsets_unread: It was not read, or not all of it.
     """
 
     inode: int = 0
@@ -134,23 +149,47 @@ class DatabaseLook(Seen):
     identity_born_us: int = 0
     manifest: int | None = None
     manifest_problem: str | None = None
+    problems: tuple[str, ...] = ()
+    goes_on: bool = False
+    waits: bool = False
     puts: int = 0
+    zeroed_puts: int = 0
     opened_puts: int = 0
+    opened_sequence: int | None = None
     flushes: tuple[Flush, ...] = ()
     files: int = 0
     size_bytes: int = 0
     entries_low: int | None = None
     entries_high: int | None = None
+    deletions: int | None = None
     lock: LockState | None = None
     reopened_us: tuple[int, ...] = ()
     all_reopens: bool = True
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
+    families_in_use: tuple[str, ...] = ()
     options_written_us: int = 0
     announced_us: int = 0
     leftovers: int = 0
     missing_files: tuple[int, ...] = ()
+    oldest_data_us: int = 0
     offsets: StoreOffsets | None = None
+    offsets_unread: bool = False
+
+
+CUT = "cut"
+DAMAGE = frozenset({"corrupt", "gone", CUT})
+"""Kinds of problems that a start finds, too: RocksDB refuses what is corrupt and a manifest that is gone, and opens
+without what was cut off."""
+
+ELSEWHERE = "elsewhere"
+KNOWN_GAPS = frozenset({"vanished", ELSEWHERE})
+"""Kinds that hide counters only: which files are gone or lie elsewhere is known."""
+
+
+def problem_kind(problem: str) -> str:
+    """Tell the kind of one of `DatabaseLook.problems`."""
+    return problem.split(": ", 2)[1]
 
 
 @dataclass(frozen=True, slots=True)

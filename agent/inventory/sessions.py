@@ -6,6 +6,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseLook, Observation
 from agent.inventory.recent import recent
+from agent.layout.checkpoint import OffsetEntry
 
 TOO_SHORT_US = 1_000_000
 """The first look at a session shorter than this may have come when its last write was there already."""
@@ -77,7 +78,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         opened_us = reopens[0] if before else reopens[-1]
     else:
         opened_us = at_us
-    offset = offset_in_force(task, store.name, min(opened_us, at_us), released_us)
+    offset = offset_in_force(task, store.name, min(opened_us, at_us), max(released_us, store.forgotten_us))
     puts_at_open = 0 if created else (before.puts_at_release if before else opened_puts(store))
     inside = len([x for x in reopens if x > opened_us])
     segments = len(store.databases)
@@ -90,9 +91,19 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         created=created,
         attached=not created and before is None and not store.free_seen,
         stored_offset_at_open=stored_offset(store),
+        by_source_topic=any(x != store.name for x in _stores_of_offsets(task, store)),
         status_floors={} if created else _highest_sequences(store),
         reopens=inside if segments <= 1 else 0,
     )
+
+
+def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:
+    """Tell whose changelogs the offsets in a store (4.3+) name; None for a topic that is no changelog of the task."""
+    facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
+    parts = [name.rpartition("-") for x in facts for name, _, _ in x.offsets]
+    return [
+        task.store_of(OffsetEntry(topic, int(number), 0)) for topic, _, number in parts if number.isdecimal()
+    ]
 
 
 def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
@@ -100,6 +111,8 @@ def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
 
     Not known where checkpoints cannot speak of the store: an entry names a source topic, and not the store.
     """
+    if any(x.offsets_unread for x in store.databases.values()):
+        return None
     markers = {key: x.offsets for key, x in store.databases.items() if x.offsets is not None}
     if markers:
         if (session.released_us or 0) - session.seen_us < TOO_SHORT_US:
@@ -171,6 +184,28 @@ def stored_offset(store: Store) -> int | None:
     return max(held, default=None)
 
 
+def uncovered_puts(store: Store) -> int | None:
+    """Puts on disk behind the newest stored offset (4.3+); None if a compaction zeroed the order, or there is none.
+
+    A commit puts an offset beside its data, and both families are flushed together: where data is newer than every
+    stored offset, no commit came between, and each sequence number in between is a put of data.
+    """
+    beyond = 0
+    for database in store.databases.values():
+        written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
+        newest = max(written, default=0)
+        if not newest:
+            return None
+        beyond += max(database.puts - newest, 0)
+    return beyond if store.databases else None
+
+
+def _live_entries(store: Store) -> int | None:
+    lows = [database.entries_low for database in store.databases.values()]
+    known = [low for low in lows if low is not None]
+    return sum(known) if known and len(known) == len(lows) else None
+
+
 def _note_stored_offset(store: Store, session: Session) -> None:
     for key, database in store.databases.items():
         written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
@@ -193,7 +228,7 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
         task: Its task.
         store_name: The store.
         opened_us: When it was opened.
-        released_us: When it was released before that; 0 = never.
+        released_us: When it was released before that, or until when nothing is known of it; 0 = never.
 
     Returns:
         The offset; None if there is no entry. Up to 2.5 the file is read, and under exactly-once deleted,
@@ -223,7 +258,10 @@ def close_sessions(task: Task, look: Observation) -> None:
             session.puts_at_release = store.puts
             session.final_identities = store.identities
             session.closed_with_offset = _wrote_offset(store)
+            session.entries_at_release = _live_entries(store)
             _note_stored_offset(store, session)
+            session.uncovered_puts = uncovered_puts(store)
+            session.covering_offset = stored_offset(store)
             settle_close(task, store, session)
         if isinstance(look, DatabaseLook) and look.place.store == store.name:
             _date_back(task, store, session, look.announced_us)

@@ -39,18 +39,45 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _milliseconds(text: str) -> int:
-    if not text.lstrip("-").isdecimal() or int(text) < -1:
-        raise ValueError("must be a whole number of milliseconds")
+def _milliseconds(text: str, least: int = 0, why: str = "") -> int:
+    if not text.removeprefix("-").isdecimal() or int(text) < least:
+        raise ValueError(f"must be a whole number of milliseconds, {least} or more{why}")
     return int(text)
+
+
+def _commit_interval(text: str) -> int:
+    """Check `commit.interval.ms`.
+
+    Source:
+        StreamsConfig: atLeast(0) at 2.8.2 and later; at 2.1.0 a negative value switches commits by time off
+        (StreamThread.maybeCommit), which no detector can reckon with.
+    """
+    return _milliseconds(text, why="; leave it out where a negative one switches commits by time off")
+
+
+def _cleanup_delay(text: str) -> int:
+    """Check `state.cleanup.delay.ms`.
+
+    Source:
+        KafkaStreams.start at 2.1.0, 3.9.1 and 4.3.0: it is the period of scheduleAtFixedRate, which throws at 0 or
+        less; StreamsConfig has no bound of its own.
+    """
+    return _milliseconds(text, 1, ": with less KafkaStreams.start throws")
+
+
+def _oldest_directory(text: str) -> int:
+    """Check `state.cleanup.dir.max.age.ms`: -1, its default, switches the purge off (StreamsConfig at 4.3.0)."""
+    return _milliseconds(text, -1, " (-1: off)")
 
 
 KEYS: tuple[Key, ...] = (
     Key("processing_guarantee", "processing.guarantee", _guarantee, "At-least-once or exactly-once."),
     Key("kafka_streams_version", "kafka-streams jar", Release.parse, "Release of the Kafka Streams library."),
-    Key("state_cleanup_delay_ms", "state.cleanup.delay.ms", _milliseconds, "Age before the cleaner deletes."),
+    Key(
+        "state_cleanup_delay_ms", "state.cleanup.delay.ms", _cleanup_delay, "Age before the cleaner deletes."
+    ),
     Key("num_standby_replicas", "num.standby.replicas", _count, "Standby copies per task."),
-    Key("commit_interval_ms", "commit.interval.ms", _milliseconds, "Time between commits."),
+    Key("commit_interval_ms", "commit.interval.ms", _commit_interval, "Time between commits."),
     Key("delete_retention_ms", "delete.retention.ms", _milliseconds, "How long changelog tombstones live."),
     Key("session_timeout_ms", "session.timeout.ms", _milliseconds, "When a silent member is evicted."),
     Key("max_warmup_replicas", "max.warmup.replicas", _count, "Extra copies that warm up before a move."),
@@ -64,16 +91,28 @@ KEYS: tuple[Key, ...] = (
     Key(
         "state_cleanup_dir_max_age_ms",
         "state.cleanup.dir.max.age.ms",
-        _milliseconds,
+        _oldest_directory,
         "4.3+: age at which a start purges a directory.",
     ),
 )
 KEYS_BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
 
 
+DEFAULTS: Mapping[str, int] = {
+    "num_standby_replicas": 0,
+    "state_cleanup_delay_ms": 600_000,
+    "delete_retention_ms": 86_400_000,
+}
+"""Kafka's defaults, the same in every release from 2.0 to 4.3 (StreamsConfig, TopicConfig)."""
+COMMIT_INTERVAL_MS: Mapping[bool, int] = {False: 30_000, True: 100}
+"""Default of `commit.interval.ms`, by exactly-once (StreamsConfig)."""
+DEFAULT = "default"
+"""Origin of a value that nobody gave."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An effective value and where it came from (`flag`, `file`, `environment`)."""
+    """An effective value and where it came from (`flag`, `file`, `environment`, `default`)."""
 
     value: str
     origin: str
@@ -81,19 +120,40 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationSettings:
-    """The effective settings of one application; a key that is absent is unknown."""
+    """The effective settings of one application: what was told, else Kafka's documented default; else unknown."""
 
     values: Mapping[str, Setting] = field(default_factory=dict)
 
     def text(self, name: str) -> str | None:
-        """Value as text; None = unknown."""
+        """Value as text, as it was told; None = it was not."""
         setting = self.values.get(name)
         return setting.value if setting else None
 
     def number(self, name: str) -> int | None:
-        """Value as a whole number; None = unknown."""
+        """Value as a whole number, as it was told; None = it was not."""
         value = self.text(name)
         return None if value is None else int(value)
+
+    def assumed(self, name: str) -> int | None:
+        """Value as a whole number: what was told, else the documented default; None = there is no default for it."""
+        told = self.number(name)
+        return self.default(name) if told is None else told
+
+    def is_told(self, name: str) -> bool:
+        """Whether somebody gave this setting; otherwise a default is an assumption, and nothing is confirmed by it."""
+        return name in self.values
+
+    def default(self, name: str) -> int | None:
+        """Kafka's documented default; None = there is none, or it depends on something that is not known."""
+        if name == "commit_interval_ms":
+            return None if self.exactly_once is None else COMMIT_INTERVAL_MS[self.exactly_once]
+        return DEFAULTS.get(name)
+
+    def effective(self) -> Mapping[str, Setting]:
+        """Every setting that is told or has a default, with its origin."""
+        assumed = {name: self.default(name) for name in (*DEFAULTS, "commit_interval_ms")}
+        known = {name: Setting(str(value), DEFAULT) for name, value in assumed.items() if value is not None}
+        return {**known, **self.values}
 
     @property
     def release(self) -> Release | None:

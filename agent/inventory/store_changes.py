@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
+from agent.inventory.flushes import take_flushes
 from agent.inventory.model import (
-    FLUSHES_KEPT,
     PAST_KEPT,
     SWEPT_KEPT,
     Application,
@@ -20,15 +20,17 @@ from agent.inventory.model import (
     Task,
     Walk,
 )
-from agent.inventory.observations import DatabaseLook, Flush, Observation
+from agent.inventory.observations import ELSEWHERE, DatabaseLook, Observation, problem_kind
+from agent.inventory.openings import OFFSETS_FAMILY, note_opening, take_offsets
 from agent.inventory.recent import recent
 from agent.inventory.sessions import opened_puts
 from agent.inventory.transitions import Transition
 from agent.layout.paths import Role
 
-OFFSETS_FAMILY = "offsets"
 FIRST_MANIFEST = 1
 """RocksDB writes this one, and CURRENT, before the IDENTITY of a new store (seen live with 5.18.3)."""
+_PASSING = frozenset({None, Unseen.VANISHED.value, Unseen.RACED.value})
+"""Why a manifest was not read that is being replaced or deleted; any other problem hides what the store holds."""
 OWNER_DELETES_WITHIN_US = 2_000_000
 """An owner's wipe begins milliseconds after it closed the store (recorded: 5 to 60 ms); a cleaner waits for
 `state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
@@ -160,6 +162,8 @@ def end_database(
             database.size_bytes,
             session.released_us if session else None,
             task.incarnation,
+            database.flushed[-1][1] if database.flushed else 0,
+            _is_unread(database, at_us),
         ),
         PAST_KEPT,
     )
@@ -179,6 +183,13 @@ def end_database(
         store.name,
         database.segment,
         {"identity": database.identity, "shape": shape.value, "puts": database.puts, "occurred_at_us": at_us},
+    )
+
+
+def _is_unread(database: Database, at_us: int) -> bool:
+    """Tell whether anything hid what a database held; what is missing since its deletion began does not."""
+    return database.unread or any(
+        at_us - since_us > OWNER_DELETES_WITHIN_US for since_us in database.problem_since_us.values()
     )
 
 
@@ -211,6 +222,7 @@ def _take(
     application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
 ) -> list[Transition]:
     changes: list[Transition] = []
+    note_opening(store, database, look)
     reopened = [x for x in look.reopened_us if x not in database.reopened_us]
     if database.seen_us and reopened:
         changes.append(
@@ -221,31 +233,67 @@ def _take(
             store.session.reopens += len(inside)
     _take_remains(store, database, look)
     before = database.puts
-    _take_flushes(database, look)
-    _refresh_marks(store)
+    take_flushes(store, database, look)
     if database.seen_us and database.puts > before:
         flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, look, None)
         facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
         changes.append(replace(flushed, facts=facts))
-    database.inode, database.files, database.size_bytes = look.inode, look.files, look.size_bytes
-    if look.manifest is not None:
-        database.manifest, database.opened_puts = look.manifest, look.opened_puts
-    database.manifest_problem = look.manifest_problem
-    if look.entries_low is not None:
-        database.entries_low, database.entries_high = look.entries_low, look.entries_high
+    database.inode = look.inode
+    _take_content(database, look)
     if look.lock is not database.lock:
         database.lock, database.lock_since_us = look.lock, look.at_us
     database.reopened_us, database.all_reopens = look.reopened_us, look.all_reopens
-    if not look.missing_files:
-        database.missing_since_us = 0
-    elif not database.missing_files:
-        database.missing_since_us = look.at_us
-    database.missing_files, database.offsets = look.missing_files, look.offsets
     _take_layout(application, database, look)
+    if not set(look.families_in_use) <= set(database.families_in_use):
+        database.families_in_use = tuple(sorted({*database.families_in_use, *look.families_in_use}))
+    if look.oldest_data_us:
+        database.oldest_data_us = min(look.oldest_data_us, database.oldest_data_us or look.oldest_data_us)
     database.seen_us = look.at_us
     if store.session is not None:
         store.session.restored_puts = max(store.session.restored_puts, opened_puts(store))
     return changes
+
+
+def _take_content(database: Database, look: DatabaseLook) -> None:
+    """Take what was read. What was not leaves in its place what was known before: it is not the same as nothing."""
+    database.manifest_problem, database.problems = look.manifest_problem, look.problems
+    database.problem_since_us = {x: database.problem_since_us.get(x, look.at_us) for x in look.problems}
+    database.goes_on = look.goes_on
+    database.counts_entries = look.entries_low is not None
+    if look.entries_low is not None:
+        database.entries_low, database.entries_high = look.entries_low, look.entries_high
+    database.offsets_unread = look.offsets_unread
+    take_offsets(database, look)
+    if look.manifest is None:
+        database.unread |= look.manifest_problem not in _PASSING
+        return
+    database.unread = False
+    if look.manifest_problem is None or not database.seen_us:
+        database.files, database.size_bytes = look.files, look.size_bytes
+        database.opened_puts, database.opened_sequence = look.opened_puts, look.opened_sequence
+    database.manifest = look.manifest
+    database.file_puts = max(database.file_puts, look.puts)
+    if not look.missing_files:
+        database.missing_since_us = 0
+    elif not database.missing_files:
+        database.missing_since_us = look.at_us
+    database.missing_files = look.missing_files
+    _take_whereabouts(database, look)
+
+
+def _take_whereabouts(database: Database, look: DatabaseLook) -> None:
+    """Tell a database whose files lie on another path from one that lost them: RocksDB opens none that misses a file.
+
+    Source:
+        VersionBuilder::LoadTableHandlers (5.7 to 10.1; `max_open_files` is -1 by default). The manifest names the path
+        of a file only from the second one of `db_paths` on, and neither OPTIONS nor LOG names the paths.
+    """
+    elsewhere = sum(problem_kind(x) == ELSEWHERE for x in look.problems)
+    database.has_had_files |= look.files > len(look.missing_files) + elsewhere
+    if database.has_had_files:
+        database.lies_elsewhere = False
+    elif look.missing_files and look.lock is LockState.HELD and database.lock is LockState.HELD:
+        database.lies_elsewhere = True
 
 
 def _take_remains(store: Store, database: Database, look: DatabaseLook) -> None:
@@ -254,40 +302,6 @@ def _take_remains(store: Store, database: Database, look: DatabaseLook) -> None:
         store.remains.pop(key, None)
     elif key not in store.remains:
         store.remains[key] = Remains(database.path, look.at_us, look.leftovers)
-
-
-def _take_flushes(database: Database, look: DatabaseLook) -> None:
-    floor = database.seen_us or look.identity_born_us
-    database.newest_flush = max(
-        [x.number for x in look.flushes if not x.compacted], default=database.newest_flush
-    )
-    for flush in look.flushes:
-        if flush.sequence > database.puts:
-            _append_flush(database, flush, floor)
-            database.puts = flush.sequence
-    if look.puts > database.puts:
-        database.flushed = recent(database.flushed, (look.puts, floor), FLUSHES_KEPT)
-        database.puts = look.puts
-
-
-def _refresh_marks(store: Store) -> None:
-    """A flush can be seen after the checkpoint that followed it: its file's time says that it came before."""
-    session = store.sessions[-1] if store.sessions else None
-    for mark in (session.first, session.last) if session is not None else ():
-        if mark is not None:
-            mark.puts = max(mark.puts, store.puts_at(mark.at_us))
-
-
-def _append_flush(database: Database, flush: Flush, floor_us: int) -> None:
-    if len(database.flushed) == FLUSHES_KEPT:
-        database.dropped_puts = database.flushed[0][0]
-    # A file that is gone already was written some time since the last look, and what went into a compaction's
-    # output was written before it: the earliest possible time never makes a flush look younger than a checkpoint
-    # that it preceded.
-    known = None if flush.compacted else flush.written_at_us
-    at_us = floor_us if known is None else known
-    last = database.flushed[-1][1] if database.flushed else 0
-    database.flushed = recent(database.flushed, (flush.sequence, max(at_us, last)), FLUSHES_KEPT)
 
 
 def _take_layout(application: Application, database: Database, look: DatabaseLook) -> None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from agent.inventory.disk import LockState
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.recent import history
+from agent.inventory.segments import OPENINGS_KEPT, Opening
 
 SESSIONS_KEPT = 6
 FLUSHES_KEPT = 48
@@ -44,7 +45,14 @@ class Mark:
 class Database:
     """One RocksDB directory, as it is now.
 
-    `flushed` is the timeline of `puts`: (puts, written at), ascending.
+    `flushed` is the timeline of `puts`: (puts, written at), ascending; `dropped_puts` is what was on disk before its
+    first entry. `families_in_use`: column families that have or had files. `offset_us`: since when, at the latest, its
+    changelog offset stands. `deletes`: whether a deletion was ever flushed to it; None = not known.
+
+    What could not be read leaves what was known before in its place: `problems` says what it was at the last look
+    (empty = all was read), `problem_since_us` since when each has been found at every look.
+    `puts` is what was flushed. `file_puts` is the part of it that files prove; `opened_sequence` what had been given
+    out when it was opened last: what was written since lies above it.
     """
 
     path: str
@@ -55,8 +63,14 @@ class Database:
     incarnation: int = 0
     manifest: int | None = None
     manifest_problem: str | None = None
+    problems: tuple[str, ...] = ()
+    problem_since_us: dict[str, int] = field(default_factory=dict)
+    goes_on: bool = False
+    unread: bool = False  # what it holds is not known, and it was not just gone
     puts: int = 0
     opened_puts: int = 0
+    file_puts: int = 0
+    opened_sequence: int | None = None
     flushed: tuple[tuple[int, int], ...] = history(FLUSHES_KEPT)
     dropped_puts: int = 0
     newest_flush: int = 0
@@ -64,17 +78,41 @@ class Database:
     size_bytes: int = 0
     entries_low: int | None = None
     entries_high: int | None = None
+    counts_entries: bool = False
     lock: LockState | None = None
     lock_since_us: int = 0
     reopened_us: tuple[int, ...] = ()
     all_reopens: bool = True
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
+    families_in_use: tuple[str, ...] = ()
     options_written_us: int = 0
+    oldest_data_us: int = (
+        0  # of what it ever held, by its files' own properties, whole seconds; 0 = not known
+    )
     missing_files: tuple[int, ...] = ()
+    has_had_files: bool = False  # an SST file of it was seen in its directory
+    lies_elsewhere: bool = False  # a process had it open at two looks, and none was ever seen there
     missing_since_us: int = 0
     offsets: StoreOffsets | None = None
+    offset_us: int = 0
+    deletes: bool | None = None
+    offsets_unread: bool = False
     seen_us: int = 0
+
+    @property
+    def knows_puts(self) -> bool:
+        """Whether the last look read the whole manifest: `puts`, `files` and `opened_sequence` are of that look."""
+        return self.manifest is not None and self.manifest_problem is None
+
+    @property
+    def knows_entries(self) -> bool:
+        """Whether the last look counted all entries: `entries_low` and `entries_high` are of that look."""
+        return self.counts_entries and not self.problems
+
+    def lasting_problems(self, at_us: int, *, for_us: int) -> tuple[str, ...]:
+        """List what has not been readable for so long, at every look."""
+        return tuple(x for x in self.problems if at_us - self.problem_since_us.get(x, at_us) >= for_us)
 
     def puts_at(self, at_us: int) -> int:
         """Tell how many puts were on disk at a time; 0 before the first flush that is remembered."""
@@ -88,7 +126,7 @@ class Database:
 
 @dataclass(slots=True)
 class PastDatabase:
-    """An incarnation that ended."""
+    """An incarnation that ended. `flushed_us` is when data last reached its disk; 0 = never seen."""
 
     segment: str | None
     identity: str | None
@@ -100,6 +138,8 @@ class PastDatabase:
     size_bytes: int
     released_us: int | None
     task_incarnation: int
+    flushed_us: int = 0
+    unread: bool = False
 
 
 @dataclass(slots=True)
@@ -128,11 +168,17 @@ class Session:
         closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
             order can be told; None where the store holds no offset at all (it is trusted only if it has no changelog).
         stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
+        by_source_topic: 4.3+: that offset is one of a source topic that stands in for the changelog.
         stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
+        uncovered_puts: 4.3+: puts that its end left on disk behind the newest stored offset; None = order unknown.
+        covering_offset: 4.3+: that offset.
+        entries_at_release: Lower bound of live entries when it was released; None = not known.
         status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session tells.
         release_unseen: It was released while the agent was away; `released_us` is when that was found.
+        removed_us: When a file of its databases was last removed in it.
+        unlink_us: Shortest time between two such removals: no unlink takes longer on this volume; 0 = not known.
     """
 
     opened_us: int
@@ -153,10 +199,16 @@ class Session:
     closed: bool | None = None
     closed_with_offset: bool | None = True
     stored_offset_at_open: int | None = None
+    by_source_topic: bool = False
     stored_offset: int | None = None
+    uncovered_puts: int | None = None
+    covering_offset: int | None = None
+    entries_at_release: int | None = None
     status_floors: dict[str, int] = field(default_factory=dict)
     outlived: bool | None = None
     release_unseen: bool = False
+    removed_us: int = 0
+    unlink_us: int = 0
 
     def is_of(self, identities: frozenset[str]) -> bool:
         """Tell whether it was on an incarnation with one of these identities; a wipe in it made the present one."""
@@ -183,7 +235,8 @@ class Remains:
 class Store:
     """One store of a task: a key-value database or the segments of a windowed store.
 
-    `forgotten_us`: sessions up to then are not known, because the agent was away; 0 = never.
+    `forgotten_us`: sessions up to then are not known, because the agent was away; 0 = never. `openings`: of a windowed
+    store, what lay on disk when it was opened again.
     """
 
     name: str
@@ -196,6 +249,7 @@ class Store:
     retired_puts: int = 0
     incarnation: int = 0
     forgotten_us: int = 0
+    openings: tuple[Opening, ...] = history(OPENINGS_KEPT)
 
     @property
     def puts(self) -> int:
@@ -205,6 +259,16 @@ class Store:
     def puts_at(self, at_us: int) -> int:
         """The same at an earlier time."""
         return self.retired_puts + sum(database.puts_at(at_us) for database in self.databases.values())
+
+    @property
+    def knows_puts(self) -> bool:
+        """Whether `puts` says how much was flushed, and not only how much of it could be read."""
+        return all(database.manifest_problem is None for database in self.databases.values())
+
+    @property
+    def keeps_offsets(self) -> bool:
+        """Whether 4.3 or later wrote it, whatever release was told: it keeps its offsets itself."""
+        return any(database.offsets is not None for database in self.databases.values())
 
     @property
     def all_reopens(self) -> bool:

@@ -14,6 +14,7 @@ from agent.inventory.model import (
     CheckpointFact,
     Mark,
     PastTask,
+    Session,
     Shape,
     Store,
     Task,
@@ -146,6 +147,8 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
         in_walk = _goes_on(task, look.at_us) or not task.stores
         return _end_checkpoint(application, task, look, in_walk=in_walk)
+    if role in REPLACEABLE and store is not None and store.session is not None:
+        _note_pace(store.session, look.at_us)
     essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, look.at_us))
     if essential and not _is_expiry(task, look):
         _note_walk(task, store, look)
@@ -154,8 +157,18 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
     return []
 
 
+def _note_pace(session: Session, at_us: int) -> None:
+    """RocksDB removes files one after the other: how soon one follows another tells how long an unlink takes."""
+    took_us = at_us - session.removed_us
+    if session.removed_us and (not session.unlink_us or took_us < session.unlink_us):
+        session.unlink_us = max(took_us, 1)
+    session.removed_us = at_us
+
+
 def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
     """Tell whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
+
+    A store that could not be read may have held anything: the wipe counts.
 
     Source:
         4.3.1 wipes the task of a partition without records at every start under exactly-once, seen live.
@@ -163,7 +176,7 @@ def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
     ended = [
         x for store in task.stores.values() for x in store.past if x.task_incarnation == task.incarnation
     ]
-    return not ended or any(x.puts for x in ended) or any(x > 0 for x in offsets.values())
+    return not ended or any(x.puts or x.unread for x in ended) or any(x > 0 for x in offsets.values())
 
 
 def _closed_in_order(task: Task) -> bool:

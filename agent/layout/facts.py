@@ -74,11 +74,14 @@ class Fact(StrEnum):
     UNINITIALIZED_STANDBY_RUNS = "uninitialized-standby-runs"
     STANDBY_READS_AGAIN = "standby-reads-again"
     STATE_UPDATER = "state-updater"
+    PAUSE = "pause"
     NEW_TIMESTAMPED_STORE_OPENS_TWICE = "new-timestamped-store-opens-twice"
     MANIFEST_KEPT_UNTIL_FLUSH = "manifest-kept-until-flush"
     EXPLICIT_FLUSH = "explicit-flush"
     OLDEST_SEGMENT_OFFSET = "oldest-segment-offset"
+    SEGMENT_SPEAKS_FOR_STORE = "segment-speaks-for-store"
     VERSIONED_STORES = "versioned-stores"
+    INDEXED_WINDOW_STORES = "indexed-window-stores"
     TRANSACTIONAL_STORES = "transactional-stores"
 
 
@@ -252,6 +255,9 @@ FACTS: dict[Fact, FactRow] = {
     Fact.STATE_UPDATER: FactRow(
         "A state updater thread restores tasks and runs standbys, by default.",
         (_since("3.8.0"),), "DefaultStateUpdater"),
+    Fact.PAUSE: FactRow(
+        "`KafkaStreams.pause()` stops tasks, also in the middle of their restoration.",
+        (_since("3.3.0"),), "KIP-834"),
     Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE: FactRow(
         "A new timestamped store is opened, closed and opened again within milliseconds.",
         (_between("2.3.0", "3.7.x"),), "RocksDBTimestampedStore.openRocksDB", _R,
@@ -265,9 +271,15 @@ FACTS: dict[Fact, FactRow] = {
     Fact.OLDEST_SEGMENT_OFFSET: FactRow(
         "After a crash a segmented store restores from the offset of its oldest segment.",
         (_between("4.3.0", "4.3.0"),), "KAFKA-20663", _R),
+    Fact.SEGMENT_SPEAKS_FOR_STORE: FactRow(
+        "One segment's offset answers for a segmented store; what another one had not flushed is not read again.",
+        (_between("4.3.0", "4.3.1"),), "AbstractSegments.committedOffset", _R, unsure=(_since("4.3.2"),)),
     Fact.VERSIONED_STORES: FactRow(
         "There are versioned stores, of which a restoration puts only the newest record of a key and batch.",
         (_since("3.5.0"),), "RocksDBVersionedStoreRestoreWriteBuffer", _R),
+    Fact.INDEXED_WINDOW_STORES: FactRow(
+        "A windowed store may keep an index beside its entries, in the same segment: two puts a record.",
+        (_since("3.2.0"),), "AbstractDualSchemaRocksDBSegmentedBytesStore, KIP-825"),
     Fact.TRANSACTIONAL_STORES: FactRow(
         "`enable.transactional.statestores` lets a store commit data and offset together (off by default).",
         (_since("4.4.0"),), "KIP-892"),

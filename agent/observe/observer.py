@@ -25,7 +25,7 @@ from agent.layout.rocksdb_text import OptionsFacts, old_log_times_us, parse_iden
 from agent.layout.sharing import shared
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.manifest import ManifestCache
-from agent.observe.rocksdb.offsets import OffsetsFacts
+from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store
 
 MAX_IDENTITY_BYTES = 256
@@ -141,6 +141,15 @@ class Observer:
             return None
         return LockState.UNKNOWN if isinstance(state, Unseen) else state
 
+    def identity(self, path: str) -> str | None:
+        """Read a database's IDENTITY and nothing else; None = there is none."""
+        return self._identity(path)[0]
+
+    def written_us(self, path: str) -> int | None:
+        """Tell when a file was written; None = it is not there, or cannot be seen."""
+        stat = self.disk.stat(path)
+        return None if isinstance(stat, Unseen) else stat.mtime_us
+
     def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
         """Read a checkpoint file."""
         found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
@@ -180,6 +189,7 @@ class Observer:
         stat = self.disk.stat(path)
         if isinstance(stat, Unseen):
             self._known.pop(path, None)
+            self._manifests.take(path)
             return DatabaseLook(place, at_us, source, stat, announced_us=announced_us)
         entries = self.disk.list(path)
         if isinstance(entries, Unseen):
@@ -207,8 +217,15 @@ class Observer:
             announced_us=announced_us,
             leftovers=_leftovers(entries, identity),
         )
-        if isinstance(facts, Unseen):
-            return replace(base, manifest_problem=facts.value)
+        if isinstance(facts, Unread):
+            return replace(
+                base,
+                manifest_problem=facts.problem or facts.unseen.value,
+                problems=(facts.problem,) if facts.problem else (),
+                goes_on=facts.goes_on,
+                waits=facts.waits,
+                offsets_unread=True,
+            )
         return _with_store(base, facts, _flushes(facts, known, at_us))
 
     def note_written(self, place: StatePath, at_us: int) -> None:
@@ -284,29 +301,54 @@ def _leftovers(entries: tuple[Entry, ...], identity: str | None) -> int:
 
 def _with_store(base: DatabaseLook, facts: StoreFacts, flushes: tuple[Flush, ...]) -> DatabaseLook:
     view = facts.manifest
+    # what was written when all sequence numbers are 0: nobody had more to write than was given out at the open
+    floor = view.opened_sequence or 0 if view.has_zeroed else 0
+    offsets_unread = facts.offsets is not None and bool(facts.offsets.problems)
     return replace(
         base,
         manifest=view.number,
+        manifest_problem=view.problem,
+        problems=facts.problems,
         puts=view.flushed_sequence,
-        opened_puts=view.snapshot_sequence,
+        zeroed_puts=floor,
+        opened_puts=max(view.snapshot_sequence, floor),
+        opened_sequence=view.opened_sequence,
         flushes=flushes,
+        families_in_use=view.families_in_use,
         files=len(view.live),
         size_bytes=sum(x.size_bytes for x in view.live),
         entries_low=facts.live.low if facts.live else None,
         entries_high=facts.live.high if facts.live else None,
+        deletions=facts.deletions,
         missing_files=facts.missing_files,
-        offsets=_offsets(facts.offsets) if facts.offsets else None,
+        oldest_data_us=_oldest_data_us(facts),
+        offsets=None if offsets_unread else _offsets(facts),
+        offsets_unread=offsets_unread,
     )
 
 
-def _offsets(facts: OffsetsFacts) -> StoreOffsets:
+def _oldest_data_us(facts: StoreFacts) -> int:
+    """Take the earliest time that a live file knows of its own data; a compaction keeps that of its inputs."""
+    known = [one.properties for one in facts.files if one.properties is not None]
+    times_s = (
+        x for one in known for x in (one.creation_time_s, one.oldest_key_time_s, one.file_creation_time_s)
+    )
+    return min((x for x in times_s if x), default=0) * 1_000_000
+
+
+def _offsets(store: StoreFacts) -> StoreOffsets | None:
     """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
+    facts = store.offsets
+    if facts is None:
+        return None
+    file = max((x.file_number for _, x in facts.offsets), default=0)
     return StoreOffsets(
         status=facts.status.value if facts.status else None,
         status_sequence=facts.status.sequence if facts.status else 0,
         offsets=tuple((name, x.value, x.sequence) for name, x in facts.offsets),
         position_sequence=facts.position_sequence,
-        offset_file=max((x.file_number for _, x in facts.offsets), default=0),
+        offset_file=file,
+        written_us=next((x.mtime_us or 0 for x in store.files if x.file.number == file), 0),
     )
 
 

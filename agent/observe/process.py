@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from agent.clock import Clock
@@ -45,7 +45,7 @@ class ProcessView:
 
 
 def visible_processes(root: Path) -> tuple[ProcessFact, ...]:
-    """List JVMs with open files below the state directory, by process id.
+    """List JVMs that hold locks below the state directory, by process id.
 
     Args:
         root: The state directory.
@@ -54,7 +54,7 @@ def visible_processes(root: Path) -> tuple[ProcessFact, ...]:
         What can be seen; empty if nothing can.
 
     Cost:
-        One name per process, and one readlink per open file of every JVM.
+        One name per process, one readlink per open file of every JVM, and some stats per application.
     """
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
@@ -80,15 +80,14 @@ def _look_at(pid: int, root: str) -> ProcessFact | None:
 
     try:
         targets = list(_open_files(pid))
-        applications = {_application_of(root, target, link) for target, link in targets} - {None}
+        applications = _applications_of(root, targets)
         if not applications:
             return None
         jar = next((found for target, _ in targets if (found := _STREAMS_JAR.search(target))), None)
         started_at_us = int(psutil.Process(pid).create_time() * 1_000_000)
     except (psutil.Error, OSError):  # ended meanwhile, or not ours to look at
         return None
-    known = frozenset(name for name in applications if name)
-    return ProcessFact(pid, started_at_us, jar[1] if jar else None, known)
+    return ProcessFact(pid, started_at_us, jar[1] if jar else None, applications)
 
 
 def _open_files(pid: int) -> Iterator[tuple[str, str]]:
@@ -106,19 +105,32 @@ def _open_files(pid: int) -> Iterator[tuple[str, str]]:
             continue
 
 
-def _application_of(root: str, target: str, link: str) -> str | None:
-    """Tell in which application directory an open file lies, also if its container mounts the volume elsewhere.
+def _applications_of(root: str, files: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Tell in which application directories a process works, also if its container mounts the volume elsewhere.
 
-    Returns:
-        Name of the directory; None for a file that is not below the root.
+    The name of an open file is one in its process's own mount namespace: there another volume may stand under the same
+    path. So a name counts only if it is the same file here. Only locks are asked: who works on a state directory
+    holds one, and one per application is enough.
+
+    Args:
+        root: The state directory.
+        files: Name and link of every open file.
     """
-    if target.startswith(root + "/"):
-        return target.removeprefix(root + "/").split("/")[0]
-    if not target.endswith(_LOCK_NAMES):
-        return None
+    found: dict[str, str] = {}  # where the process sees the application's directory: its name
+    for target, link in files:
+        if target.endswith(_LOCK_NAMES) and not target.startswith(tuple(found)):
+            inner = _place_of(root, target, link)
+            if inner is not None:
+                application = inner.split("/")[0]
+                found[f"{target.removesuffix(inner)}{application}/"] = application
+    return frozenset(found.values())
+
+
+def _place_of(root: str, target: str, link: str) -> str | None:
+    """Give the path of an open file below the root; None = it is not there."""
     parts = target.split("/")
     candidates = ("/".join(parts[-depth:]) for depth in range(2, min(_DEEPEST, len(parts) - 1) + 1))
-    return next((x.split("/")[0] for x in candidates if _is_same_file(f"{root}/{x}", link)), None)
+    return next((x for x in candidates if _is_same_file(f"{root}/{x}", link)), None)
 
 
 def _is_same_file(path: str, link: str) -> bool:

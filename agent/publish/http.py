@@ -1,10 +1,11 @@
 """The agent's HTTP server: metrics, liveness, readiness. Knows callables and nothing of what is behind them.
 
-Bounded on purpose: few connections at a time, one request each, short timeouts, no traceback to a client.
+Bounded on purpose: few connections at a time, one request each, short time limits, no traceback to a client.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 import socket
 import socketserver
@@ -15,15 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from agent.errors import ConfigError
+from agent.publish import connections
 
 _LOG = logging.getLogger(__name__)
 _TEXT = "text/plain; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text"
-_MAX_CONNECTIONS = 16
-_REQUEST_TIMEOUT_S = 5.0
 _STOP_POLL_S = 1.0
 """How often the thread asks whether to stop, unless it is woken."""
 
@@ -32,6 +32,9 @@ _LONGEST_LINE_BYTES = 65_536
 
 _METHODS = {"GET": True, "HEAD": False}
 """What is served, and whether it gets a body."""
+
+_PROBES = ("/healthz", "/readyz")
+"""What is answered however busy the server is: short, at once, and what the agent's life hangs on."""
 
 _NO_MORE = (b"\r\n", b"\n", b"")
 _ALWAYS = (("Server", "statewarden"),)
@@ -78,7 +81,7 @@ class HttpServer:
             ConfigError: the address cannot be listened on.
         """
         try:
-            self._server = _BoundedServer(answers, host, port)
+            self._server = _Server(answers, host, port)
         except (OSError, OverflowError) as error:
             raise ConfigError(
                 f"cannot listen on {host or '*'}:{port}: {error}; choose another address"
@@ -118,39 +121,10 @@ class HttpServer:
         self.stop()
 
 
-class _BoundedServer(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 4 * _MAX_CONNECTIONS
-    block_on_close = False  # a client that dawdles must not hold up the agent's end
-
+class _Server(connections.BoundedServer):
     def __init__(self, answers: Answers, host: str, port: int) -> None:
-        self.answers = answers
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._slots = threading.BoundedSemaphore(_MAX_CONNECTIONS)
-        super().__init__((host, port), _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Hand the connection to a thread, or hang up if all are busy."""
-        if not self._slots.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self._slots.release()
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, then free the slot."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._slots.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Note a broken connection quietly instead of printing a traceback."""
-        _LOG.debug("HTTP connection failed", exc_info=True)
+        self.known = answers
+        super().__init__(host, port, _Handler)
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -159,27 +133,39 @@ class _Handler(socketserver.StreamRequestHandler):
     Not `http.server`: importing it brings an HTTP client, a mail parser and OpenSSL into every pod, 8 MiB.
     """
 
-    timeout = _REQUEST_TIMEOUT_S
-    server: _BoundedServer
+    server: _Server
+
+    def setup(self) -> None:
+        """Start the clock: from now on the request has so many seconds to come in, all in all."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(connections.InTime(self.connection, connections.ASKING_S))
 
     def handle(self) -> None:
         """Read one request and answer it."""
+        request = self._read()
+        self.server.asking.leave(self.connection)
+        if isinstance(request, HTTPStatus):
+            self._refuse(request)
+        elif request is not None:
+            self._answer(*request)
+
+    def _read(self) -> tuple[str, str, bool] | HTTPStatus | None:
+        """Read the request: path, what `Accept` says, whether a body is wanted; or why it is refused; None = none."""
         line = self.rfile.readline(_LONGEST_LINE_BYTES + 1)
         if not line:
-            return  # hung up without a word
+            return None  # hung up without a word
         if len(line) > _LONGEST_LINE_BYTES:
-            self._refuse(HTTPStatus.REQUEST_URI_TOO_LONG)
-            return
+            return HTTPStatus.REQUEST_URI_TOO_LONG
         words = str(line, "latin-1").split()
         accept = self._read_accept()
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            self._refuse(HTTPStatus.BAD_REQUEST)
-        elif accept is None:
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        elif words[0] not in _METHODS:
-            self._refuse(HTTPStatus.NOT_IMPLEMENTED)
-        else:
-            self._answer(words[1], accept, with_body=_METHODS[words[0]])
+            return HTTPStatus.BAD_REQUEST
+        if accept is None:
+            return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        if words[0] not in _METHODS:
+            return HTTPStatus.NOT_IMPLEMENTED
+        return words[1], accept, _METHODS[words[0]]
 
     def _read_accept(self) -> str | None:
         """Read the headers; give what `Accept` says, None if they are too long."""
@@ -194,8 +180,21 @@ class _Handler(socketserver.StreamRequestHandler):
                 accept.append(value.strip())
         return ",".join(accept)
 
-    def _answer(self, path: str, accept: str, *, with_body: bool) -> None:
+    def _answer(self, path: str, accept: str, with_body: bool) -> None:
         _LOG.debug("HTTP request", extra={"request": path})
+        if path.partition("?")[0] in _PROBES:
+            self._give(path, accept, with_body=with_body)
+        elif self.server.answers.acquire(blocking=False):
+            try:
+                self._give(path, accept, with_body=with_body)
+            finally:
+                self.server.answers.release()
+        else:
+            self._send(
+                HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, b"too many requests at a time\n", with_body=with_body
+            )
+
+    def _give(self, path: str, accept: str, *, with_body: bool) -> None:
         try:
             status, content_type, body = self._route(path, accept)
         except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
@@ -216,12 +215,11 @@ class _Handler(socketserver.StreamRequestHandler):
         head = [f"HTTP/1.0 {status.value} {status.phrase}"]
         own = (("Content-Type", content_type), ("Content-Length", f"{len(body)}"), ("Connection", "close"))
         head += [f"{name}: {value}" for name, value in (*_ALWAYS, *own, *_GUARDS)]
-        self.wfile.write("\r\n".join([*head, "", ""]).encode("latin-1"))
-        if with_body:
-            self.wfile.write(body)
+        parts = ("\r\n".join([*head, "", ""]).encode("latin-1"), body if with_body else b"")
+        connections.send_in_time(self.connection, connections.ANSWERING_S, *parts)
 
     def _route(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes | bytearray]:
-        answers = self.server.answers
+        answers = self.server.known
         match path.partition("?")[0]:
             case "/metrics":
                 content_type, body = answers.metrics(_OPENMETRICS in accept)

@@ -34,6 +34,7 @@ class Copy:
         entries_low: Lower bound of live entries; None = not known.
         entries_high: Upper bound.
         size_bytes: Live SST bytes.
+        problems: What of it could not be read; empty = all was.
     """
 
     identities: frozenset[str]
@@ -42,6 +43,7 @@ class Copy:
     entries_low: int | None
     entries_high: int | None
     size_bytes: int
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,15 @@ def _copy(task: Task, store: Store) -> Copy:
         None if None in lows else sum(x or 0 for x in lows),
         None if None in highs else sum(x or 0 for x in highs),
         sum(x.size_bytes for x in store.databases.values()),
+        tuple(problem for x in store.databases.values() for problem in x.problems),
     )
 
 
 def _relate(a: Copy | None, b: Copy | None) -> tuple[Relation, str]:
     if a is None or b is None:
         return (Relation.ONLY_B if a is None else Relation.ONLY_A), "the other has no such store"
+    if a.problems or b.problems:
+        return Relation.UNKNOWN, f"not all could be read ({(a.problems + b.problems)[0]})"
     if a == b:
         return Relation.SAME, "same incarnation, offset and size"
     if a.offset is None or b.offset is None:

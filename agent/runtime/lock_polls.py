@@ -66,12 +66,14 @@ class LockPolls:
             changes += self._ask_in_turn(now_us)
         return changes
 
-    def ask_application(self, application: Application, now_us: int) -> list[Transition]:
+    def ask_application(
+        self, application: Application, now_us: int, source: Source = Source.TIMER
+    ) -> list[Transition]:
         """Ask whether the application's process still holds its lock."""
         path = f"{application.id}/{names.LOCK_FILE}"
         if self._observer.ask_lock(path) is application.lock:
             return []
-        return self._look_at_application(classify(path), now_us, Source.TIMER)
+        return self._look_at_application(classify(path), now_us, source)
 
     def _ask_all(self, now_us: int) -> list[Transition]:
         """Without an application lock (up to 2.6.1) every held task tells of itself."""

@@ -22,24 +22,14 @@ from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 from agent.observe.observer import Observer
-from agent.runtime.listing import directories, join
+from agent.runtime import rereads
+from agent.runtime.listing import TOLD_AT_ONCE, directories, join
 from agent.runtime.lock_polls import LockPolls
 from agent.runtime.refusals import Refusals
+from agent.runtime.rereads import SETTLE_US, databases
 from agent.runtime.schedule import Schedule
 
-SETTLE_US = 100_000
-"""A store is looked at once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
-
-TOLD_AT_ONCE = 500
-"""Changes that a walk gathers before it tells of them."""
-
-TORN_AGAIN_US = 5_500_000
-"""When a store that misses files is looked at again."""
-
-_RELEASES = frozenset({Role.STORE_LOCK})
-_STORE_EVENTS = frozenset(
-    {Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK}
-)
+_EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
 
 
 class Looker:
@@ -150,8 +140,8 @@ class Looker:
             return self.rescan(place.path, now_us, Source.INOTIFY, "")
         if role in DATABASE_ROLES:
             self._settling.want(place.path, now_us + SETTLE_US)
-        elif role in _STORE_EVENTS and place.database is not None:
-            if role in _RELEASES and kind is HintKind.WRITTEN:
+        elif role in _EVENTS and place.database is not None:
+            if role is Role.STORE_LOCK and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
                 self._settling.want(place.database, now_us + SETTLE_US)
@@ -164,7 +154,7 @@ class Looker:
         changes = self._database(database, now_us, Source.INOTIFY, announced_us=hint.at_us)
         application = self.inventory.applications.get(place.application or "")
         if application is not None and application.lock_ever_held:
-            changes += self._polls.ask_application(application, now_us)
+            changes += self._polls.ask_application(application, now_us, Source.INOTIFY)
         return changes
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -183,8 +173,10 @@ class Looker:
     def _reduce(self, look: Observation) -> list[Transition]:
         self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
         self._refusals.mind(look.place, look.unseen, look.at_us)
+        if look.unseen is Unseen.VANISHED:
+            self._refusals.forget_below(look.place.path, look.at_us)
         if self._absence is not None and look.source is Source.BASELINE:
-            self._absence.prepare(look)
+            self._absence.prepare(look, self.observer)
         if look.place.task is not None and look.place.application is not None:
             self._looked_at.add((look.place.application, look.place.task))
         return reduce_observation(self.inventory, look)
@@ -247,12 +239,22 @@ class Looker:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
         look = self.observer.database(place, now_us, source, announced_us=announced_us)
-        if look.unseen is Unseen.RACED:
-            self._settling.want(place.path, now_us + SETTLE_US)
-        elif look.missing_files or look.leftovers:
-            # a deletion that goes on looks the same; it is torn only if a later look finds it so again
-            self._settling.want(place.path, now_us + TORN_AGAIN_US)
-        return changes + self._reduce(look)
+        changes += self._reduce(look)
+        database = rereads.database_at(self.inventory, place)
+        if not (is_deleted := rereads.is_being_deleted(task, now_us)):
+            self._refusals.mind_content(place, database, now_us)
+        if again_us := rereads.look_again_us(look, database, is_deleted=is_deleted):
+            self._settling.want(place.path, now_us + again_us)
+        return changes
+
+    def confirm(self, now_us: int) -> list[Transition]:
+        """Read long manifests to their ends, and look a second time at what may be passing, as if it were later."""
+        changes: list[Transition] = []
+        while waiting := [x for x in databases(self.inventory) if x.goes_on]:
+            changes += [y for x in waiting for y in self._database(classify(x.path), now_us, Source.RESCAN)]
+        later_us = now_us + rereads.TORN_AGAIN_US
+        again = [x for x in databases(self.inventory) if x.problems]
+        return changes + [y for x in again for y in self._database(classify(x.path), later_us, Source.RESCAN)]
 
     def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
@@ -312,12 +314,9 @@ class Looker:
 
     def _settle_held(self, now_us: int) -> None:
         """A file may be closed whose manifest edit is not yet written; nothing will announce it any more."""
-        for application in self.inventory.applications.values():
-            for task in application.tasks.values():
-                for store in task.stores.values():
-                    for database in store.databases.values():
-                        if database.lock is LockState.HELD:
-                            self._settling.want(database.path, now_us + SETTLE_US)
+        for database in databases(self.inventory):
+            if database.lock is LockState.HELD:
+                self._settling.want(database.path, now_us + SETTLE_US)
 
     def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
         place = classify(path)
@@ -368,8 +367,7 @@ class Looker:
             inner = f"{task.path}/{entry.name}"
             for child in directories(self._disk.list(inner)):
                 paths.add(f"{inner}/{child.name}")
-        places = (classify(path) for path in sorted(paths))
-        return [place for place in places if place.role in DATABASE_ROLES]
+        return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]
 
     # -- the agent's own clock --------------------------------------------------------------------------
 

@@ -10,7 +10,9 @@ from operator import attrgetter
 
 from agent import __version__
 from agent.config import Config
-from agent.contract.events import Severity
+from agent.contract.events import Level, Severity
+from agent.detectors.base import silenced_by
+from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.findings.ledger import Finding
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory, Store, Task
@@ -42,6 +44,10 @@ def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
     inventory, settings = pipeline.inventory, config.agent
     found = pipeline.ledger.open_findings()
     counts = Counter(finding.severity for finding in found)
+    lacking = [finding for finding in found if finding.detector == MISSING_FACT_META.id]
+    missing_counts = Counter(finding.severity for finding in lacking)
+    facts = {fact for finding in lacking for fact in finding.missing_facts}
+    silenced = silenced_by(pipeline.detectors)
     worst = _worst(found)
     shown = _chosen_tasks(inventory, worst)
     applications = sorted(
@@ -61,14 +67,21 @@ def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
             _application(pipeline, x, shown.get(x.id, []), worst) for x in applications[:APPLICATIONS_SHOWN]
         ),
         applications_total=len(applications),
-        findings=tuple(
-            heapq.nsmallest(FINDINGS_SHOWN, found, key=lambda x: (-x.severity.rank, -x.opened_at_us, x.id))
-        ),
+        findings=_shown(found),
         counts=tuple((severity, counts[severity]) for severity in Severity),
         blind=_blind(inventory),
         settings=_own_settings(config),
         runbooks=settings.runbooks,
+        facts_missing=len(facts),
+        undecided=len({detector for fact in facts for detector in silenced.get(fact, ())}),
+        missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
     )
+
+
+def _shown(found: list[Finding]) -> tuple[Finding, ...]:
+    """Choose the worst; of these, what is about state stands before what is about the agent."""
+    worst = heapq.nsmallest(FINDINGS_SHOWN, found, key=lambda x: (-x.severity.rank, -x.opened_at_us, x.id))
+    return tuple(sorted(worst, key=lambda x: x.level is Level.SELF))
 
 
 def _worst(found: list[Finding]) -> dict[tuple[str, str], Severity]:
@@ -98,7 +111,7 @@ def _order(task: Task, worst: Worst) -> tuple[object, ...]:
 def _application(
     pipeline: Pipeline, application: Application, tasks: list[Task], worst: Worst
 ) -> ApplicationRow:
-    given = pipeline.settings.of(application.id).values
+    given = pipeline.settings.of(application.id).effective()
     return ApplicationRow(
         id=application.id,
         releases=str(pipeline.profiles.of(application).range),
@@ -146,7 +159,10 @@ def _files(store: Store) -> int:
 def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
     rows = [
         BlindRow(
-            x.started_us, x.ended_us, x.cause, "/".join(filter(None, (x.application, x.task))) or "everything"
+            x.started_us,
+            x.ended_us,
+            x.cause,
+            "/".join(filter(None, (x.application, x.task, x.store))) or "everything",
         )
         for x in inventory.blind
     ]

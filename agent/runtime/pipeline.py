@@ -40,6 +40,8 @@ in turn; what the first ones leave goes to the others: at 10,000 quiet tasks eac
 
 HEARTBEAT_US = 30_000_000
 RESCAN_US = 60_000_000
+_Ask = Callable[[], bool]
+_Choose = Callable[[Application], bool]
 
 
 @dataclass(slots=True)
@@ -207,6 +209,10 @@ class Pipeline:
         """Look at everything once and judge it."""
         self.handle([Hint("", HintKind.RESCAN, now_us, cause="start")], now_us)
 
+    def confirm(self, now_us: int) -> None:
+        """Look a second time at what a single look does not settle: for a scan, which has no later one."""
+        self._conclude(self.looker.confirm(now_us), now_us)
+
     def beat(self, now_us: int) -> None:
         """Emit a heartbeat and judge the agent itself."""
         self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._told_blind)))
@@ -214,7 +220,7 @@ class Pipeline:
         self._judge(Scope.AGENT, now_us, None, None, {})
 
     def summarise(
-        self, now_us: int, *, everything: bool = True, has_time: Callable[[], bool] = lambda: True
+        self, now_us: int, *, everything: bool = True, has_time: _Ask = lambda: True, whom: _Choose = bool
     ) -> None:
         """Emit a summary of every task, or only of those whose turn it is, and judge them once more.
 
@@ -222,15 +228,16 @@ class Pipeline:
             now_us: Now.
             everything: Of every task; those that changed last come first where they are many.
             has_time: Asked before every task: a pod that ends waits for nobody.
+            whom: Of which applications.
         """
         known: dict[str, Profile] = {}
-        for application, task in self._due(now_us, everything=everything):
+        for application, task in filter(lambda x: whom(x[0]), self._due(now_us, everything=everything)):
             if not has_time():
                 break
             if task.exists:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
             self._judge(Scope.TASK, now_us, application, task, known)
-        for application in self.inventory.applications.values():
+        for application in filter(whom, self.inventory.applications.values()):
             self._judge(Scope.APPLICATION, now_us, application, None, known)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
@@ -358,7 +365,7 @@ class Pipeline:
         ):
             return verdict
         times = [step.at_us for step in verdict.evidence]
-        if not is_blind(self.inventory, application.id, task.id, min(times), max(times)):
+        if not is_blind(self.inventory, application.id, task.id, min(times), max(times), verdict.store):
             return verdict
         severity = min(verdict.severity, Severity.WARNING, key=lambda x: x.rank)
         confidence = Confidence.UNKNOWN if verdict.confidence is Confidence.UNKNOWN else Confidence.SUSPECTED

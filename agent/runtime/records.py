@@ -94,8 +94,9 @@ def configuration_body(
 ) -> dict[str, object]:
     """Body of a `configuration` record: effective settings, each with its origin."""
     rows = []
+    effective = settings.effective()
     for key in KEYS:
-        setting = settings.values.get(key.name)
+        setting = effective.get(key.name)
         rows.append(
             {
                 "key": key.name,

@@ -1,11 +1,15 @@
-"""Places that may not be read: each is a blind interval, until it can be read or is gone."""
+"""Places and stores that cannot be read: each is a blind interval, until it can be read or is gone."""
 
 from __future__ import annotations
 
 from agent.inventory.blindness import close_blind
 from agent.inventory.disk import Unseen
-from agent.inventory.model import BlindInterval, Inventory
+from agent.inventory.model import BlindInterval, Database, Inventory
+from agent.inventory.observations import DAMAGE, KNOWN_GAPS, problem_kind
 from agent.layout.paths import StatePath
+
+LASTS_US = 5_000_000
+"""What cannot be read for so long, at two looks at least, is no writer at work."""
 
 _REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
 
@@ -29,3 +33,36 @@ class Refusals:
         elif unseen not in _REFUSALS and known is not None:
             close_blind(self._inventory, known, at_us)
             del self._open[place.path]
+
+    def mind_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
+        """Take what a look at a database could not read; None = it is not there."""
+        key = f"{place.path}/"
+        known = self._open.get(key)
+        lasting = () if database is None else database.lasting_problems(at_us, for_us=LASTS_US)
+        problems = [x for x in lasting if problem_kind(x) not in KNOWN_GAPS]
+        cause = _cause(problems)
+        if database is not None and database.goes_on:
+            cause = "store-being-read"
+        if known is not None and not (problems and known.cause == cause):
+            close_blind(self._inventory, known, at_us)
+            del self._open[key]
+            known = None
+        if not problems or database is None:
+            return
+        if known is None:
+            since_us = max(min(database.problem_since_us[x] for x in problems), self._inventory.started_us)
+            known = BlindInterval(since_us, cause, None, place.application, place.task, "", place.store)
+            self._inventory.blind.append(known)
+            self._open[key] = known
+        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+        segment = f", segment {place.segment}" if place.segment else ""
+        known.detail = f"store {place.store}{segment}: {problems[0]}{more}"
+
+    def forget_below(self, path: str, at_us: int) -> None:
+        """End what is open for a place that is gone, and for all below it."""
+        for known in [x for x in self._open if x == path or x.startswith(f"{path}/")]:
+            close_blind(self._inventory, self._open.pop(known), at_us)
+
+
+def _cause(problems: list[str]) -> str:
+    return "store-damaged" if any(problem_kind(x) in DAMAGE for x in problems) else "store-unread"

@@ -33,6 +33,7 @@ from agent.publish.text import FindingLog
 from agent.runtime.baseline import BaselineKeeper, resume
 from agent.runtime.lookout import Lookout, Mode
 from agent.runtime.names import make_pseudonyms
+from agent.runtime.one_look import strangers
 from agent.runtime.page_desk import PageDesk
 from agent.runtime.page_rows import take_page, with_hidden_names
 from agent.runtime.pipeline import Pipeline
@@ -84,6 +85,7 @@ class Supervisor:
         self._reason = "stopped"
         self._findings = FindingLog()
         self._heartbeat_s: float | None = None
+        self._names_checked = False
         self._complain_s = 0.0
         self._linger_until_s: float | None = None
         self._sink_refusal = ""
@@ -164,6 +166,8 @@ class Supervisor:
             gc.freeze()  # the dossier stays: no search for cycles need walk through it
             self._preflight.start()  # not before: the first look is what the start waits for
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
+        if self._lookout.is_ready and not self._names_checked:
+            self._check_names()
         if self._baseline is not None and self._lookout.is_ready:
             self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
         self._heartbeat_s = now_s
@@ -176,6 +180,14 @@ class Supervisor:
             self._preflight.levels(),
             self._unspooled.copy(),
         )
+
+    def _check_names(self) -> None:
+        """Tell once, when the first application is there, if a flag speaks of one that is not."""
+        inventory = self._pipeline.inventory
+        self._names_checked = any(x.exists for x in inventory.applications.values())
+        unknown = strangers(self._config.applications, inventory)
+        if unknown is not None:
+            LOG.warning("%s", unknown)
 
     # -- edges ------------------------------------------------------------------------------------------
 
@@ -357,6 +369,7 @@ def make_origin(settings: AgentSettings) -> Origin:
         boot_id=os.urandom(6).hex(),
         pod=settings.pod,
         namespace=settings.namespace,
+        cluster=settings.cluster,
         node=settings.node,
         agent_version=__version__,
     )

@@ -7,6 +7,10 @@ class DamagedError(Exception):
     """Bytes do not have the form they should have; stays inside this package (callers get a value)."""
 
 
+class RefusedError(DamagedError):
+    """Damage that RocksDB finds, too: a wrong checksum, magic number or size; the rest may be a form unknown here."""
+
+
 class UnsupportedError(Exception):
     """A form that RocksDB knows and this reader does not; stays inside this package."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from agent.observe.rocksdb.crc32c import masked_crc32c
 
@@ -13,6 +14,15 @@ _MAX_RECORDS = 200_000  # twice what 8 MiB of real version edits hold; empty one
 _IGNORABLE = 0x80  # kRecordTypeSafeIgnoreMask: types of later releases that may be passed over
 
 
+class End(StrEnum):
+    """How a log, or a piece of one, ends."""
+
+    WHOLE = "whole"  # with a record, or with a rest of zeros
+    CUT = "cut"  # inside a record; RocksDB passes over it: a writer may have died there
+    CORRUPT = "corrupt"  # at bytes that RocksDB refuses
+    UNSUPPORTED = "unsupported"  # with a record that is sound and not understood
+
+
 @dataclass(frozen=True, slots=True)
 class LogContent:
     """The records of a log file.
@@ -21,64 +31,83 @@ class LogContent:
         records: Complete records with a good checksum, in file order.
         torn: Whether something after the last of them is incomplete or damaged.
         end: Offset behind the last of them, where the next one begins.
+        ending: How it ends.
+        has_rest: Nothing but zeros follows, at least one.
+        ends: Offset behind each of the records.
     """
 
     records: tuple[bytes, ...]
     torn: bool
     end: int = field(default=0, compare=False)
+    ending: End = field(default=End.WHOLE, compare=False)
+    has_rest: bool = field(default=False, compare=False)
+    ends: tuple[int, ...] = field(default=(), compare=False)
 
 
-def read_records(data: bytes, start: int = 0) -> LogContent:
+def read_records(data: bytes, start: int = 0, *, base: int = 0) -> LogContent:
     """Take a log file apart; total.
 
     Reading stops at the first fragment that is cut off or damaged, and after `_MAX_RECORDS`. A header of zeros is
     the preallocated rest of the file and ends the log cleanly if nothing but zeros follows.
 
     Args:
-        data: The file from its first byte.
+        data: The file, or a piece of it.
         start: `end` of an earlier call on the same content: only what follows is taken apart.
+        base: Where `data` begins in the file; offsets in the answer count from the file's first byte.
 
     Source:
-        RocksDB db/log_format.h, 5.7 to 10.1.
+        RocksDB db/log_format.h and db/log_reader.cc, 5.7 to 10.1: what a reader of a manifest passes over and what it
+        refuses was tried with 10.1 (a cut record is passed over, a wrong checksum is refused wherever it is).
     """
     records: list[bytes] = []
+    behind: list[int] = []
     parts: list[bytes] = []
-    position = complete = start
+    limit = base + len(data)
+    position = complete = max(start, base)
+
+    def ends(ending: End, *, has_rest: bool = False) -> LogContent:
+        return LogContent(tuple(records), ending is not End.WHOLE, complete, ending, has_rest, tuple(behind))
+
     while True:
         left_in_block = _BLOCK_BYTES - position % _BLOCK_BYTES
         if left_in_block < _HEADER_BYTES:
             position += left_in_block
-        body = position + _HEADER_BYTES
-        if body > len(data):
-            return LogContent(tuple(records), torn=bool(parts) or any(data[position:]), end=complete)
-        length = data[position + 4] | data[position + 5] << 8
-        kind = data[position + 6]
+        at, body = position - base, position + _HEADER_BYTES
+        if body > limit:
+            is_clean = not parts and not any(data[at:])
+            return ends(End.WHOLE if is_clean else End.CUT, has_rest=is_clean and position < limit)
+        length = data[at + 4] | data[at + 5] << 8
+        kind = data[at + 6]
         if kind == _ZERO and length == 0:
-            return LogContent(tuple(records), torn=bool(parts) or _has_content(data, position), end=complete)
+            if _has_content(data, at):
+                return ends(End.CORRUPT)
+            return ends(End.CUT if parts else End.WHOLE, has_rest=True)
         end = body + length
-        if not _is_whole(data, position, end) or not _is_in_order(kind, bool(parts)):
-            return LogContent(tuple(records), torn=True, end=complete)
+        block_end = position - position % _BLOCK_BYTES + _BLOCK_BYTES
+        if end > min(limit, block_end):
+            return ends(End.CUT if block_end > limit else End.CORRUPT)
+        if not _is_sound(data, at, end - base) or not _is_in_order(kind, bool(parts)):
+            return ends(End.CORRUPT)
         position = end
         if kind >= _IGNORABLE:
             continue
-        if len(records) + len(parts) >= _MAX_RECORDS:
-            return LogContent(tuple(records), torn=True)
-        parts.append(data[body:end])
+        if len(records) + len(parts) >= _MAX_RECORDS or kind > _LAST:
+            return ends(End.UNSUPPORTED)
+        parts.append(data[at + _HEADER_BYTES : end - base])
         if kind in (_FULL, _LAST):
             records.append(parts[0] if len(parts) == 1 else b"".join(parts))
+            behind.append(position)
             parts, complete = [], position
 
 
-def _is_whole(data: bytes, start: int, end: int) -> bool:
-    if end > len(data) or start // _BLOCK_BYTES != (end - 1) // _BLOCK_BYTES:
-        return False
+def _is_sound(data: bytes, start: int, end: int) -> bool:
     stored = int.from_bytes(data[start : start + 4], "little")
     return stored == masked_crc32c(memoryview(data)[start + 6 : end])
 
 
 def _is_in_order(kind: int, is_inside: bool) -> bool:
-    if kind >= _IGNORABLE:
-        return True
+    if kind > _LAST:
+        return True  # of a later release
     return kind in ((_MIDDLE, _LAST) if is_inside else (_FULL, _FIRST))
 
 

@@ -2,111 +2,39 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import StrEnum
-
 from agent.inventory.disk import Disk, FileStat, Unseen
 from agent.layout.rocksdb_text import MAX_CURRENT_BYTES, parse_current
-from agent.observe.rocksdb.coding import DamagedError
-from agent.observe.rocksdb.log_records import LogContent, read_records
-from agent.observe.rocksdb.reading import read_whole
-from agent.observe.rocksdb.version_edit import LiveFile, VersionEdit, parse_edit
+from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
+from agent.observe.rocksdb.log_records import End, LogContent, read_records
+from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.replay import ManifestView, Replay, manifest_name
+from agent.observe.rocksdb.version_edit import parse_edit
 
-MAX_MANIFEST_BYTES = 8 << 20
-"""Read no more than this; a store's manifest has a few KB (RocksDB starts a new one at every open)."""
+BYTES_PER_LOOK = 1 << 20
+"""Replay no more of one manifest in one look, a third of a second's work; a longer one is read on at the next look.
+RocksDB begins a new one at every open and beyond 1 GiB (`max_manifest_file_size`): a busy process gets there."""
 
-OFFSETS_FAMILY = "offsets"
-"""Column family in which Kafka Streams 4.3+ keeps offsets and status (AbstractColumnFamilyAccessor)."""
+READ_AT_ONCE = 2
+"""So many long manifests are read side by side; others wait, so that memory and work stay bounded."""
 
 CACHED_MANIFESTS = 512
 """Default bound of their number; that of a small store takes 2 KB in memory."""
 
 CACHED_MANIFEST_BYTES = 2 << 20
-"""Default bound of their size on disk, all together; in memory they take up to six times that."""
+"""Default bound of what is kept of them, all together, in the bytes that it takes on disk; in memory it is up to six
+times that."""
 
-_MAX_NAMED_FILES = 100_000
-_MAX_GROUP = 1_000  # an atomic group has one edit per column family
-_MAX_FAMILIES = 256  # ever added; Kafka Streams has three
+_PIECE_BYTES = 256 << 10
+_MAX_RECORD_BYTES = 8 << 20
+"""A record is one version edit; the snapshot of a store with 10,000 files has 2 MB."""
+_ANCHOR_BYTES = 512
+_DEAR_BYTES = 1 << 20
 _MAX_NUMBER = (1 << 62) - 1
 _TRIES = 5
 
 
-class Origin(StrEnum):
-    """How a file came into the manifest."""
-
-    SNAPSHOT = "snapshot"  # it was there when the manifest began
-    FLUSH = "flush"  # added by an edit that removed no file
-    COMPACTION = "compaction"  # added by an edit that removed its inputs
-
-
-@dataclass(frozen=True, slots=True)
-class NewFile:
-    """A file that the manifest named at some time, live or not.
-
-    Args of the dataclass:
-        number: File number.
-        family_id: Its column family.
-        largest_sequence: Highest sequence number in it; 0 = compacted, order unknown.
-        origin: How it came.
-    """
-
-    number: int
-    family_id: int
-    largest_sequence: int
-    origin: Origin
-
-    @property
-    def is_flush(self) -> bool:
-        """Whether it brought new data while this manifest was in use."""
-        return self.origin is Origin.FLUSH
-
-    @property
-    def in_snapshot(self) -> bool:
-        """Whether it is older than this manifest."""
-        return self.origin is Origin.SNAPSHOT
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestView:
-    """What a manifest says.
-
-    Args of the dataclass:
-        number: Number of the manifest.
-        last_sequence: Last sequence number it records (what the writer had given out, flushed or not).
-        next_file: Next file number it records.
-        families: (id, name) of the column families, by id.
-        live: Live files, by number.
-        new_files: Every file it ever named, in the order of appearance, each once.
-        flushed_sequence: Highest sequence number among `new_files` of the data families.
-        snapshot_sequence: The same for the files that were there when the manifest began.
-        torn: Its end is cut off or damaged: what came later is unknown.
-    """
-
-    number: int
-    last_sequence: int
-    next_file: int
-    families: tuple[tuple[int, str], ...]
-    live: tuple[LiveFile, ...]
-    new_files: tuple[NewFile, ...]
-    flushed_sequence: int
-    snapshot_sequence: int
-    torn: bool
-
-    @property
-    def offsets_family_id(self) -> int | None:
-        """Id of the `offsets` family; None if the store has none (before 4.3)."""
-        return next((family_id for family_id, name in self.families if name == OFFSETS_FAMILY), None)
-
-    @property
-    def data_files(self) -> tuple[NewFile, ...]:
-        """Every file ever named that holds data of the application, in the order of appearance."""
-        return tuple(one for one in self.new_files if one.family_id != self.offsets_family_id)
-
-
-def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None) -> ManifestView | Unseen:
-    """Read the current manifest of a database, whole.
+def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None) -> ManifestView | Unread:
+    """Read the current manifest of a database.
 
     On RocksDB 5.7 and 5.14 (Kafka Streams 2.0, 2.1) the first flush of a new store shows only in the snapshot
     that the next manifest begins with.
@@ -114,220 +42,228 @@ def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None)
     Args:
         disk: Where to look.
         database: Directory of the store or segment.
-        cache: Remembers how far each manifest was replayed, from one call to the next.
+        cache: Remembers how far each manifest was replayed, from one call to the next, and lets a long one be read in
+            several; without it a manifest is read whole.
 
     Returns:
-        The view; Unseen.RACED if a writer replaced it during every try, Unseen.VANISHED if there is no
-        database or `CURRENT` names a manifest that is not there, Unseen.UNREADABLE if `CURRENT` is garbage.
+        The view. Else Unseen.RACED if a writer replaced it during every try; Unseen.VANISHED if there is no
+        database, or, with a problem, `CURRENT` names a manifest that is not there; Unseen.UNREADABLE if `CURRENT`
+        is garbage; Unseen.TOO_LARGE if the next call reads on.
     """
-    outcome: ManifestView | Unseen = Unseen.RACED
+    outcome: ManifestView | Unread = Unread(Unseen.RACED)
     named = _current(disk, database)
     for _ in range(_TRIES):
-        if isinstance(named, Unseen):
+        if isinstance(named, Unread):
             return named
         previous = outcome
         outcome = _read(disk, database, named, cache)
         before, named = named, _current(disk, database)
         if named != before:
-            outcome = Unseen.RACED
-        elif not _may_be_unfinished(outcome) or outcome == previous:
+            outcome = Unread(Unseen.RACED)
+        elif not _may_be_passing(outcome) or outcome == previous:
             return outcome
     return outcome
 
 
-def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -> ManifestView | Unseen:
-    path = f"{database}/MANIFEST-{number:06d}"
-    stat = disk.stat(path) if cache is not None else None
-    if isinstance(stat, Unseen):
-        return stat
-    if cache is not None and stat is not None:
-        known = cache.same(path, stat)
-        if known is not None:
-            return known
-    content = read_whole(disk, path, MAX_MANIFEST_BYTES)
-    if isinstance(content, Unseen):
-        return content
-    if cache is None or stat is None:
-        return parse_manifest(content, number)
-    return cache.replay(path, stat, content, number)
-
-
-def _may_be_unfinished(outcome: ManifestView | Unseen) -> bool:
+def _may_be_passing(outcome: ManifestView | Unread) -> bool:
     """A missing or torn manifest is believed only at a second look: a writer may be at work."""
-    return outcome is Unseen.VANISHED or (isinstance(outcome, ManifestView) and outcome.torn)
+    return outcome.unseen is Unseen.VANISHED if isinstance(outcome, Unread) else outcome.torn
 
 
 def parse_manifest(content: bytes, number: int) -> ManifestView:
     """Replay a manifest; total: damage ends the replay and is told by `torn`."""
-    return _continue(_Replay(), read_records(content), number)
+    known = Replayed(number)
+    return known.replay.view(number, known.take(read_records(content), content), known.end)
 
 
-def _continue(replay: _Replay, log: LogContent, number: int) -> ManifestView:
-    torn = log.torn
-    for record in log.records:
-        try:
-            replay.take(parse_edit(record))
-        except DamagedError:
-            torn = True
-            break
-    return replay.view(number, torn=torn or replay.is_group_open)
-
-
-def _current(disk: Disk, database: str) -> int | Unseen:
+def _current(disk: Disk, database: str) -> int | Unread:
     content = disk.read_at(f"{database}/CURRENT", 0, MAX_CURRENT_BYTES)
     if isinstance(content, Unseen):
-        return content
+        return Unread(content, "" if content is Unseen.VANISHED else f"CURRENT: {content}")
     number = parse_current(content)
-    return Unseen.UNREADABLE if number is None or number > _MAX_NUMBER else number
+    if number is None or number > _MAX_NUMBER or not content.endswith(b"\n"):
+        return Unread(Unseen.UNREADABLE, "CURRENT: corrupt: it names no manifest")
+    return number
 
 
-class _Replay:
-    """Applies version edits in order."""
-
-    def __init__(self) -> None:
-        self._families = {0: "default"}  # never written down, always there
-        self._live: dict[int, LiveFile] = {}
-        self._named: dict[int, NewFile] = {}
-        self._group: list[VersionEdit] = []
-        self._files_in_group = 0
-        self._families_added = 0
-        self._last_sequence = 0
-        self._next_file = 0
-        self._in_snapshot = True
-
-    @property
-    def is_group_open(self) -> bool:
-        """Whether an atomic group of edits is incomplete: none of it counts."""
-        return bool(self._group)
-
-    def take(self, edit: VersionEdit) -> None:
-        if len(self._named) + self._files_in_group > _MAX_NAMED_FILES or len(self._group) > _MAX_GROUP:
-            raise DamagedError("manifest names too many files")
-        if edit.group_left is None:
-            self._apply((edit,))
-            return
-        self._group.append(edit)
-        self._files_in_group += len(edit.added) + len(edit.deleted)
-        if edit.group_left == 0:
-            group, self._group, self._files_in_group = self._group, [], 0
-            self._apply(group)
-
-    def _apply(self, edits: Iterable[VersionEdit]) -> None:
-        for edit in edits:
-            if edit.next_file is not None:
-                # The snapshot that a manifest begins with carries no next file number, every later edit does.
-                self._in_snapshot = False
-                self._next_file = max(self._next_file, edit.next_file)
-            if edit.last_sequence is not None:
-                self._last_sequence = max(self._last_sequence, edit.last_sequence)
-            if edit.family_added is not None:
-                self._add_family(edit.family_id, edit.family_added)
-            self._change_files(edit)
-            if edit.family_dropped and self._families.pop(edit.family_id, None) is not None:
-                self._live = {n: one for n, one in self._live.items() if one.family_id != edit.family_id}
-
-    def _add_family(self, family_id: int, name: str) -> None:
-        self._families_added += 1
-        if self._families_added > _MAX_FAMILIES:
-            raise DamagedError("manifest adds too many column families")
-        self._families[family_id] = name
-
-    def _change_files(self, edit: VersionEdit) -> None:
-        for _, number in edit.deleted:
-            self._live.pop(number, None)
-        origin = Origin.COMPACTION if edit.deleted else Origin.FLUSH
-        for one in edit.added:
-            self._live[one.number] = one
-            self._named.setdefault(
-                one.number,
-                NewFile(
-                    one.number,
-                    one.family_id,
-                    one.largest_sequence,
-                    Origin.SNAPSHOT if self._in_snapshot else origin,
-                ),
-            )
-
-    def view(self, number: int, *, torn: bool) -> ManifestView:
-        named = tuple(self._named.values())
-        offsets = {family_id for family_id, name in self._families.items() if name == OFFSETS_FAMILY}
-        data = [one for one in named if one.family_id not in offsets]
-        return ManifestView(
-            number=number,
-            last_sequence=self._last_sequence,
-            next_file=self._next_file,
-            families=tuple(sorted(self._families.items())),
-            live=tuple(self._live[key] for key in sorted(self._live)),
-            new_files=named,
-            flushed_sequence=max((one.largest_sequence for one in data), default=0),
-            snapshot_sequence=max((one.largest_sequence for one in data if one.in_snapshot), default=0),
-            torn=torn,
-        )
+def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -> ManifestView | Unread:
+    name = manifest_name(number)
+    path = f"{database}/{name}"
+    if cache is None:
+        return _read_on(disk, path, number, Replayed(number), None)
+    stat = disk.stat(path)
+    if isinstance(stat, Unseen):
+        return _unread(name, stat)
+    known = cache.take(database)
+    if known is not None and known.number == number:
+        if known.stat == stat and known.view is not None:
+            cache.put(database, known)
+            return known.view
+        if not known.is_begun_by(disk, path, stat):
+            known = None
+    if known is None or known.number != number:
+        known = Replayed(number)
+    if stat.size_bytes - known.end > BYTES_PER_LOOK and not known.is_half_read and cache.is_busy:
+        if known.end:
+            cache.put(database, known)
+        return _too_long(name, waits=True)
+    known.view = known.stat = None
+    outcome = _read_on(disk, path, number, known, BYTES_PER_LOOK)
+    if isinstance(outcome, ManifestView):
+        known.view = outcome
+        known.stat = stat if not outcome.torn and known.end == stat.size_bytes else None
+    if isinstance(outcome, ManifestView) or outcome.unseen is Unseen.TOO_LARGE:
+        cache.put(database, known)
+    return outcome
 
 
-@dataclass(slots=True)
-class _Replayed:
+def _too_long(name: str, *, waits: bool) -> Unread:
+    what = "waits for others to be read" if waits else "more than one look reads, it is read on"
+    return Unread(Unseen.TOO_LARGE, f"{name}: {Unseen.TOO_LARGE}: {what}", goes_on=True, waits=waits)
+
+
+def _read_on(disk: Disk, path: str, number: int, known: Replayed, most: int | None) -> ManifestView | Unread:
+    """Replay what follows the last known record, piece by piece."""
+    length, began = _PIECE_BYTES, known.end
+    while True:
+        at = known.end
+        piece = disk.read_at(path, at, length)
+        if isinstance(piece, Unseen):
+            return _unread(manifest_name(number), piece)
+        log = read_records(piece, base=at)
+        ending = known.take(log, piece)
+        if len(piece) < length or ending in (End.CORRUPT, End.UNSUPPORTED):
+            return known.replay.view(number, ending, known.end)
+        if known.end > at:
+            length = _PIECE_BYTES
+        elif log.has_rest:
+            ending = _rest(disk, path, at + len(piece)) if ending is End.WHOLE else ending
+            return known.replay.view(number, ending, known.end)
+        elif length >= _MAX_RECORD_BYTES:
+            return known.replay.view(number, End.UNSUPPORTED, known.end)
+        else:
+            length *= 2
+        if most is not None and known.end - began >= most:
+            return _too_long(manifest_name(number), waits=False)
+
+
+def _rest(disk: Disk, path: str, at: int) -> End:
+    """Tell whether nothing but zeros follows in a file that was made long in advance."""
+    while True:
+        piece = disk.read_at(path, at, _PIECE_BYTES)
+        if isinstance(piece, Unseen) or any(piece):
+            return End.CORRUPT
+        at += len(piece)
+        if len(piece) < _PIECE_BYTES:
+            return End.WHOLE
+
+
+def _unread(name: str, unseen: Unseen) -> Unread:
+    if unseen is Unseen.VANISHED:
+        return Unread(unseen, f"{name}: gone: CURRENT names it, and it is not there")
+    return Unread(unseen, f"{name}: {unseen}")
+
+
+class Replayed:
     """A manifest as far as it was replayed.
 
-    Args of the dataclass:
-        stat: What the file was like before it was read; None = something follows the last record, so that it may
-            be filled in without growing (a preallocated file that is written through memory).
+    Attributes:
+        number: Number of the manifest.
+        stat: What the file was like before it was read; None = there may be more to read (a preallocated file that is
+            written through memory is filled in without growing).
         end: Offset behind the last record.
-        checksum: CRC of everything before: RocksDB only appends, but a store made anew may begin a file of the
-            same name, inode and size.
         replay: State after the last record.
-        view: What it says.
+        view: What it says; None = it was not read to its end yet.
     """
 
-    stat: FileStat | None
-    end: int
-    checksum: int
-    replay: _Replay
-    view: ManifestView
+    __slots__ = ("_head", "_tail", "end", "number", "replay", "stat", "view")
+
+    def __init__(self, number: int) -> None:
+        """Begin with an empty file."""
+        self.number = number
+        self.stat: FileStat | None = None
+        self.end = 0
+        self.replay = Replay()
+        self.view: ManifestView | None = None
+        self._head = self._tail = b""
+
+    @property
+    def is_half_read(self) -> bool:
+        """Whether the next look reads on, and nobody has seen its end yet."""
+        return self.view is None and self.end > 0
+
+    @property
+    def size_bytes(self) -> int:
+        """How much of it is kept."""
+        return min(self.end, self.replay.size_bytes)
+
+    def take(self, log: LogContent, piece: bytes) -> End:
+        """Replay records that follow, which `piece` (from `end` on) holds; how they end."""
+        began, ending = self.end, log.ending
+        for record, end in zip(log.records, log.ends, strict=True):
+            try:
+                self.replay.take(parse_edit(record))
+            except (DamagedError, UnsupportedError):
+                ending = End.UNSUPPORTED
+                break
+            self.end = end
+        taken = piece[: self.end - began]
+        if len(self._head) < _ANCHOR_BYTES and began == len(self._head):
+            self._head += taken[: _ANCHOR_BYTES - began]
+        self._tail = (self._tail + taken[-_ANCHOR_BYTES:])[-_ANCHOR_BYTES:]
+        return ending
+
+    def is_begun_by(self, disk: Disk, path: str, stat: FileStat) -> bool:
+        """Tell whether the file still begins with what was replayed.
+
+        RocksDB only appends, but a store made anew may begin a file of the same name, inode and size.
+        """
+        head = disk.read_at(path, 0, len(self._head))
+        at = self.end - len(self._tail)
+        tail = disk.read_at(path, at, len(self._tail)) if at else head
+        return stat.size_bytes >= self.end and (head, tail) == (self._head, self._tail)
 
 
 class ManifestCache:
     """A bounded memory of replayed manifests: an unchanged one is not read, a longer one only continued."""
 
     def __init__(self, limit: int = CACHED_MANIFESTS, limit_bytes: int = CACHED_MANIFEST_BYTES) -> None:
-        """Keep at most `limit` manifests of `limit_bytes`; what was not used for longest goes first."""
+        """Keep at most `limit` manifests of `limit_bytes`.
+
+        What was not used for longest goes first, and of what was dear to read the last.
+        """
         self._limit = limit
         self._limit_bytes = limit_bytes
         self._bytes = 0
-        self._known: dict[str, _Replayed] = {}
+        self._known: dict[str, tuple[Replayed, int]] = {}
 
     def __len__(self) -> int:
         """Count the manifests it knows."""
         return len(self._known)
 
-    def same(self, path: str, stat: FileStat) -> ManifestView | None:
-        """Look up a file that did not change; None = it did, or is not known."""
-        known = self._known.get(path)
-        if known is None or known.stat != stat:
+    @property
+    def is_busy(self) -> bool:
+        """Whether no more long ones may be begun."""
+        return sum(known.is_half_read for known, _ in self._known.values()) >= READ_AT_ONCE
+
+    def take(self, database: str) -> Replayed | None:
+        """Look a database's manifest up and take it out: what is replayed further changes."""
+        known = self._known.pop(database, None)
+        if known is None:
             return None
-        self._known[path] = self._known.pop(path)
-        return known.view
+        self._bytes -= known[1]
+        return known[0]
 
-    def replay(self, path: str, stat: FileStat, content: bytes, number: int) -> ManifestView:
-        """Replay a file, from where the last call ended if it only grew since then."""
-        known = self._forget(path)
-        if known is not None and zlib.crc32(memoryview(content)[: known.end]) == known.checksum:
-            replay, start = known.replay, known.end
-        else:
-            replay, start = _Replay(), 0
-        log = read_records(content, start)
-        view = _continue(replay, log, number)
-        if not view.torn:  # what is damaged is read anew the next time
-            checksum = zlib.crc32(memoryview(content)[: log.end])
-            whole = stat if log.end == len(content) == stat.size_bytes else None
-            self._known[path] = _Replayed(whole, log.end, checksum, replay, view)
-            self._bytes += log.end
-            while len(self._known) > self._limit or self._bytes > self._limit_bytes:
-                self._forget(next(iter(self._known)))
-        return view
-
-    def _forget(self, path: str) -> _Replayed | None:
-        known = self._known.pop(path, None)
-        if known is not None:
-            self._bytes -= known.end
-        return known
+    def put(self, database: str, known: Replayed) -> None:
+        """Remember a manifest."""
+        self.take(database)
+        size_bytes = known.size_bytes
+        self._known[database] = (known, size_bytes)
+        self._bytes += size_bytes
+        while len(self._known) > self._limit or self._bytes > self._limit_bytes:
+            dear = [each for each, (one, _) in self._known.items() if not one.is_half_read]
+            cheap = (each for each in dear if self._known[each][0].end < _DEAR_BYTES)
+            oldest = next(cheap, dear[0] if dear else None)
+            if oldest is None:
+                return
+            self.take(oldest)

@@ -1,33 +1,30 @@
-"""Bounded reads through a `Disk`: of whole files, and of one database altogether."""
+"""Bounded reads of one database through a `Disk`, and why something was not read."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
 
-_CHUNK_BYTES = 256 << 10
 _READ_COST_BYTES = 512  # what a read costs beside its bytes: many tiny ones must end, too
 
 
-def read_whole(disk: Disk, path: str, limit_bytes: int) -> bytes | Unseen:
-    """Read a file to its end, piece by piece.
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a database, or a part of it, was not read.
 
-    Returns:
-        Its content; Unseen.TOO_LARGE if it has more than `limit_bytes`, or what the disk says.
+    Args of the dataclass:
+        unseen: The reason.
+        problem: `FILE: KIND: sentence`; empty = nothing is wrong: it is not there, or a writer was faster.
+        goes_on: The next look reads on where this one ended.
+        waits: Nothing was read yet: others come first.
     """
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        piece = disk.read_at(path, size, _CHUNK_BYTES)
-        if isinstance(piece, Unseen):
-            return piece
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit_bytes:
-            return Unseen.TOO_LARGE
-        if len(piece) < _CHUNK_BYTES:
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    unseen: Unseen
+    problem: str = ""
+    goes_on: bool = False
+    waits: bool = False
 
 
 class MeteredDisk:

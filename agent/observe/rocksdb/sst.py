@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.inventory.disk import Disk, Unseen
 from agent.observe.rocksdb import checksum
 from agent.observe.rocksdb.block import TRAILER_BYTES, Handle, entries, index_handles, read_handle
-from agent.observe.rocksdb.coding import Cursor, DamagedError, UnsupportedError
+from agent.observe.rocksdb.coding import Cursor, DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.properties import Properties, parse_properties
 
 MAX_BLOCK_BYTES = 1 << 20
@@ -26,6 +26,8 @@ MAX_OFFSETS_BYTES = 4 << 20
 
 _MAGIC = 0x88E241B785F4CFF7  # kBlockBasedTableMagicNumber
 _LEGACY_MAGIC = 0xDB4775248B80FB57  # kLegacyBlockBasedTableMagicNumber, format version 0
+_OTHER_MAGICS = frozenset({0x8242229663BF9564, 0x4F3418EB7A8F13B8, 0x926789D0C5F17873})
+"""Of plain tables (two forms) and cuckoo tables, which an application may choose."""
 _LEGACY_FOOTER_BYTES = 48
 _FOOTER_BYTES = 53
 _LAST_FORMAT = 7
@@ -83,7 +85,8 @@ def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
     """Read footer, metaindex and properties of a file of known size.
 
     Raises:
-        DamagedError: not an SST file, cut off, or a wrong checksum.
+        RefusedError: not an SST file, cut off, or a wrong checksum.
+        DamagedError: a content that makes no sense here.
         UnsupportedError: a format or compression that is not read here.
         UnseenError: the disk could not be read.
     """
@@ -148,15 +151,17 @@ def _require_room(handles: list[Handle], table: Table) -> None:
 
 def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
     if size_bytes < _LEGACY_FOOTER_BYTES:
-        raise DamagedError("file is too short")
+        raise RefusedError("file is too short")
     start = max(0, size_bytes - _FOOTER_BYTES)
     data = _read(disk, path, start, size_bytes - start)
     magic = int.from_bytes(data[-8:], "little")
     if magic == _LEGACY_MAGIC:
         cursor = Cursor(data, len(data) - _LEGACY_FOOTER_BYTES)
         return Footer(0, checksum.CRC32C, read_handle(cursor), read_handle(cursor))
+    if magic in _OTHER_MAGICS:
+        raise UnsupportedError("not a block-based SST file")
     if magic != _MAGIC or len(data) < _FOOTER_BYTES:
-        raise DamagedError("file does not end like a block-based SST file")
+        raise RefusedError("file does not end like a block-based SST file")
     version = int.from_bytes(data[-12:-8], "little")
     kind = data[0]
     if version > _LAST_FORMAT or kind not in checksum.KINDS:
@@ -169,7 +174,7 @@ def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
 
 def _extended_footer(data: bytes, offset: int, version: int, kind: int) -> Footer:
     if data[1:5] != _EXTENDED_MAGIC:
-        raise DamagedError("footer without its second magic number")
+        raise RefusedError("footer without its second magic number")
     if any(data[33:41]):
         raise UnsupportedError("footer with a feature of a later RocksDB")
     stored, base, metaindex_size = (int.from_bytes(data[at : at + 4], "little") for at in (5, 9, 13))
@@ -177,11 +182,11 @@ def _extended_footer(data: bytes, offset: int, version: int, kind: int) -> Foote
     if computed is not None:
         expected = (computed + checksum.context_modifier(base, offset)) & 0xFFFFFFFF
         if stored != expected:
-            raise DamagedError("checksum of the footer is wrong")
+            raise RefusedError("checksum of the footer is wrong")
     # the metaindex lies right before the footer
     start = offset - TRAILER_BYTES - metaindex_size
     if start < 0:
-        raise DamagedError("metaindex begins before the file")
+        raise RefusedError("metaindex begins before the file")
     return Footer(version, kind, Handle(start, metaindex_size), None, base)
 
 
@@ -194,7 +199,7 @@ def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
     if computed is not None:
         modifier = checksum.context_modifier(footer.base_checksum, handle.offset)
         if int.from_bytes(data[-4:], "little") != (computed + modifier) & 0xFFFFFFFF:
-            raise DamagedError(f"checksum of the block at {handle.offset} is wrong")
+            raise RefusedError(f"checksum of the block at {handle.offset} is wrong")
     if data[handle.size] != 0:
         raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
     return content
@@ -205,5 +210,5 @@ def _read(disk: Disk, path: str, offset: int, length: int) -> bytes:
     if isinstance(data, Unseen):
         raise UnseenError(data)
     if len(data) != length:
-        raise DamagedError(f"file ends before {offset + length}")
+        raise RefusedError(f"file ends before {offset + length}")
     return data

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from agent.inventory.disk import Disk, EntryKind, Unseen
 from agent.observe.rocksdb.cache import FileContent, SstCache
-from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
+from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
-from agent.observe.rocksdb.manifest import ManifestCache, ManifestView, read_manifest
+from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
-from agent.observe.rocksdb.reading import MeteredDisk
+from agent.observe.rocksdb.reading import MeteredDisk, Unread
+from agent.observe.rocksdb.replay import ManifestView, manifest_name
 from agent.observe.rocksdb.sst import UnseenError, open_table, read_entries
 from agent.observe.rocksdb.version_edit import LiveFile
 
@@ -24,6 +25,7 @@ MAX_RECORDS = 40_000
 """Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
 
 _TRIES = 5
+_ELSEWHERE = "elsewhere: it lies on another path of the database (db_paths, cf_paths)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class FileFacts:
         mtime_us: When it was written, microseconds since the epoch; None = not seen.
         properties: Its counters; None = not read, `problem` says why.
         is_verified: Whether the checksums of what was read were compared.
-        problem: `corrupt: ...`, `unsupported: ...` or why it was not seen; None = all well.
+        problem: `corrupt: ...`, `unsupported: ...`, `elsewhere: ...` or why it was not seen; None = all well.
     """
 
     file: LiveFile
@@ -75,8 +77,12 @@ class StoreFacts:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Every file that could not be read, one sentence each."""
-        return tuple(f"{sst_name(one.file.number)}: {one.problem}" for one in self.files if one.problem)
+        """Everything that could not be read, `FILE: KIND: sentence` each: manifest, files, entries of `offsets`."""
+        said = [self.manifest.problem] if self.manifest.problem else []
+        said += [f"{sst_name(one.file.number)}: {one.problem}" for one in self.files if one.problem]
+        if self.offsets is not None:  # those of its files are among the above
+            said += [f"offsets: unsupported: {x}" for x in self.offsets.problems if x.startswith("entry ")]
+        return tuple(said)
 
 
 def sst_name(number: int) -> str:
@@ -91,7 +97,7 @@ def read_store(
     manifests: ManifestCache | None = None,
     *,
     with_counters: bool = True,
-) -> StoreFacts | Unseen:
+) -> StoreFacts | Unread:
     """Read a database.
 
     A file that is gone is normal beside a compaction: then everything begins anew with the manifest. It is
@@ -105,7 +111,7 @@ def read_store(
         with_counters: Read the properties of data files, too; without, only the `offsets` family is looked into.
 
     Returns:
-        The facts; Unseen.RACED if files kept vanishing, or what `read_manifest` says.
+        The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
 
     Cost:
         Manifest, then one stat per file, and three small reads for each file that the cache does not know. Never
@@ -115,10 +121,12 @@ def read_store(
     disk = MeteredDisk(disk, MAX_READ_BYTES)
     view = read_manifest(disk, database, manifests)
     for _ in range(_TRIES):
-        if isinstance(view, Unseen):
+        if isinstance(view, Unread):
             return view
         if len(view.live) > MAX_FILES:
-            return Unseen.TOO_LARGE
+            return Unread(
+                Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
+            )
         reader = _Reader(disk, database, cache, view, with_counters=with_counters)
         reader.read()
         if not reader.gone:
@@ -131,7 +139,7 @@ def read_store(
         elif isinstance(view, ManifestView):
             # what the lost end of the manifest removed cannot be known
             return reader.facts(())
-    return Unseen.RACED
+    return Unread(Unseen.RACED)
 
 
 class _Reader:
@@ -159,13 +167,19 @@ class _Reader:
                 self._files[file.number] = FileFacts(file)
 
     def _look(self, file: LiveFile, *, is_offsets: bool) -> None:
+        if file.path_id:
+            self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
+            return
         path = f"{self._database}/{sst_name(file.number)}"
         stat = self._disk.stat(path)
         if isinstance(stat, Unseen):
             self._unseen(file, stat)
             return
-        if stat.kind is not EntryKind.FILE or stat.size_bytes != file.size_bytes:
-            problem = f"corrupt: {stat.kind} of {stat.size_bytes} bytes, the manifest says {file.size_bytes}"
+        if stat.kind is not EntryKind.FILE:
+            self._files[file.number] = FileFacts(file, problem=f"unsupported: a {stat.kind}, not followed")
+            return
+        if stat.size_bytes != file.size_bytes:
+            problem = f"corrupt: file of {stat.size_bytes} bytes, the manifest says {file.size_bytes}"
             self._files[file.number] = FileFacts(file, stat.mtime_us, problem=problem)
             return
         key = (path, stat.inode, stat.size_bytes, stat.mtime_us)
@@ -176,7 +190,8 @@ class _Reader:
             except UnseenError as error:
                 self._unseen(file, error.unseen)
                 return
-            self._cache.put(key, content)
+            if not (content.problem or "").startswith("corrupt"):
+                self._cache.put(key, content)  # what is damaged is read again: a volume may come to itself
         self._files[file.number] = FileFacts(
             file,
             stat.mtime_us,
@@ -248,8 +263,8 @@ def _read_file(disk: Disk, path: str, file: LiveFile, *, is_offsets: bool) -> Fi
         if table.properties.range_deletions:
             return FileContent(table.properties, problem="unsupported: deletions of key ranges")
         records = tuple(decode_records(read_entries(disk, table), file.number))
-    except DamagedError as error:
+    except RefusedError as error:
         return FileContent(problem=f"corrupt: {error}")
-    except UnsupportedError as error:
+    except (DamagedError, UnsupportedError) as error:
         return FileContent(problem=f"unsupported: {error}")
     return FileContent(table.properties, records, table.is_verified)

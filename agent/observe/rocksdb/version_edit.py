@@ -7,13 +7,13 @@ they are passed over by length and never looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.observe.rocksdb.coding import Cursor, DamagedError
 
 _IGNORABLE = 1 << 13  # kTagSafeIgnoreMask
 _CUSTOM_NOT_IGNORABLE = 1 << 6  # kCustomTagNonSafeIgnoreMask
-_PATH_ID = 65  # NewFileCustomTag::kPathId: only tells on which path the file lies
+_PATH_ID = 65  # NewFileCustomTag::kPathId
 _MAX_FILES = (
     20_000  # added or deleted by one edit; a store has tens. Keeps a hostile manifest from filling the memory
 )
@@ -34,6 +34,8 @@ class LiveFile:
         size_bytes: Size, fixed once written.
         smallest_sequence: Lowest sequence number in it; 0 after a compaction that forgot the order.
         largest_sequence: Highest sequence number in it; 0 as above.
+        path_id: Which of the database's paths it lies on; 0 = the first one, which is its own directory unless the
+            application chose others (`db_paths`, `cf_paths`).
     """
 
     number: int
@@ -42,6 +44,7 @@ class LiveFile:
     size_bytes: int
     smallest_sequence: int
     largest_sequence: int
+    path_id: int = 0
 
 
 @dataclass(slots=True)
@@ -93,7 +96,13 @@ def _at_most(limit: int, cursor: Cursor) -> int:
 
 def _with_family(one: LiveFile, family_id: int) -> LiveFile:
     return LiveFile(
-        one.number, one.level, family_id, one.size_bytes, one.smallest_sequence, one.largest_sequence
+        one.number,
+        one.level,
+        family_id,
+        one.size_bytes,
+        one.smallest_sequence,
+        one.largest_sequence,
+        one.path_id,
     )
 
 
@@ -101,15 +110,14 @@ def _new_file(cursor: Cursor, edit: VersionEdit, *, has_path: bool, has_sequence
     if len(edit.added) >= _MAX_FILES:
         raise DamagedError("too many files in one version edit")
     level, number = _at_most(_MAX_LEVEL, cursor), _at_most(_MAX_NUMBER, cursor)
-    if has_path:
-        cursor.varint()
+    path_id = cursor.varint() if has_path else 0
     size_bytes = _at_most(_MAX_FILE_BYTES, cursor)
     cursor.skip_string()  # smallest key
     cursor.skip_string()  # largest key
     smallest, largest = (cursor.varint(), cursor.varint()) if has_sequences else (0, 0)
     if largest >= _MAX_SEQUENCE:
         smallest = largest = 0
-    edit.added.append(LiveFile(number, level, 0, size_bytes, min(smallest, largest), largest))
+    edit.added.append(LiveFile(number, level, 0, size_bytes, min(smallest, largest), largest, path_id))
 
 
 def _new_file_1(cursor: Cursor, edit: VersionEdit) -> None:
@@ -126,12 +134,19 @@ def _new_file_3(cursor: Cursor, edit: VersionEdit) -> None:
 
 def _new_file_4(cursor: Cursor, edit: VersionEdit) -> None:
     _new_file(cursor, edit, has_path=False, has_sequences=True)
-    _skip_custom_fields(cursor, last_tag=1, not_ignorable=_CUSTOM_NOT_IGNORABLE, known={_PATH_ID})
+    while (tag := cursor.varint()) != 1:  # kTerminate
+        if tag == _PATH_ID:
+            path = cursor.string()
+            edit.added[-1] = replace(edit.added[-1], path_id=path[0] if path else 0)
+        elif tag & _CUSTOM_NOT_IGNORABLE:
+            raise DamagedError(f"unknown field {tag} of a file")
+        else:
+            cursor.skip_string()
 
 
-def _skip_custom_fields(cursor: Cursor, *, last_tag: int, not_ignorable: int, known: set[int]) -> None:
-    while (tag := cursor.varint()) != last_tag:
-        if tag & not_ignorable and tag not in known:
+def _skip_custom_fields(cursor: Cursor) -> None:
+    while (tag := cursor.varint()) != 0:  # kEndMarker
+        if tag & _CUSTOM_NOT_IGNORABLE:
             raise DamagedError(f"unknown field {tag} of a file")
         cursor.skip_string()
 
@@ -184,13 +199,13 @@ def _skip_blob_file(cursor: Cursor, edit: VersionEdit) -> None:
         cursor.varint()
     cursor.skip_string()
     cursor.skip_string()
-    _skip_custom_fields(cursor, last_tag=0, not_ignorable=_CUSTOM_NOT_IGNORABLE, known=set())
+    _skip_custom_fields(cursor)
 
 
 def _skip_blob_garbage(cursor: Cursor, edit: VersionEdit) -> None:
     for _ in range(3):
         cursor.varint()
-    _skip_custom_fields(cursor, last_tag=0, not_ignorable=_CUSTOM_NOT_IGNORABLE, known=set())
+    _skip_custom_fields(cursor)
 
 
 def _skip_wal_addition(cursor: Cursor, edit: VersionEdit) -> None:

@@ -92,8 +92,11 @@ class PageData:
         watches: Directories with a kernel watch.
         applications: Bounded.
         applications_total: All there are.
-        findings: Open ones, the worst first, bounded.
+        findings: Open ones, the worst first, those about state before those about the agent, bounded.
         counts: Severity -> open findings, all of them.
+        facts_missing: Settings that detectors need and nobody gave, over all applications.
+        undecided: Detectors that cannot decide everything because of that.
+        missing_counts: Severity -> open findings that only say that a fact is missing; `counts` has them, too.
         blind: Newest first, bounded.
         settings: The agent's own.
         runbooks: Base of the links to runbooks; empty = none is known.
@@ -114,3 +117,6 @@ class PageData:
     blind: tuple[BlindRow, ...]
     settings: tuple[SettingRow, ...]
     runbooks: str
+    facts_missing: int = 0
+    undecided: int = 0
+    missing_counts: tuple[tuple[Severity, int], ...] = ()

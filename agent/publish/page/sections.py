@@ -12,8 +12,9 @@ _LASTS = '<span class="chip warning">lasts</span>'
 
 
 def headline(data: PageData) -> str:
-    """Say in one line how things stand."""
-    counts = dict(data.counts)
+    """Say in one line how things stand; what could not be decided is never part of an all-clear."""
+    missing = dict(data.missing_counts)
+    counts = {severity: count - missing.get(severity, 0) for severity, count in data.counts}
     loud = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
     if loud:
         words = " and ".join(f"{number(count)} {severity}" for count, severity in loud)
@@ -24,8 +25,13 @@ def headline(data: PageData) -> str:
         return "Nothing to watch: no application directory"
     if any(row.ended_us is None for row in data.blind):
         return "Nothing found, but the agent is blind right now"
+    if data.facts_missing:
+        return (
+            f"Nothing proved; {plural(data.facts_missing, 'fact')} missing:"
+            f" {plural(data.undecided, 'detector')} cannot decide"
+        )
     if counts.get(Severity.INFO):
-        return f"Nothing wrong; {plural(counts[Severity.INFO], 'remark')}"
+        return f"Nothing found but {plural(counts[Severity.INFO], 'remark')}"
     return "Nothing found"
 
 
@@ -120,7 +126,7 @@ def _task(task: TaskRow, data: PageData) -> str:
     state = (
         f'<span class="chip {task.worst}">{task.worst}</span>'
         if task.worst
-        else '<span class="chip good">ok</span>'
+        else f'<span class="chip{"" if data.facts_missing else " good"}">no finding</span>'
     )
     since_us = task.held_since_us if task.held else task.released_us
     holder = _HELD[task.held] + (

@@ -1,0 +1,85 @@
+"""A state directory before its first start: missing or empty, and not just misspelt. A gate lets that start pass."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agent.errors import UsageError
+from agent.inventory.disk import EntryKind, Unseen
+from agent.layout import names
+from agent.layout.shape import is_application, is_surely_application
+from agent.observe.kernel_disk import KernelDisk
+
+DEEPEST = 3
+MOST = 1_000
+"""Directories that are looked into at most: a volume before its first start has few."""
+
+_OF_THE_FILE_SYSTEM = ("lost+found",)
+
+
+def is_before_first_start(directory: Path) -> bool:
+    """Tell whether nobody can have started on this directory yet: it is missing, or no application is in it.
+
+    False where it has an application, or is no directory.
+
+    Raises:
+        UsageError: it cannot be known, or an application lies near it: the path is wrong.
+    """
+    if names.TASK_DIRECTORY.fullmatch(directory.absolute().name):
+        raise UsageError(f"{directory}: the name is that of a task directory; give Kafka Streams' state.dir")
+    if not _is_directory(directory):
+        if os.path.lexists(directory):
+            return False
+        place = next(x for x in directory.absolute().parents if _is_directory(x))
+        if place == place.parent:
+            raise UsageError(f"{directory}: no such directory, and no volume is mounted above it")
+        near = _application_near(place, must_see=False)
+    else:
+        place = directory.absolute()
+        near = _application_near(place, must_see=True)
+    if near is None:
+        return True
+    if near.parent == directory.absolute():
+        return False
+    raise UsageError(
+        f"{directory}: holds no application, but {near.parent} does: {near.name}; give Kafka Streams' state.dir"
+    )
+
+
+def _application_near(place: Path, *, must_see: bool) -> Path | None:
+    """Find an application directory in the first few levels, the place itself included.
+
+    Raises:
+        UsageError: the place, or (`must_see`) something below it, may not be read.
+    """
+    disk = KernelDisk(place)
+    level, looked = [""], 0
+    for depth in range(DEEPEST + 1):
+        below: list[str] = []
+        for path in level[: MOST - looked]:
+            entries = disk.list(path)
+            looked += 1
+            if entries is Unseen.DENIED and (must_see or not path):
+                raise UsageError(
+                    f"{place / path}: permission denied; whether an application is there is not known"
+                )
+            if isinstance(entries, Unseen):
+                continue
+            found = {entry.name for entry in entries}
+            if is_application(found) if depth else is_surely_application(found):
+                return place / path
+            below += [f"{path}/{x.name}" if path else x.name for x in entries if _is_inner(x.name, x.kind)]
+        level = below
+    return None
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except PermissionError:
+        return False
+
+
+def _is_inner(name: str, kind: EntryKind) -> bool:
+    return kind is EntryKind.DIRECTORY and name not in _OF_THE_FILE_SYSTEM

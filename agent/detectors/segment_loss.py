@@ -1,0 +1,133 @@
+"""Which segments of a windowed store lack what the store's offset says that it has. Pure: pictures in, losses out.
+
+Offsets are compared with offsets and times with times; how many records it was is nobody's question here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+
+from agent.inventory.segments import CLOSED, OPEN, Segment
+from agent.layout.names import changelog_store
+
+
+class Grade(IntEnum):
+    """How sure it is that something was put into a segment, and is not on disk."""
+
+    POSSIBLE = 1  # it took records when it was opened last; whether any came is not known
+    LIKELY = 2
+    CERTAIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A segment that the store's offset is not true for.
+
+    Args of the dataclass:
+        segment: It.
+        speaker: The segment that answers for the store.
+        offset: Its answer: a restoration begins behind it.
+        grade: How sure it is.
+    """
+
+    segment: Segment
+    speaker: Segment
+    offset: int
+    grade: Grade
+
+
+def changelog_of(segments: tuple[Segment, ...], application_id: str, store_name: str) -> str | None:
+    """Tell under which name (topic-partition) a store keeps its changelog offset; None = there is none, or several."""
+    names = sorted({name for one in segments for name, _, _ in one.offsets.offsets})
+    own = [x for x in names if changelog_store(x.rpartition("-")[0], application_id) == store_name]
+    return names[0] if len(names) == 1 else own[0] if len(own) == 1 else None
+
+
+def find_losses(
+    segments: tuple[Segment, ...], changelog: str, *, oldest: bool, commit_us: int | None
+) -> dict[str, Loss]:
+    """List by name the segments that lack records up to the offset from which the store restores.
+
+    Args:
+        segments: What lies on disk, oldest first, and nobody has open.
+        changelog: Topic and partition.
+        oldest: The oldest segment that holds an offset answers for all; else the newest one.
+        commit_us: Time between two commits that write the offset; None = there is no such time.
+
+    Source:
+        AbstractSegments.committedOffset and commit, ProcessorStateManager.initializeStoreOffsets (4.3.0, 4.3.1): a
+        segment without an entry is passed over; "unknown" is an answer, and restores from the beginning.
+    """
+    asked = segments if oldest else segments[::-1]
+    speaker = next((one for one in asked if one.offset(changelog) is not None), None)
+    offset = speaker.offset(changelog) if speaker is not None else None
+    if speaker is None or offset is None or offset < 0:
+        return {}
+    losses: dict[str, Loss] = {}
+    for one, successor in zip(segments, (*segments[1:], None), strict=True):
+        own = one.offset(changelog)
+        if own is not None and own >= offset:
+            continue
+        flushed = one.has_data
+        grade = _unflushed(one, successor, speaker) if flushed else _hollow(one, speaker, commit_us)
+        if grade is not None:
+            losses[one.name] = Loss(one, speaker, offset, grade)
+    return losses
+
+
+def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | None:
+    """Grade a segment of which no record is on disk; only a put makes one, and where it came from decides.
+
+    The speaker took its offset after it was made. Was it made after this segment, the put lies before that offset.
+    Else the offset may be of a commit before the put: then the replay brings the put again.
+    """
+    if not one.made_in_this_life:
+        # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
+        replayed = (
+            one.opened_us is not None and one.starts < speaker.starts and one.opened_us < speaker.born_us
+        )
+        return Grade.LIKELY if replayed else Grade.POSSIBLE
+    if one.starts < speaker.starts and one.born_us < speaker.born_us:
+        return Grade.CERTAIN
+    if speaker.offset_us <= one.born_us:
+        return None
+    later_us = speaker.offset_us - one.born_us
+    committed = commit_us is not None and speaker.offset_last is not None and later_us > 2 * commit_us
+    return Grade.LIKELY if committed or _is_close_cut(one.born_us, speaker) else Grade.POSSIBLE
+
+
+def _is_close_cut(at_us: int, speaker: Segment) -> bool:
+    """Tell whether the speaker was closed with its offset in the life in which the other segment was made or flushed.
+
+    A start-up pass closes one segment after the other, too; it opened them after that.
+    """
+    opened_us = speaker.opened_us
+    same_life = speaker.made_in_this_life or (opened_us is not None and opened_us < at_us)
+    return same_life and speaker.status == CLOSED and speaker.offset_last is True
+
+
+def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Grade | None:
+    """Grade a segment with data whose last flush lies behind the speaker's."""
+    if successor is None or one.starts > speaker.starts:
+        if speaker.offset_us <= one.flushed_us:
+            return None
+        was_open = one.status == OPEN
+        return Grade.LIKELY if was_open and _is_close_cut(one.flushed_us, speaker) else Grade.POSSIBLE
+    if not _took_records(one, successor):
+        return None
+    return Grade.LIKELY if one.status == OPEN or one.made_in_this_life else Grade.POSSIBLE
+
+
+def _took_records(one: Segment, successor: Segment) -> bool:
+    """Tell whether a segment was the newest one in the life that ended, and was not flushed after that."""
+    if one.flushed_us >= successor.born_us:
+        return False
+    written = one.made_in_this_life or one.status == OPEN
+    return written or one.opened_us is None or successor.born_us > one.opened_us
+
+
+def unflushed(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """List segments of a held store that nobody flushes any more, though they took records since they were opened."""
+    return tuple(one for one, successor in pairwise(segments) if _took_records(one, successor))

@@ -1,0 +1,77 @@
+"""The timeline of a database's flushes: what was on disk when, exactly at the times of checkpoints."""
+
+from __future__ import annotations
+
+from agent.contract.events import Source
+from agent.inventory.observations import DatabaseLook, Flush
+from agent.inventory.stores import FLUSHES_KEPT, Database, Store
+
+
+def take_flushes(store: Store, database: Database, look: DatabaseLook) -> None:
+    """Take what was flushed since the last look, and date the checkpoints of the session by it."""
+    marked_us = _mark_times(store)
+    floor = database.seen_us or look.identity_born_us
+    database.newest_flush = max(
+        [x.number for x in look.flushes if not x.compacted], default=database.newest_flush
+    )
+    # Of a store that is watched it is known what was flushed: what was given out beyond that at a crash is gone.
+    if not database.seen_us or look.source is Source.BASELINE:
+        _raise_puts(database, look.zeroed_puts, floor, marked_us)
+    for flush in look.flushes:
+        if flush.sequence > database.puts:
+            _append_flush(database, flush, floor, marked_us)
+            database.puts = flush.sequence
+    _raise_puts(database, look.puts, floor, marked_us)
+    _refresh_marks(store)
+
+
+def _mark_times(store: Store) -> tuple[int, ...]:
+    session = store.sessions[-1] if store.sessions else None
+    marks = (session.first, session.last) if session is not None else ()
+    return tuple(mark.at_us for mark in marks if mark is not None)
+
+
+def _raise_puts(database: Database, puts: int, at_us: int, marked_us: tuple[int, ...]) -> None:
+    """Take down what no file tells by its time."""
+    if puts > database.puts:
+        _remember(database, (puts, at_us), marked_us)
+        database.puts = puts
+
+
+def _refresh_marks(store: Store) -> None:
+    """A flush can be seen after the checkpoint that followed it: its file's time says that it came before."""
+    session = store.sessions[-1] if store.sessions else None
+    for mark in (session.first, session.last) if session is not None else ():
+        if mark is not None:
+            mark.puts = max(mark.puts, store.puts_at(mark.at_us))
+
+
+def _append_flush(database: Database, flush: Flush, floor_us: int, marked_us: tuple[int, ...]) -> None:
+    # A file that is gone already was written some time since the last look, and what went into a compaction's
+    # output was written before it: the earliest possible time never makes a flush look younger than a checkpoint
+    # that it preceded.
+    known = None if flush.compacted else flush.written_at_us
+    at_us = floor_us if known is None else known
+    last = database.flushed[-1][1] if database.flushed else 0
+    _remember(database, (flush.sequence, max(at_us, last)), marked_us)
+
+
+def _remember(database: Database, flush: tuple[int, int], marked_us: tuple[int, ...]) -> None:
+    """Add a flush; where there is no more room, one goes that no checkpoint is compared with.
+
+    What stays is the last flush before each checkpoint of the session and the first one after it, so that what was
+    flushed beyond a checkpoint is known exactly, however many flushes followed.
+    """
+    known = database.flushed
+    if len(known) >= FLUSHES_KEPT:
+        needed = {i for at_us in marked_us for i in _around(known, at_us)}
+        goes = next((i for i in range(len(known)) if i not in needed), 0)
+        if goes == 0:
+            database.dropped_puts = known[0][0]
+        known = known[:goes] + known[goes + 1 :]
+    database.flushed = (*known, flush)
+
+
+def _around(flushed: tuple[tuple[int, int], ...], at_us: int) -> tuple[int, int]:
+    after = next((i for i, (_, written_us) in enumerate(flushed) if written_us > at_us), len(flushed))
+    return after - 1, after

@@ -1,0 +1,129 @@
+"""What lay on disk whenever a windowed store was opened again: taken before the opening changes it.
+
+From 4.3 on the start-up pass of a new process writes one offset into every segment and so wipes out the difference
+that tells what a crash lost.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from agent.inventory.disk import LockState
+from agent.inventory.model import Database, Store
+from agent.inventory.observations import DatabaseLook
+from agent.inventory.recent import recent
+from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
+
+OFFSETS_FAMILY = "offsets"
+_STARTS = re.compile(r"[.:-](\d+)\Z", re.ASCII)
+
+
+def segments_of(store: Store) -> tuple[Segment, ...] | None:
+    """List the segments of a store, oldest first.
+
+    Returns:
+        None where one could not be read: what is not known of it is not "nothing". Empty for a store that has
+        no segments, or none with an `offsets` family.
+    """
+    if not store.segmented:
+        return ()
+    found: list[Segment] = []
+    for database in store.databases.values():
+        if _is_unread(database):
+            return None
+        made = _segment(database)
+        if made is not None:
+            found.append(made)
+    return tuple(sorted(found, key=lambda one: one.starts))
+
+
+def _is_unread(database: Database) -> bool:
+    incomplete = database.problems or database.missing_files or database.offsets_unread
+    return bool(incomplete) or database.manifest_problem is not None
+
+
+def _segment(database: Database) -> Segment | None:
+    match = _STARTS.search(database.segment or "")
+    if match is None or database.identity is None or database.offsets is None:
+        return None
+    newest = database.flushed[-1][1] if database.flushed else 0
+    opened = database.reopened_us[-1] if database.reopened_us else database.born_us
+    return Segment(
+        name=database.segment or "",
+        path=database.path,
+        starts=int(match[1]),
+        identity=database.identity,
+        born_us=database.born_us,
+        opened_us=opened if database.all_reopens else None,
+        manifest=database.manifest,
+        has_data=database.puts > 0 or any(x != OFFSETS_FAMILY for x in database.families_in_use),
+        offsets=database.offsets,
+        offset_us=database.offset_us,
+        flushed_us=max(newest, database.offset_us),
+        deletes=database.deletes,
+        offset_last=_is_offset_last(database),
+    )
+
+
+def _is_offset_last(database: Database) -> bool | None:
+    """Tell whether the offset was written after the data; both are sequence numbers of the same database."""
+    assert database.offsets is not None
+    written = max((sequence for _, _, sequence in database.offsets.offsets), default=0)
+    return written > database.puts if written else None
+
+
+def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
+    """Keep the picture of a store whose segment the look finds opened again; call it before the look is taken."""
+    if not store.segmented or not database.seen_us or look.manifest is None:
+        return
+    opened_us = _opened_us(database, look)
+    if opened_us is None:
+        return
+    last = store.openings[-1] if store.openings else None
+    if last is None or not _is_in(last, database):
+        segments = segments_of(store)
+        if not segments:
+            return
+        last = Opening(opened_us, segments)
+        store.openings = recent(store.openings, last, OPENINGS_KEPT)
+    if look.opened_puts > max(database.puts, look.zeroed_puts):
+        store.openings = (*store.openings[:-1], _correct(last, database.identity, opened_us))
+
+
+def _opened_us(database: Database, look: DatabaseLook) -> int | None:
+    """When the database was opened since the last look; None = it was not, as far as is known."""
+    new = [at_us for at_us in look.reopened_us if at_us not in database.reopened_us]
+    if new:
+        return new[0]
+    renewed = look.manifest != database.manifest and database.lock is LockState.FREE
+    return look.at_us if renewed and not look.all_reopens else None
+
+
+def _is_in(opening: Opening, database: Database) -> bool:
+    """Tell whether an opening's picture has a database as it is known now: then it is the same opening."""
+    return any(
+        (one.identity, one.manifest) == (database.identity, database.manifest) for one in opening.segments
+    )
+
+
+def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
+    """The look that finds the opening also finds a flush that nobody looked at: it came before the opening."""
+    segments = (
+        replace(one, has_data=True, flushed_us=opened_us) if one.identity == identity else one
+        for one in opening.segments
+    )
+    return replace(opening, segments=tuple(segments))
+
+
+def take_offsets(database: Database, look: DatabaseLook) -> None:
+    """Take the `offsets` family over, and since when its offset stands: a compaction makes a new file of an old one."""
+    known = [row[:2] for row in database.offsets.offsets] if database.offsets is not None else []
+    if look.offsets is not None:
+        now = [row[:2] for row in look.offsets.offsets]
+        if now != known or not database.offset_us:
+            database.offset_us = look.offsets.written_us
+    if not look.offsets_unread:
+        database.offsets = look.offsets
+    if look.deletions is not None:
+        database.deletes = bool(database.deletes) or look.deletions > 0

@@ -1,0 +1,120 @@
+"""Active or standby? What a task's own checkpoints tell under exactly-once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
+from agent.inventory.settings import ApplicationSettings
+from agent.layout.facts import Fact
+from agent.layout.profile import Profile, Truth
+from agent.quantities.changelog import TEN_THOUSAND, base_offset
+from agent.quantities.flushed import commits_passed, due_flush
+
+
+class Role(StrEnum):
+    """What the task was in a session."""
+
+    ACTIVE = "active"
+    ASSUMED = "assumed"  # no standbys are configured: active, or a copy that warms up
+    STANDBY_LIKE = "standby-like"  # standbys are configured, and it wrote checkpoints as a standby does
+    UNKNOWN = "unknown"
+
+
+def moved_by(task: Task, fact: CheckpointFact) -> int:
+    """Tell by how many offsets, over all stores of the task, a checkpoint moved from the one before."""
+    before: dict[str, int] = {}
+    for known in task.checkpoints:
+        if known is fact:
+            break
+        before = known.offsets
+    return _moved(fact, before)
+
+
+def may_be_on_the_way(task: Task, fact: CheckpointFact, opened_us: int) -> bool:
+    """Tell whether the commit timer may have written a checkpoint: of a standby, or half way in a restoration.
+
+    It writes when the offsets moved by more than 10,000 in all since the last one of this task object. The first
+    one is compared with nothing, so that any offset above 10,000 in all is written, however little was restored.
+
+    Args:
+        task: The task.
+        fact: The checkpoint.
+        opened_us: When the session began in which it was written; 0 = not known.
+
+    Source:
+        StandbyTask.initializeIfNeeded, StreamTask.initializeIfNeeded (offsetSnapshotSinceLastFlush is empty),
+        StateManagerUtil.checkpointNeeded (2.8.2 to 4.2.1).
+    """
+    before: dict[str, int] = {}
+    for known in task.checkpoints:
+        if known is fact:
+            break
+        if opened_us and known.written_us >= opened_us and known.incarnation == fact.incarnation:
+            before = known.offsets
+    return _moved(fact, before) > TEN_THOUSAND
+
+
+def _moved(fact: CheckpointFact, before: dict[str, int]) -> int:
+    return sum(base_offset(offset) - base_offset(before.get(name)) for name, offset in fact.offsets.items())
+
+
+def role_of(
+    task: Task,
+    store: Store,
+    session: Session | None,
+    settings: ApplicationSettings,
+    profile: Profile,
+    now_us: int,
+) -> Role:
+    """Tell what a task was that flushed beyond its checkpoint in a session.
+
+    From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
+    it is let go. So one that flushed more than that, and commits went by without one, is active; and so is one whose
+    last checkpoint lies below that and stands: that is the end of an active task's restoration. Copies that warm up
+    are standbys that no setting announces.
+
+    Source:
+        StateManagerUtil.checkpointNeeded, DefaultStateUpdater.maybeCompleteRestoration (3.8.0 to 4.2.1);
+        HighAvailabilityTaskAssignor (2.6.0+: warm-up replicas without any standbys).
+    """
+    standbys = settings.number("num_standby_replicas")
+    if profile.says(Fact.TEN_THOUSAND_RULE) is not Truth.NO and session is not None:
+        mark = session.last or Mark(session.opened_us, 0, session.puts_at_open)
+        due_us = due_flush(store, mark, profile)
+        until_us = now_us if session.released_us is None else session.released_us
+        if due_us is not None and commits_passed(settings, until_us - due_us):
+            return Role.ACTIVE
+    if profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _wrote_the_end(task, session):
+        return Role.ACTIVE
+    if standbys == 0:
+        return Role.ASSUMED
+    return Role.UNKNOWN if standbys is None else Role.STANDBY_LIKE
+
+
+def _wrote_the_end(task: Task, session: Session | None) -> bool:
+    """No timer wrote the checkpoint, and its owner did not change: then a task was initialised, which deletes it."""
+    if session is None:
+        fact = task.checkpoint
+        return fact is not None and not may_be_on_the_way(task, fact, 0)
+    fact = _fact_of(task, session.last) if session.last is not None else None
+    return (
+        fact is not None
+        and not was_deleted_in(fact, session.released_us)
+        and not may_be_on_the_way(task, fact, session.opened_us)
+    )
+
+
+def was_deleted_in(fact: CheckpointFact, until_us: int | None) -> bool:
+    """Tell whether a checkpoint was deleted in the session that wrote it, which lasted until then (None = it lasts).
+
+    Under exactly-once each initialisation deletes the file: an active task became a standby, or the other way round.
+
+    Source:
+        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (2.6.0 to 4.2.1).
+    """
+    return fact.deleted and fact.ended_us is not None and (until_us is None or fact.ended_us < until_us)
+
+
+def _fact_of(task: Task, mark: Mark) -> CheckpointFact | None:
+    return next((fact for fact in reversed(task.checkpoints) if fact.written_us == mark.at_us), None)

@@ -1,0 +1,173 @@
+"""The questions that detectors ask: each gets yes, no or maybe, and yes holds at the worst end of what is known."""
+
+from __future__ import annotations
+
+from agent.inventory.model import PastDatabase, Session, Store
+from agent.inventory.settings import COMMIT_INTERVAL_MS, ApplicationSettings
+from agent.layout.profile import Profile, Truth
+from agent.quantities.bounds import Bounds
+from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
+from agent.quantities.kinds import puts_beside_records, puts_per_record
+
+NOISE_RECORDS = 100
+"""A session may end between a put and its flush; fewer records than this decide nothing."""
+LOST_RATIO = 0.8
+SAME_RATIO = 0.5
+
+
+def holds_uncommitted(
+    store: Store, profile: Profile, flushed_puts: int, start: int | None, end: int | None
+) -> Truth:
+    """Tell whether a store holds more than its changelog can have given it.
+
+    Args:
+        store: The store.
+        profile: The releases that may have written it.
+        flushed_puts: Puts that were on disk beyond the offset `start` when it was reopened.
+        start: The offset that was trusted.
+        end: The offset up to which the changelog was read again; None = not known.
+
+    Returns:
+        YES: even if every offset between was a record of the largest kind, some puts are no record of it.
+    """
+    offered = records_between(start, end).times(puts_per_record(store, profile))
+    return Bounds.exactly(flushed_puts).exceeds(offered.plus(puts_beside_records(store, profile)))
+
+
+def replay_fell_short(live_entries: int | None, restored_puts: int) -> Truth:
+    """Tell whether a replay from the very start gave back fewer puts than the store had live entries.
+
+    Compaction keeps the newest record of each key, so a whole replay puts every key that is not deleted at least once.
+
+    Args:
+        live_entries: Lower bound of the store's live entries before the replay; None = not known.
+        restored_puts: Puts of the whole replay.
+    """
+    if live_entries is None:
+        return Truth.MAYBE
+    return Truth.YES if live_entries > restored_puts else Truth.NO
+
+
+def skipped_offsets(settings: ApplicationSettings, advance: int, applied_puts: int, duration_us: int) -> int:
+    """Tell how many offsets were neither applied nor a commit marker: aborted ones, or what compaction took.
+
+    Args:
+        settings: Guarantee and commit interval.
+        advance: How far the offset moved.
+        applied_puts: Puts meanwhile.
+        duration_us: The time in which the offsets were written.
+    """
+    return advance - applied_puts - transaction_markers(settings, duration_us)
+
+
+def is_mostly_skipped(
+    store: Store, profile: Profile, flushed_puts: int, skipped: int, start: int, end: int
+) -> Truth:
+    """Tell whether as many offsets were skipped as had been flushed; MAYBE at most, compaction skips offsets, too."""
+    if puts_per_record(store, profile) != Bounds.exactly(1) or end <= start:
+        return Truth.NO
+    return Truth.MAYBE if skipped >= flushed_puts else Truth.NO
+
+
+def transaction_markers(settings: ApplicationSettings, duration_us: int) -> int:
+    """Estimate the commit markers that one producer writes in a time: they take offsets, but no puts.
+
+    Args:
+        settings: Guarantee and commit interval; unknown = exactly-once at its default interval.
+        duration_us: The time.
+
+    Returns:
+        Number of markers; 0 under at-least-once.
+    """
+    if settings.exactly_once is False:
+        return 0
+    interval_ms = settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[True]
+    return max(duration_us, 0) // (max(interval_ms, 1) * 1_000) + 2
+
+
+def claims_unseen_records(session: Session, settings: ApplicationSettings) -> Truth:
+    """Tell whether the last checkpoint of a session lies further ahead than what was put can explain.
+
+    Asked of sessions in which nothing was restored: what one owner appended it also put, and each marker follows a
+    record, so at most every second offset is a marker.
+
+    Returns:
+        NO where one marker a commit interval explains it; YES where a marker behind every record would not.
+    """
+    mark = session.last
+    if mark is None:
+        return Truth.NO
+    puts = mark.puts - session.puts_at_open
+    advance = mark.offset - base_offset(session.offset_at_open)
+    records = (
+        advance if settings.exactly_once is False else records_at_least(session.offset_at_open, mark.offset)
+    )
+    if skipped_offsets(settings, advance, puts, mark.at_us - session.opened_us) <= max(
+        NOISE_RECORDS, advance // 10
+    ):
+        return Truth.NO
+    return Truth.YES if records - puts > NOISE_RECORDS // 2 else Truth.MAYBE
+
+
+def claims_old_offset(session: Session, before: PastDatabase, old_offset: int | None) -> Truth:
+    """Tell whether a store that was made anew claims its predecessor's offset without its entries (KAFKA-16017).
+
+    Args:
+        session: The new store's session.
+        before: The incarnation that was wiped.
+        old_offset: The best offset known of it; None = no checkpoint told one.
+
+    Returns:
+        YES: nothing at all was restored, or less than the predecessor held live; MAYBE: how much it held is not known.
+    """
+    mark = session.first
+    if mark is None or not is_real(mark.offset) or mark.offset < (old_offset or 0):
+        return Truth.NO
+    if mark.offset - mark.puts <= max(NOISE_RECORDS, mark.offset // 10):
+        return Truth.NO
+    if before.entries_low is None:
+        return Truth.MAYBE
+    return Truth.YES if mark.puts < LOST_RATIO * before.entries_low else Truth.NO
+
+
+def is_half_restored(restored_puts: int, offset: int, before: PastDatabase | None) -> Truth:
+    """Tell whether a released restoration is short of the offset that the next owner trusts (KAFKA-8574).
+
+    A finished one put as much as its offset says, or, of a compacted changelog, each live entry of the predecessor.
+    """
+    if restored_puts >= LOST_RATIO * offset:
+        return Truth.NO
+    if before is None or before.entries_low is None:
+        return Truth.MAYBE
+    return Truth.YES if restored_puts < LOST_RATIO * before.entries_low else Truth.NO
+
+
+def continues_offset(store: Store, mark_puts: int, advance: int) -> bool:
+    """Tell whether a new store's first checkpoint is an old offset plus what was put since.
+
+    About as many puts as offsets, never more, and far fewer than the old store held. A full restoration puts as much
+    as its offset says, or what compaction left.
+    """
+    about_equal = SAME_RATIO * advance <= mark_puts <= advance + max(2, advance // 100)
+    return about_equal and mark_puts < LOST_RATIO * held_before(store)
+
+
+def held_before(store: Store) -> int:
+    """How much the previous incarnation of a store held, at least: its live entries, or its puts where unknown."""
+    before = store.past[-1]
+    return before.puts if before.entries_low is None else before.entries_low
+
+
+def outruns_changelog(store: Store, profile: Profile, session: Session) -> Truth:
+    """Tell whether a session put more than its changelog grew by since the offset that its opening trusted.
+
+    Asked of one opening that restored from that offset: every put since is a record beyond it.
+
+    Returns:
+        YES: even if every offset since was a record of the largest kind, there are more puts.
+    """
+    mark = session.last
+    if mark is None or mark.offset < 0 or session.offset_at_open is None or session.offset_at_open < 0:
+        return Truth.NO
+    puts = max(mark.puts - session.puts_at_open - NOISE_RECORDS, 0)
+    return holds_uncommitted(store, profile, puts, session.offset_at_open, mark.offset)
