@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.contract.events import Severity
 from spark_rollup import __version__
-from spark_rollup.config import ALL
+from spark_rollup.config import ALL, ANY
 from spark_rollup.jars import KINDS
 
 
@@ -18,6 +18,7 @@ def parser() -> argparse.ArgumentParser:
         description="Correlate what statewarden agents shipped: which state of the fleet can no longer be trusted.",
     )
     program.add_argument("--version", action="version", version=f"statewarden-rollup {__version__}")
+    program.set_defaults(debug=False)
     commands = program.add_subparsers(dest="command", required=True)
     _add_ingest(
         commands.add_parser("ingest", help="add agents' events to a bronze directory (Parquet by day)")
@@ -32,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
         "--snapshots", action="store_true", help="also sum up what finished days leave to `audit --look-back`"
     )
     _add_spark(compact)
+    _add_forget(commands.add_parser("forget", help="take events out of bronze again, into its quarantine"))
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
     _add_look_back(audit)
@@ -52,6 +54,11 @@ def parser() -> argparse.ArgumentParser:
     _add_input(safe)
     _add_look_back(safe)
     safe.add_argument("--pod", help="tell task by task")
+    safe.add_argument(
+        "--max-age", metavar="AGE", default="15m",
+        help=f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
+    )  # fmt: skip
+    _add_namespace(safe)
     why = commands.add_parser("why", help="one task's story across pods")
     _add_input(why)
     why.set_defaults(look_back=ALL)
@@ -60,6 +67,8 @@ def parser() -> argparse.ArgumentParser:
     watched = commands.add_parser("coverage", help="which pods and times were watched")
     _add_input(watched)
     watched.set_defaults(look_back=ALL)
+    for command in (why, watched):
+        _add_namespace(command)
     return program
 
 
@@ -73,6 +82,9 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
     parser.add_argument("--region", help="the object store's region")
+    parser.add_argument(
+        "--cluster", metavar="NAME", help="the cluster (or region) of the events whose agents name none"
+    )
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
     parser.add_argument("--jars", type=Path, metavar="DIR", help="where the source's jars are (see `jars`)")
     parser.add_argument(
@@ -81,6 +93,24 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint", metavar="DIR", type=Path, help="the stream's place (default: in bronze)"
     )
+    parser.add_argument(
+        "--again", nargs="?", const="", metavar="PATH",
+        help="take again what was taken already: this file or directory, or everything; what bronze has is not doubled",
+    )  # fmt: skip
+    _add_spark(parser)
+
+
+def _add_forget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
+    parser.add_argument("--id", action="append", default=[], dest="ids", help="an event; may be repeated")
+    parser.add_argument(
+        "--pod", action="append", default=[], dest="pods", help="all events of a pod; may be repeated"
+    )
+    parser.add_argument(
+        "--namespace", metavar="NAME", help="of these pods: where several namespaces have one"
+    )
+    parser.add_argument("--since", metavar="ISO8601", help="of these pods: from this time on")
+    parser.add_argument("--until", metavar="ISO8601", help="of these pods: before this time")
     _add_spark(parser)
 
 
@@ -104,6 +134,9 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
         help="a setting of Spark; may be repeated",
     )
     parser.add_argument("--progress", action="store_true", help="show on stderr what Spark is at")
+    parser.add_argument(
+        "--debug", action="store_true", help="show the trace of a failure, and what Spark logs"
+    )
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
@@ -118,6 +151,10 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
         help="override what the agents reported, for application ID or for all; may be repeated",
     )  # fmt: skip
+
+
+def _add_namespace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--namespace", metavar="NAME", help="only this namespace, where there are several")
 
 
 def _add_look_back(parser: argparse.ArgumentParser) -> None:

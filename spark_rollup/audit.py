@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import reduce
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from agent.contract.codec import rfc3339
 from agent.contract.events import Status
-from spark_rollup import beats, coverage, dedupe, gaps, lanes, report, settings, sizes, snapshots, timeline
+from spark_rollup import (
+    alone,
+    beats,
+    clock,
+    coverage,
+    dedupe,
+    gaps,
+    lanes,
+    latest,
+    report,
+    settings,
+    sizes,
+    snapshots,
+    timeline,
+)
 from spark_rollup.columns import ROUTINE, TASK, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import task_churn
@@ -43,7 +61,9 @@ def reading(options: AuditOptions) -> Reading:
     days = snapshots.days(options.input) if is_bronze(options.input) else []
     if not days or options.look_back_days is None:
         return EVERYTHING
-    about_us = snapshots.end_us(days[-1]) - 1 if options.as_of_us is None else options.as_of_us
+    # a day that is still to come is a fast clock's
+    newest_us = min(snapshots.end_us(days[-1]) - 1, clock.now_us())
+    about_us = newest_us if options.as_of_us is None else options.as_of_us
     return snapshots.reading(options.input, snapshots.since_us(about_us, options.look_back_days))
 
 
@@ -65,19 +85,37 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Load
         once = dedupe.one_row_per_id(loaded.events).drop("line")
         marked = once if ROUTINE in stored else once.withColumn(ROUTINE, is_routine())
         events = marked.localCheckpoint()
-    as_of_us = options.as_of_us if options.as_of_us is not None else newest(events, loaded, options)
-    return events.where(F.col("observed_at_us") <= as_of_us), loaded, as_of_us
+    if options.as_of_us is not None:
+        found = latest.Latest(options.as_of_us)
+    else:
+        found = newest(events, loaded, options)
+    until = events.where(F.col("observed_at_us") <= found.as_of_us)
+    return until, replace(loaded, ahead=found.ahead), found.as_of_us
 
 
-def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
-    """Find the newest event's time: the default of `as_of`.
+def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.Latest:
+    """Choose the default of `as_of`: the newest event's time, but for clocks that are ahead of all others.
 
     Raises:
         UsageError: there is no usable event at all.
     """
-    row = events.agg(F.max("observed_at_us").alias("at_us")).first()
-    if row is not None and row["at_us"] is not None:
-        return int(row["at_us"])
+    at = F.col("observed_at_us")
+    stop_us = F.max(F.when(F.col("phase") == "stopping", at))
+    ends = (F.max(at).alias("at_us"), F.min(at).alias("first_us"), stop_us.alias("stop_us"))
+    words = {
+        (str(row["namespace"]), str(row["pod"])): latest.Last(
+            int(row["at_us"]), int(row["first_us"]), row["stop_us"] == row["at_us"]
+        )
+        for row in events.groupBy("namespace", "pod").agg(*ends).collect()
+    }
+
+    def began_us(pod: latest.Pod, after_us: int) -> int:
+        of_pod = (F.col("namespace") == pod[0]) & (F.col("pod") == pod[1]) & (at > after_us)
+        row = events.where(of_pod).agg(F.min(at).alias("at_us")).first()
+        return int(row["at_us"]) if row else after_us
+
+    if words:
+        return latest.choose(words, clock.now_us(), began_us)
     why = loaded.quarantine.select("reason", "detail").orderBy("file", "line").first()
     told = f": {why['reason']}, {why['detail']}" if why else ""
     raise UsageError(f"input {options.input} holds no usable event{told}")
@@ -85,15 +123,16 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> int:
 
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
     """Compute every table of the audit; the small ones lazily."""
-    facts = gather(events, options, as_of_us, loaded.carried)
+    facts = gather(events, options, as_of_us, loaded.carried, loaded.ahead)
     shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
+    findings = with_agents(facts, found)
     return report.Tables(
-        findings=reduce(DataFrame.unionByName, found),
+        findings=findings,
         timelines=shown,
         coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
         pods=coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
         churn=task_churn.per_hour(facts),
-        restarts=restarts(facts),
+        restarts=restarts(facts, findings),
         quarantine=loaded.quarantine,
         local=facts.local,
         releases=settings.releases(facts.settings),
@@ -102,12 +141,31 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
     )
 
 
-def gather(read: DataFrame, options: AuditOptions, as_of_us: int, carried: Carried | None = None) -> Facts:
+def with_agents(facts: Facts, found: Sequence[DataFrame]) -> DataFrame:
+    """Put together what the rules found and what agents say that no rule settles.
+
+    Output columns: `FINDING`.
+    """
+    rules = reduce(DataFrame.unionByName, found)
+    (own,) = together(alone.alone(facts.local, rules))
+    return rules.unionByName(own)
+
+
+def gather(
+    read: DataFrame,
+    options: AuditOptions,
+    as_of_us: int,
+    carried: Carried | None = None,
+    ahead: Mapping[latest.Pod, int] = MappingProxyType({}),
+) -> Facts:
     """Compute what rules look at, from the events that are read and what a snapshot carries from before them.
 
     Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
     and analysing the whole lineage for every join took longer than running it. None of them is as long as the events
     are: those are only ever read, a few columns at a time.
+
+    Raises:
+        UsageError: there is no event up to `as_of_us`.
     """
     since_us = snapshots.since_us(as_of_us, options.look_back_days)
     events = read.unionByName(carried.events) if carried else read
@@ -124,16 +182,18 @@ def gather(read: DataFrame, options: AuditOptions, as_of_us: int, carried: Carri
     looks = sizes.sizes(events, single)
     held, unseen, sightings, effective, curve = together(
         timeline.holders(events, counted),
-        gaps.find_gaps(events, counted, as_of_us),
+        unseen_by(events, counted, as_of_us, ahead),
         timeline.sightings(events),
         settings.effective_settings(events, members, options.overrides),
         sizes.curve(looks),
     )
+    if counted.isEmpty():
+        raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
     local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
-    (latest,) = together(sizes.latest(curve))
+    (ends,) = together(sizes.latest(curve))
     asked = questioned(local, held, rare, effective).localCheckpoint()
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
-    several = latest.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
+    several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     own, close, lives, unwatched = together(
         looks.join(asked, list(TASK), "left_semi"),
         marks.where(frequent).join(asked, list(TASK), "left_semi"),
@@ -143,12 +203,23 @@ def gather(read: DataFrame, options: AuditOptions, as_of_us: int, carried: Carri
     settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
     return Facts(
         said=said, local=local, held=held, questioned=asked, marks=rare.unionByName(close),
-        sizes=own, curve=curve, latest=latest,
+        sizes=own, curve=curve, latest=ends,
         saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings,
         gaps=unseen.where(F.col("to_us") >= since_us), unwatched=unwatched,
         heard=beats.last_words(counted, since_us), settings=effective, as_of_us=as_of_us,
         since_us=since_us,
     )  # fmt: skip
+
+
+def unseen_by(
+    events: DataFrame, counted: DataFrame, as_of_us: int, ahead: Mapping[latest.Pod, int]
+) -> DataFrame:
+    """Collect the times that nobody watched, and those in which a fast clock puts a pod's word in doubt.
+
+    Output columns: `GAP`.
+    """
+    found = gaps.find_gaps(events, counted, as_of_us)
+    return found.unionByName(gaps.fast_clocks(events, ahead, as_of_us)) if ahead else found
 
 
 def together(*frames: DataFrame) -> list[DataFrame]:

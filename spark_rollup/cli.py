@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 import time
+import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.contract.events import Severity
-from spark_rollup import jars
+from agent.contract.events import Severity, Status
+from spark_rollup import clock, failures, jars
 from spark_rollup.arguments import parser
 from spark_rollup.claim import UPKEEP, claimed
 from spark_rollup.config import (
+    AGENT,
     AuditOptions,
     check_directories,
     check_input,
     is_bronze,
+    parse_age,
     parse_as_of,
     parse_conf,
     parse_look_back,
     parse_overrides,
+    size_of,
 )
 from spark_rollup.errors import RollupError, UsageError
+from spark_rollup.outputs import check_output
 from spark_rollup.sources.address import parse_address, refuse_address
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 
     from spark_rollup.report import Outcome
 
-FOUND, WRONG_USE = 1, 2
+FOUND, WRONG_USE, BROKEN = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,14 +51,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Without the program's name; None = those of the process.
 
     Returns:
-        Exit code: 0 nothing at or above `--fail-on`, 1 something, 2 wrong use or unreadable input.
+        Exit code: 0 nothing at or above `--fail-on`, 1 something, 2 wrong use or unreadable input, 3 the run broke.
     """
     parsed = parser().parse_args(arguments)
+    if not parsed.debug:
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a Java that ended is told below, once
     try:
         return _COMMANDS[parsed.command](parsed)
     except RollupError as error:
-        print(f"statewarden-rollup: {error}", file=sys.stderr)
-        return WRONG_USE
+        return _failed(parsed, error, str(error), WRONG_USE)
+    except Exception as error:  # noqa: BLE001 - the fence of the program: whatever broke, it found nothing
+        damage = failures.damage(error)
+        if damage:
+            return _failed(parsed, error, str(damage), WRONG_USE)
+        hint = "" if parsed.debug else " (--debug shows the trace)"
+        return _failed(parsed, error, f"{parsed.command} broke: {failures.told(error)}{hint}", BROKEN)
+
+
+def _failed(parsed: argparse.Namespace, error: Exception, text: str, code: int) -> int:
+    if parsed.debug:
+        traceback.print_exception(error)
+    print(f"statewarden-rollup: {printable(' '.join(text.split()))}", file=sys.stderr)
+    return code
 
 
 def _ingest(parsed: argparse.Namespace) -> int:
@@ -70,6 +91,9 @@ def _ingest(parsed: argparse.Namespace) -> int:
         trigger=stream.parse_trigger(parsed.trigger) if parsed.trigger else None,
         checkpoint=parsed.checkpoint,
         progress=parsed.progress,
+        cluster=parsed.cluster,
+        again=parsed.again,
+        debug=parsed.debug,
     )
     intake.run(options)
     return 0
@@ -96,15 +120,41 @@ def _compact(parsed: argparse.Namespace) -> int:
 
     with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
         joined = compact.run(spark, parsed.bronze)
+        dropped = compact.tidy(spark, parsed.bronze, clock.now_us())
         summed = snapshot.run(spark, parsed.bronze) if parsed.snapshots else []
     told = f", {len(summed)} summed up" if parsed.snapshots else ""
-    print(f"{joined} days compacted{told} in {parsed.bronze}")
+    old = f"; {dropped} lines older than {compact.KEEP_DAYS} days left the quarantine" if dropped else ""
+    print(f"{joined} days compacted{told} in {parsed.bronze}{old}")
+    return 0
+
+
+def _forget(parsed: argparse.Namespace) -> int:
+    refuse_address("--bronze", parsed.bronze)
+    if not is_bronze(parsed.bronze):
+        raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
+    if not parsed.ids and not parsed.pods:
+        raise UsageError("say what to forget: --id ID or --pod POD")
+    since, until = (
+        parse_as_of(text, option) if text else None
+        for text, option in ((parsed.since, "--since"), (parsed.until, "--until"))
+    )
+    from spark_rollup import forget
+
+    with (
+        claimed(parsed.bronze),
+        claimed(parsed.bronze, UPKEEP),
+        _session(parsed, [parsed.bronze / "events"]) as spark,
+    ):
+        wanted = forget.Wanted(parsed.ids, parsed.pods, parsed.namespace, since, until)
+        number = forget.run(spark, parsed.bronze, wanted, clock.now_us())
+    print(f"{number} events moved from {parsed.bronze} to its quarantine")
     return 0
 
 
 def _audit(parsed: argparse.Namespace) -> int:
     options = _options(parsed, parsed.output)
     check_directories(options.input, options.output)
+    check_output(options.output)
     from spark_rollup import audit
 
     with _reading(parsed, options) as spark:
@@ -123,7 +173,7 @@ def _session(parsed: argparse.Namespace, sources: Sequence[Path]) -> Iterator[Sp
     conf = parse_conf(parsed.spark_conf)
     from spark_rollup import progress, session
 
-    spark = session.build_session(sum(map(_size_bytes, sources)), conf=conf)
+    spark = session.build_session(sum(map(size_of, sources)), conf=conf, debug=parsed.debug)
     with progress.shown(spark, sys.stderr) if parsed.progress else nullcontext():
         yield spark
 
@@ -164,10 +214,12 @@ def _tell_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Name
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
     options = _options(parsed)
-    from spark_rollup import answers
+    max_age_s = parse_age(parsed.max_age)
+    from spark_rollup import gate
 
     with _reading(parsed, options) as spark:
-        lines, safe = answers.safe_to_restart(spark, options, parsed.pod)
+        question = gate.Question(clock.now_us(), parsed.pod, parsed.namespace, max_age_s)
+        lines, safe = gate.safe_to_restart(spark, options, question)
     _print(lines)
     return 0 if safe else FOUND
 
@@ -177,7 +229,7 @@ def _why(parsed: argparse.Namespace) -> int:
     from spark_rollup import answers
 
     with _reading(parsed, options) as spark:
-        lines = answers.why(spark, options, parsed.task, parsed.application)
+        lines = answers.why(spark, options, parsed.task, parsed.application, parsed.namespace)
     _print(lines)
     return 0
 
@@ -187,7 +239,7 @@ def _coverage(parsed: argparse.Namespace) -> int:
     from spark_rollup import answers
 
     with _reading(parsed, options) as spark:
-        lines = answers.covered(spark, options)
+        lines = answers.covered(spark, options, parsed.namespace)
     _print(lines)
     return 0
 
@@ -211,6 +263,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "ingest": _ingest,
     "jars": _jars,
     "compact": _compact,
+    "forget": _forget,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
     "why": _why,
@@ -224,26 +277,39 @@ def _print(lines: Sequence[str]) -> None:
 
 
 def readable(outcome: Outcome) -> list[str]:
-    """Lay findings out as a short table for people."""
-    lines = [f"audited up to {outcome.as_of}; report: {outcome.page}"]
+    """Lay findings out as a short table for people; the verdict first."""
+    lines = [f"audited up to {outcome.as_of}; report: {outcome.page}", _verdict(outcome)]
     if outcome.quarantined:
         lines.append(f"{outcome.quarantined} lines or files could not be used: see the table `quarantine`")
-    if not outcome.findings:
-        lines.append("no findings")
+    places = {row["namespace"] for row in (*outcome.findings, *outcome.coverage)}
+    parts = ("application_id", "task_id", "pod")
+    address = ("namespace", *parts) if len(places) > 1 else parts
     for row in outcome.findings:
         head = f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']!s:<22} "
-        where = " ".join(str(row[key]) for key in ("application_id", "task_id", "pod") if row[key])
+        where = " ".join(str(row[key]) for key in address if row[key])
         state = "" if row["status"] == "open" else f" [{row['status']}]"
-        lines += [printable(f"{head}{where}{state}"), printable(f"         {row['summary']}")]
+        by = " (its agent says so; no rule says more)" if row["told_by"] == AGENT else ""
+        lines += [printable(f"{head}{where}{state}{by}"), printable(f"         {row['summary']}")]
         if row["severity"] != Severity.INFO.value:
             lines.append(printable(f"         -> {row['next_action']}"))
     return lines
 
 
+def _verdict(outcome: Outcome) -> str:
+    """Count what is open; an all-clear says what it is about."""
+    alive = Counter(str(row["severity"]) for row in outcome.findings if row["status"] == Status.OPEN.value)
+    counts = ", ".join(
+        f"{alive[level.value]} {level.value}" for level in reversed(Severity) if alive[level.value]
+    )
+    span_s = sum(float(str(row["span_seconds"])) for row in outcome.coverage)
+    unknown_s = sum(float(str(row["unknown_seconds"])) for row in outcome.coverage)
+    share = f"{(1 - unknown_s / span_s) * 100:.1f} % of their time watched" if span_s else "no time watched"
+    if share.startswith("100.0 ") and unknown_s:
+        share = "not all of their time watched"
+    pods = len(outcome.coverage)
+    return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share})"
+
+
 def printable(text: str) -> str:
     """Make a line safe for a terminal: names on disk may hold control characters."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _size_bytes(source: Path) -> int:
-    return sum(path.stat().st_size for path in source.rglob("*") if path.is_file())

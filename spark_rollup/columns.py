@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
 
 TASK = ("namespace", "application_id", "task_id")
-"""Key of a task. The namespace belongs to it: staging and production may share every other name."""
+"""Key of a task. The namespace belongs to it, with the cluster before it (`scoped`): staging and production, or two
+regions, may share every other name."""
 
 MICROS = 1_000_000
 
@@ -30,6 +31,17 @@ def told() -> Column:
 def summary() -> Column:
     """Choose the summaries."""
     return F.col(ROUTINE) & (F.col("kind") == Kind.SUMMARY.value)
+
+
+def scoped(events: DataFrame) -> DataFrame:
+    """Put the cluster before the namespace (`eu-1/shop`), which no namespace of Kubernetes can look like.
+
+    So all that tells tasks, pods and applications apart by namespace tells clusters apart. Events that name no cluster,
+    as those of contract 1.0, keep their namespace.
+    """
+    known = F.coalesce("cluster", F.lit("")) != ""
+    named = F.when(known, F.concat_ws("/", "cluster", "namespace")).otherwise(F.col("namespace"))
+    return events.withColumn("namespace", named)
 
 
 def rfc3339(at_us: Column | str) -> Column:

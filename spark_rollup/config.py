@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +23,16 @@ SILENT_AFTER_S = 3 * HEARTBEAT_S
 MARKER = "_bronze.json"
 """This file makes a directory a bronze directory."""
 
+FLEET, AGENT = "fleet", "agent"
+"""Values of `told_by`: a rule of the fleet, or a single agent."""
+
 MAX_LOOK_BACK_DAYS = 3650
 
 ALL = "all"
 """`--look-back all`: from the first event on."""
+
+ANY = "any"
+"""`--max-age any`: however old."""
 
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 
@@ -72,7 +79,7 @@ class AuditOptions:
     look_back_days: int | None = None
 
 
-def parse_as_of(text: str) -> int:
+def parse_as_of(text: str, option: str = "--as-of") -> int:
     """Read an ISO 8601 time as microseconds since the epoch; without a zone it is UTC.
 
     Raises:
@@ -82,12 +89,26 @@ def parse_as_of(text: str) -> int:
         when = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(
-            f"--as-of {text!r} is not an ISO 8601 time, for example 2026-11-20T14:00:00Z"
+            f"{option} {text!r} is not an ISO 8601 time, for example 2026-11-20T14:00:00Z"
         ) from error
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def parse_age(text: str) -> int | None:
+    """Read `--max-age`: a number with `s`, `m`, `h` or `d`, in seconds; `any` is None.
+
+    Raises:
+        UsageError: neither.
+    """
+    if text == ANY:
+        return None
+    size = {"s": 1, "m": 60, "h": 3600, "d": 86_400}.get(text[-1:])
+    if size is None or not (text[:-1].isascii() and text[:-1].isdigit()):
+        raise UsageError(f"--max-age {text!r} is neither like 15m (s, m, h or d) nor {ANY}")
+    return int(text[:-1]) * size
 
 
 def parse_look_back(text: str) -> int | None:
@@ -196,6 +217,15 @@ def check_input(source: Path, *, may_be_empty: bool = False) -> None:
         raise UsageError(f"input {source} cannot be read: {error.strerror or error}") from error
     if not readable:
         raise UsageError(f"input {source} holds no *.jsonl or *.jsonl.gz file and is not a bronze directory")
+
+
+def size_of(source: Path) -> int:
+    """Sum up the sizes of all files below a directory, bytes."""
+    total = 0
+    for path in source.rglob("*"):
+        with suppress(OSError):  # gone meanwhile, or a link to nowhere
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def has_events(source: Path) -> bool:

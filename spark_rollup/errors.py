@@ -2,6 +2,7 @@
 
 RollupError
 ├── UsageError           wrong use or unreadable input; one line on stderr, exit code 2
+├── DamagedError         a file of bronze cannot be read: names it and what to do
 ├── SourceError          an object store or broker that does not answer, refuses, or has not what was asked for
 ├── JarError             jars that a source needs are missing, cannot be fetched, or are not the known ones
 └── JavaNotFoundError    no Java runtime; names the three ways to give one
@@ -16,6 +17,10 @@ class RollupError(Exception):
 
 class UsageError(RollupError):
     """Wrong arguments, or an input or output directory that cannot be used."""
+
+
+class DamagedError(RollupError):
+    """A file of bronze cannot be read, or compaction would lose events of it."""
 
 
 class SourceError(RollupError):

@@ -5,6 +5,8 @@ Nothing may be concluded inside any of these intervals. Half-open, microseconds 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +21,10 @@ from spark_rollup.schemas import GAP
 
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
 SILENT, STOPPED = "silent-agent", "agent-not-running"
+FAST = "clock-ahead"
+
+MOST_US = 86_400 * MICROS
+"""No gap of a fast clock is told as longer than this (microseconds)."""
 
 
 def find_gaps(events: DataFrame, counted: DataFrame, as_of_us: int) -> DataFrame:
@@ -143,6 +149,32 @@ def silent_agents(counted: DataFrame, as_of_us: int) -> DataFrame:
             F.lit(SILENT).alias("cause"),
         )
     )  # fmt: skip
+
+
+def fast_clocks(events: DataFrame, ahead: Mapping[tuple[str, str], int], as_of_us: int) -> DataFrame:
+    """Put in doubt what a pod said last whose clock is ahead: all of it may have been by so much earlier.
+
+    Args:
+        events: Any frame of the session.
+        ahead: Namespace and pod -> how far, microseconds.
+        as_of_us: The audit's time, microseconds since the epoch.
+
+    Returns:
+        `GAP`; cause `clock-ahead`.
+    """
+    rows = [
+        {
+            "namespace": namespace,
+            "pod": pod,
+            "from_us": as_of_us - min(lead_us, MOST_US),
+            "to_us": as_of_us,
+            "cause": FAST,
+        }
+        for (namespace, pod), lead_us in ahead.items()
+    ]
+    kind = "array<struct<namespace:string,pod:string,from_us:bigint,to_us:bigint,cause:string>>"
+    table = events.sparkSession.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), kind)))
+    return _gap(table)
 
 
 def merged(gaps: DataFrame) -> DataFrame:

@@ -10,22 +10,42 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Set
+import shutil
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR
-from spark_rollup import snapshots
-from spark_rollup.bronze import TAKEN, read_events, read_quarantine, write_events
+from spark_rollup import __version__, clock, snapshots
+from spark_rollup.bronze import (
+    AT,
+    TAKEN,
+    move_in,
+    read_dated_quarantine,
+    read_events,
+    read_quarantine,
+    remove,
+    write_events,
+    write_quarantine,
+)
 from spark_rollup.config import MARKER
 from spark_rollup.dedupe import one_row_per_id
-from spark_rollup.load import CUT_OFF
+from spark_rollup.errors import DamagedError
+from spark_rollup.failures import is_deadly
+from spark_rollup.load import CUT_OFF, MINOR, REJUDGED, load_lines, minor_of
 from spark_rollup.schemas import QUARANTINE
 from spark_rollup.sources.base import Batch, Source
 from spark_rollup.sources.files import Directory, FileSource
+from spark_rollup.turns import NOTE, take_all
+
+RELEASING = "_releasing"
+
+JUDGE = f"{__version__}, contract {SCHEMA_VERSION}"
+"""Who judges lines: by another version they may be usable."""
 
 LISTS = 100
 """So many lists of what was taken are summed up to one: about a day of runs."""
@@ -40,12 +60,14 @@ class Ingested:
         quarantined: Rows that it added to the quarantine.
         files: Files that it read, or partitions of a topic.
         unread: Files that could not be read to their ends, and why: they are left for the next run.
+        newer: Minor version of the contract that some events are of and that this version does not know.
     """
 
     events: int
     quarantined: int
     files: int
     unread: Mapping[str, str] = field(default_factory=dict)
+    newer: int | None = None
 
 
 def run(spark: SparkSession, source: Path | Source, bronze: Path) -> Ingested:
@@ -57,28 +79,109 @@ def run(spark: SparkSession, source: Path | Source, bronze: Path) -> Ingested:
         SourceError: the source does not answer, refuses, or has not what was asked for.
     """
     chosen = FileSource(Directory(source)) if isinstance(source, Path) else source
+    if isinstance(chosen, FileSource):
+        return take_files(spark, chosen, bronze, taken(bronze))
     return take(spark, chosen.batch(spark, taken(bronze)), bronze)
+
+
+def take_files(
+    spark: SparkSession,
+    source: FileSource,
+    bronze: Path,
+    known: Mapping[str, int],
+    fit: Callable[[int], None] = lambda _: None,
+) -> Ingested:
+    """Add the files that are new; one with which runs end again and again is put into quarantine in the end.
+
+    Args:
+        spark: Session.
+        source: Where files come from.
+        bronze: Directory to add to.
+        known: What was taken.
+        fit: Told the size (bytes) of what is taken, before it is.
+
+    Raises:
+        SourceError: the source does not answer, or refuses.
+    """
+    fresh, lost = source.fresh(spark, known)
+    fit(sum(fresh.values()))
+    done = take_all(
+        bronze / NOTE,
+        fresh,
+        lambda files: take(spark, source.part(spark, files, lost), bronze),
+        lambda path, size_bytes: take(spark, source.put_aside(spark, path, size_bytes), bronze),
+        is_deadly,
+    )
+    return total(done)
+
+
+def total(turns: Sequence[Ingested]) -> Ingested:
+    """Add turns up."""
+    return Ingested(
+        sum(turn.events for turn in turns),
+        sum(turn.quarantined for turn in turns),
+        sum(turn.files for turn in turns),
+        {place: why for turn in turns for place, why in turn.unread.items()},
+        max((turn.newer for turn in turns if turn.newer is not None), default=None),
+    )
 
 
 def take(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
     """Add one batch; the list of what was taken is written last."""
-    if not batch.parts and (bronze / MARKER).exists():
+    if not batch.parts and (bronze / MARKER).exists() and not _is_stale(bronze):
         return Ingested(0, 0, 0)
     counts = _add(spark, batch, bronze)
-    (bronze / MARKER).write_text(json.dumps({"contract_major": SCHEMA_MAJOR}) + "\n")
+    told = {"contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
+    part = bronze / f".{MARKER}.part"
+    part.write_text(json.dumps(told) + "\n", encoding="ascii")
+    part.replace(bronze / MARKER)
     places = {place: until for place, until in batch.taken.items() if place not in counts.unread}
     _remember(bronze, places, batch.gone)
     return counts
 
 
+def _is_stale(bronze: Path) -> bool:
+    """Tell whether another version judged what lies in the quarantine."""
+    if not any((bronze / "quarantine").glob("*.parquet")):
+        return False
+    try:
+        return bool(json.loads((bronze / MARKER).read_text(encoding="ascii")).get("judged_by") != JUDGE)
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
 def taken(bronze: Path) -> dict[str, int]:
-    """Read what earlier runs took: files with the size that they had, partitions with the next offset."""
-    rows = (
-        json.loads(line)
-        for part in sorted((bronze / TAKEN).glob("*.jsonl"))
-        for line in part.read_text(encoding="utf-8").splitlines()
-    )
-    return {row["place"]: row["until"] for row in rows}
+    """Read what earlier runs took: files with the size that they had, partitions with the next offset.
+
+    Raises:
+        DamagedError: one of the lists cannot be read.
+    """
+    found: dict[str, int] = {}
+    for part in sorted((bronze / TAKEN).glob("*.jsonl")):
+        try:
+            rows = [json.loads(line) for line in part.read_text(encoding="utf-8").splitlines()]
+            found |= {row["place"]: row["until"] for row in rows}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(
+                f"{part} cannot be read ({error}): remove it; the files that it lists are taken once more, and their "
+                f"events are known by their ids"
+            ) from error
+    return found
+
+
+def to_take_again(known: Mapping[str, int], where: str) -> dict[str, int]:
+    """Leave out of what was taken the file or directory named, or everything.
+
+    Args:
+        known: What `taken` gave.
+        where: Path or URL; empty = everything.
+    """
+    if not where:
+        return {}
+    path = where.rstrip("/") if "://" in where else os.path.abspath(where)  # noqa: PTH100 - as `Directory` has it
+    return {
+        place: until for place, until in known.items() if place != path and not place.startswith(f"{path}/")
+    }
 
 
 def _remember(bronze: Path, places: Mapping[str, int], gone: Set[str]) -> None:
@@ -110,26 +213,48 @@ def _write_list(folder: Path, number: int, places: Mapping[str, int]) -> None:
 
 
 def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
-    span = _span(batch.loaded.events)
-    events, number = _fresh(spark, batch.loaded.events, bronze, span)
+    found = batch.loaded.events
+    before = sorted((bronze / "quarantine").glob("*.parquet"))
+    cleared = load_lines(_awaiting(spark, before)).events if _is_stale(bronze) else None
+    if cleared is not None:
+        found = found.unionByName(cleared)
+    span = _span(found)
+    events, number = _fresh(spark, found, bronze, span)
     rejected = batch.loaded.quarantine.persist()
     torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
     unread = batch.unread(torn)
     fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
-    if any((bronze / "quarantine").glob("*.parquet")):
+    if before and not fresh.isEmpty():
         fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
-    counts = Ingested(number, fresh.count(), batch.parts, unread)
+    newer = span["minor"] if span and (span["minor"] or 0) > MINOR else None
+    counts = Ingested(number, fresh.count(), batch.parts, unread, newer)
     if counts.events or not (bronze / "events").exists():
         day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
         _withdraw(bronze, span)
         write_events(events.withColumn("day", day), bronze / "events", batch.size_bytes, mode="append")
     _withdraw(bronze, span)  # what began meanwhile; after a run that was cut off here nothing may be new
     if counts.quarantined or not (bronze / "quarantine").exists():
-        fresh.coalesce(1).write.mode("append").option("compression", "zstd").parquet(
-            str(bronze / "quarantine")
-        )
+        dated = fresh.withColumn(AT, F.lit(clock.now_us()))
+        write_quarantine(dated, bronze / "quarantine", "append")
+    if cleared is not None:
+        _release(spark, bronze, before, cleared)
     spark.catalog.clearCache()
     return counts
+
+
+def _awaiting(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+    """List the lines that this version may judge otherwise than the one that put them into quarantine."""
+    return read_dated_quarantine(spark, files).where(F.col("reason").isin(*REJUDGED)).select("file", "line")
+
+
+def _release(spark: SparkSession, bronze: Path, files: Sequence[Path], cleared: DataFrame) -> None:
+    """Take lines that are events now out of the quarantine; cut off, they are there twice."""
+    stay = _without(read_dated_quarantine(spark, files), cleared.select("line").distinct(), ["line"])
+    staging = bronze / RELEASING
+    write_quarantine(stay, staging, "overwrite")
+    move_in(staging, bronze / "quarantine")
+    remove(files)
+    shutil.rmtree(staging)
 
 
 def _span(events: DataFrame) -> Row | None:
@@ -139,6 +264,7 @@ def _span(events: DataFrame) -> Row | None:
         F.min("observed_at_us").alias("first_us"), F.max("observed_at_us").alias("last_us"),
         F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
         F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
+        F.max(minor_of("schema_version")).alias("minor"),
     ).first()  # fmt: skip
     return None if span is None or span["first_us"] is None else span
 

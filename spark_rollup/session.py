@@ -10,10 +10,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyspark
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from spark_rollup import java
+from spark_rollup import java, quiet
+from spark_rollup.errors import UsageError
 
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
@@ -43,12 +45,11 @@ _ALWAYS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
-    "spark.sql.files.ignoreCorruptFiles": "true",  # the rest of a cut-off segment shows as a sequence gap
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
     "spark.sql.streaming.stopTimeout": "30s",
 }
 
-_LOG4J = """rootLogger.level = error
+_LOG4J = """rootLogger.level = LEVEL
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
@@ -58,7 +59,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 logger.stream.name = org.apache.spark.sql.execution.streaming
 logger.stream.level = off
 """
-"""Failures that Spark tells are told; those of a stream by `stream.py`, in one line."""
+"""A failure is told in one line at the edge of the command line; what Spark logs about it is for `--debug`."""
 
 
 def build_session(
@@ -68,6 +69,7 @@ def build_session(
     partitions: int | None = None,
     conf: Mapping[str, str] | None = None,
     jars: Sequence[Path] = (),
+    debug: bool = False,
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
@@ -80,10 +82,14 @@ def build_session(
         partitions: Shuffle partitions; None = by size.
         conf: Spark's settings.
         jars: To be put on the class path of driver and executors.
+        debug: Whether Spark logs its errors, at length.
 
     Raises:
-        JavaNotFoundError: no Java runtime.
+        JavaNotFoundError: no Java runtime, or only one that is too old.
+        UsageError: SPARK_HOME is another Spark's.
     """
+    if not is_submitted():
+        check_spark_home(os.environ, pyspark.__version__)
     scratch = Path(tempfile.mkdtemp(prefix="statewarden-rollup-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     _choose_java(scratch)
@@ -98,9 +104,10 @@ def build_session(
     if is_submitted():
         settings = {key: value for key, value in settings.items() if key not in dict(SparkConf().getAll())}
     else:
-        settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch)}
+        settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch, debug)}
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**settings, **(conf or {})})
-    return builder.getOrCreate()
+    with quiet.greetings_dropped():
+        return builder.getOrCreate()
 
 
 def is_submitted() -> bool:
@@ -125,9 +132,37 @@ def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict
     }
 
 
-def _jvm_settings(input_bytes: int | None, scratch: Path) -> dict[str, str]:
+def check_spark_home(environment: Mapping[str, str], release: str) -> None:
+    """Refuse a SPARK_HOME whose Spark is not the one that belongs to this Python package.
+
+    Args:
+        environment: Where SPARK_HOME may stand.
+        release: The package's.
+
+    Raises:
+        UsageError: says what SPARK_HOME points to.
+    """
+    home = environment.get("SPARK_HOME")
+    if not home:
+        return
+    cores = sorted(path.name for path in Path(home).glob("jars/spark-core_*.jar"))
+    found = cores[0].removesuffix(".jar").rpartition("-")[2] if cores else None
+    if found is None:
+        told = "where no Spark is"
+    elif found.split(".")[:2] != release.split(".")[:2]:
+        told = f"which is Spark {found}"
+    elif not Path(home, "bin", "spark-submit").is_file():
+        told = "which has no bin/spark-submit"
+    else:
+        return
+    raise UsageError(
+        f"SPARK_HOME points to {home}, {told}, and this is pyspark {release}: unset SPARK_HOME, or use spark-submit"
+    )
+
+
+def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool) -> dict[str, str]:
     quiet = scratch / "log4j2.properties"
-    quiet.write_text(_LOG4J)
+    quiet.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
     small = input_bytes is not None and input_bytes < SMALL_INPUT_BYTES
     return {
         "spark.driver.memory": "1g" if small else "4g",

@@ -15,6 +15,8 @@ from spark_rollup.config import INTEGER_KEYS, KEYS, Override
 DEFAULT_SESSION_TIMEOUT_MS = 45_000  # consumer default since 3.0 (KIP-735)
 OLD_SESSION_TIMEOUT_MS = 10_000  # up to 2.8
 DEFAULT_PROBING_MS = 600_000  # probing.rebalance.interval.ms, since 2.6 (KIP-441)
+DEFAULT = "default"
+"""Origin of a value that nobody gave: an agent assumed it, and the fleet counts it as not known."""
 _APP = ("namespace", "application_id")
 
 
@@ -71,8 +73,8 @@ def _reported(events: DataFrame) -> DataFrame:
     newest = W.partitionBy(*_APP, "key").orderBy(F.desc("observed_at_us"), "pod", F.desc("sequence"))
     rows = (
         rows_told.select(*_APP, "pod", "observed_at_us", "sequence", F.explode("settings").alias("setting"))
+        .where(F.col("setting.value").isNotNull() & (F.col("setting.origin") != DEFAULT))
         .select(*_APP, "pod", "observed_at_us", "sequence", "setting.key", "setting.value")
-        .where(F.col("value").isNotNull())
         .withColumn("rank", F.row_number().over(newest))
         .where(F.col("rank") == 1)
     )

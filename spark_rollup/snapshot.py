@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from spark_rollup import carry, snapshots
 from spark_rollup.bronze import COMPACTING, read_events
-from spark_rollup.columns import ROUTINE
+from spark_rollup.columns import ROUTINE, scoped
 from spark_rollup.dedupe import one_row_per_id
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import EVENT_ROW
@@ -82,7 +82,11 @@ def _make(spark: SparkSession, bronze: Path, day: str) -> bool:
 
 
 def _events(spark: SparkSession, bronze: Path, day: str) -> DataFrame:
-    rows = read_events(spark, bronze).where(F.col("day") == day).select(*EVENT_ROW.names, "line", ROUTINE)
+    rows = (
+        scoped(read_events(spark, bronze))
+        .where(F.col("day") == day)
+        .select(*EVENT_ROW.names, "line", ROUTINE)
+    )
     once = one_row_per_id(rows) if (bronze / COMPACTING).exists() else rows
     return once.drop("line")
 

@@ -9,6 +9,8 @@ event of its time.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from agent.contract.codec import FIRST_US, LAST_US
 from spark_rollup.columns import MICROS, ROUTINE
 from spark_rollup.config import literal
 from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
@@ -91,10 +94,17 @@ def read(spark: SparkSession, place: Path) -> Carried:
     """Read one snapshot."""
     rows = T.StructType([*EVENT_ROW.fields, T.StructField(ROUTINE, T.BooleanType())])
     return Carried(
-        spark.read.schema(rows).parquet(literal(place / "events")),
-        spark.read.schema(HEARD).parquet(literal(place / "heard")),
-        spark.read.schema(UNWATCHED).parquet(literal(place / "unwatched")),
+        read_parquet(spark, place / "events", rows),
+        read_parquet(spark, place / "heard", HEARD),
+        read_parquet(spark, place / "unwatched", UNWATCHED),
     )
+
+
+def read_parquet(spark: SparkSession, place: Path | Sequence[Path], schema: T.StructType) -> DataFrame:
+    """Read what the rollup wrote itself: a file that cannot be read is an error, whatever the session is set to."""
+    strict = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+    places = [place] if isinstance(place, Path) else place
+    return spark.read.options(**strict).schema(schema).parquet(*(literal(path) for path in places))
 
 
 def folder(bronze: Path, day: str) -> Path:
@@ -103,8 +113,9 @@ def folder(bronze: Path, day: str) -> Path:
 
 
 def days(bronze: Path) -> list[str]:
-    """List the days that bronze has events of."""
-    return sorted(path.name.removeprefix("day=") for path in (bronze / "events").glob("day=*"))
+    """List the days that bronze has events of; what an older version took of a wild time is on no day."""
+    names = (path.name.removeprefix("day=") for path in (bronze / "events").glob("day=*"))
+    return sorted(name for name in names if re.fullmatch(r"\d{4}-\d\d-\d\d", name))
 
 
 def days_made(bronze: Path) -> list[str]:
@@ -116,7 +127,7 @@ def days_made(bronze: Path) -> list[str]:
 def _is_known(marker: Path) -> bool:
     try:
         return bool(json.loads(marker.read_text(encoding="ascii"))["format"] == FORMAT)
-    except FileNotFoundError:  # withdrawn a moment ago
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # withdrawn a moment ago, or torn
         return False
 
 
@@ -130,7 +141,8 @@ def withdraw(bronze: Path, first_day: str) -> None:
 
 def day_of(at_us: int) -> str:
     """Tell the day (UTC) of a time."""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)).date().isoformat()
+    known_us = min(max(at_us, FIRST_US), LAST_US)
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=known_us)).date().isoformat()
 
 
 def end_us(day: str) -> int:

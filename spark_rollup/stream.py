@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rollup import ingest
 from spark_rollup.errors import RollupError, SourceError, UsageError
+from spark_rollup.failures import damage
 from spark_rollup.ingest import Ingested
 from spark_rollup.sources.base import Source
 
@@ -76,6 +77,7 @@ def run(
     Raises:
         SourceError: the source does not answer, refuses, went away, or has files that cannot be read; a restart goes
             on from the checkpoint.
+        DamagedError: a file of bronze cannot be read.
     """
     failures: list[RollupError] = []
     logging.getLogger("py4j.clientserver").setLevel(
@@ -104,6 +106,9 @@ def run(
     except StreamingQueryException as error:
         if failures:
             raise failures[-1] from error
+        damaged = damage(error)
+        if damaged:
+            raise damaged from error
         account = str(error).partition("=== Streaming Query ===")[0]  # what follows is the plan
         why = " ".join(account.split())[-WHY_CHARS:]  # causes stand last
         raise SourceError(f"the stream from {source.name} ended: ... {why}") from error

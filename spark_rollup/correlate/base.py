@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import no_texts, rfc3339, told
+from spark_rollup.config import FLEET
 from spark_rollup.schemas import FINDING
 
 
@@ -106,9 +108,27 @@ def last_local_findings(events: DataFrame) -> DataFrame:
         "opened_at_us", "upstream", "affected", "missing_facts", "summary", "next_action", "evidence", "observed_at_us",
     )  # fmt: skip
     rows = events.where(told() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
-    return rows.agg(F.max_by(F.struct(*fields), order).alias("said")).select(
+    last = rows.agg(F.max_by(F.struct(*fields), order).alias("said")).select(
         "namespace", "pod", "finding_id", "said.*"
     )
+    return last.withColumns(
+        {name: _known(name, values, default) for name, (values, default) in _WORDS.items()}
+    )
+
+
+_WORDS: Mapping[str, tuple[type[StrEnum], StrEnum]] = {
+    "level": (Level, Level.EVENT),
+    "severity": (Severity, Severity.WARNING),
+    "confidence": (Confidence, Confidence.UNKNOWN),
+    "status": (Status, Status.OPEN),
+    "affected": (Affected, Affected.POSSIBLY),
+}
+"""What a word is taken for that this version does not know: a newer minor version of the contract may add some."""
+
+
+def _known(name: str, values: type[StrEnum], default: StrEnum) -> Column:
+    word = F.col(name)
+    return F.when(word.isin([value.value for value in values]), word).otherwise(F.lit(default.value))
 
 
 def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> DataFrame:
@@ -134,6 +154,7 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         "confirms": no_texts(),
         "refutes": no_texts(),
         "explains": no_texts(),
+        "told_by": F.lit(FLEET),
         "pods": F.array("pod"),
         "confidence": F.lit(Confidence.CONFIRMED.value),
     }

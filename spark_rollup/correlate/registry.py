@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_rollup.correlate import (
+    cloned_process,
     cloned_volume,
     diverged_replica,
     missing_standby,
@@ -21,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     unrestored_task.RULE,
     stale_eos_state.RULE,
     diverged_replica.RULE,
+    cloned_process.RULE,
     cloned_volume.RULE,
     split_owner.RULE,
     missing_standby.RULE,

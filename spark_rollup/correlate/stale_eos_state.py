@@ -1,11 +1,13 @@
 """After a wipe that did not happen: where the untrusted state went, by volume and by changelog.
 
-Signal: an agent's `skipped-eos-wipe` or `interrupted-wipe` finding of severity warning or above.
-Fires when: such a finding is there. Tainted are: later pods with the same store IDENTITY (the volume moved), and later
-    owners of the task, whose copy comes from a changelog that the suspect wrote to.
+Signal: an agent's `skipped-eos-wipe` or `interrupted-wipe` finding of severity warning or above, or a
+    `skipped-eos-wipe` that is information only because its agent does not know the copy's role, active or standby.
+Fires when: such a finding is there; of information, when the fleet shows that the copy was the active. Tainted are:
+    later pods with the same store IDENTITY (the volume moved), and later owners of the task, whose copy comes from a
+    changelog that the suspect wrote to.
 Clears when: the agent's finding is resolved.
-Stays quiet when: the agents report nothing of the kind, or only information.
-Blind spots: what other applications read from the output cannot be seen here.
+Stays quiet when: the agents report nothing of the kind, or information about a copy whose role the fleet cannot tell.
+Blind spots: what other applications read from the output cannot be seen here; pods without an agent may hold a task.
 Source: KAFKA-20685, KAFKA-10362, KAFKA-7192, KAFKA-9891.
 """
 
@@ -26,6 +28,7 @@ from spark_rollup.correlate.fleet import (
     suspects_of,
     with_gap_flag,
 )
+from spark_rollup.correlate.roles import with_proof_of_active
 
 META = RuleMeta(
     id="stale-eos-state",
@@ -50,11 +53,17 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
+    quiet = F.col("severity") == Severity.INFO.value
+    of_unknown_role = (F.col("detector") == "skipped-eos-wipe") & (
+        F.col("confidence") == Confidence.SUSPECTED.value
+    )
     suspects = suspects_of(facts.local, "skipped-eos-wipe", "interrupted-wipe").where(
-        F.col("severity") != Severity.INFO.value
+        ~quiet | of_unknown_role
     )
     story = _moved_volumes(suspects.withColumn("until_us", F.lit(facts.as_of_us)), facts)
     story = _with_active(elsewhere(story, facts.held, "opened_at_us", "until_us"), facts)
+    story = with_proof_of_active(story.withColumn("refuted", _is_refuted()), facts)
+    story = story.where(~quiet | F.col("refuted") | F.col("why_active").isNotNull())
     return _findings(with_gap_flag(story, facts.unwatched, "opened_at_us", "observed_at_us", "unwatched"))
 
 
@@ -126,7 +135,7 @@ def _is_refuted() -> Column:
     """Tell whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
     return F.coalesce(
         (F.col("confidence") == Confidence.SUSPECTED.value)
-        & (F.col("num_standby_replicas") >= 1)
+        & (F.coalesce("num_standby_replicas", F.lit(1)) >= 1)
         & (F.col("since_release") > release(*LAST_WITH_9891))
         & F.col("active_pod").isNotNull(),
         F.lit(False),
@@ -134,7 +143,6 @@ def _is_refuted() -> Column:
 
 
 def _findings(story: DataFrame) -> DataFrame:
-    story = story.withColumn("refuted", _is_refuted())
     tainted = F.array_distinct(F.concat("moved_pods", "other_pods"))
     return finding(
         story.withColumn("tainted", tainted),
@@ -142,7 +150,10 @@ def _findings(story: DataFrame) -> DataFrame:
         words_of_agent()
         | {
             "opened_at_us": F.col("opened_at_us"),
-            "severity": F.when(F.col("refuted"), F.lit(Severity.INFO.value)).otherwise(F.col("severity")),
+            "severity": F.when(F.col("refuted"), F.lit(Severity.INFO.value))
+            # what kept the agent from a warning was the role alone
+            .when(F.col("severity") == Severity.INFO.value, F.lit(Severity.WARNING.value))
+            .otherwise(F.col("severity")),
             "status": F.when(F.col("refuted"), F.lit(Status.RESOLVED.value)).otherwise(F.col("status")),
             "confidence": F.when(F.col("refuted"), F.lit(Confidence.CONFIRMED.value)).otherwise(
                 lowered(F.col("confidence"), F.col("unwatched"))
@@ -154,6 +165,13 @@ def _findings(story: DataFrame) -> DataFrame:
                         F.when(F.col("refuted"), F.col("tenure.own_from_us")),
                         _acquitted(),
                         F.col("active_pod"),
+                    )
+                ),
+                F.array(
+                    entry(
+                        F.when(~F.col("refuted"), F.col("tenure.own_from_us")),
+                        F.col("why_active"),
+                        F.col("pod"),
                     )
                 ),
                 F.col("moved"),

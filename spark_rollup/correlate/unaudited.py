@@ -1,6 +1,7 @@
 """Pods and times that nobody watched: there "no finding" means "unknown", not "fine".
 
-Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run.
+Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run, a clock
+    that is ahead of all others.
 Fires when: any such interval exists in the input; one finding per pod and cause.
 Clears when: the interval is before the look-back.
 Stays quiet when: the last thing an agent said is that it stops, and nothing came after.
@@ -12,10 +13,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from agent.contract.events import Level, Severity
+from agent.contract.events import Confidence, Level, Severity
 from spark_rollup.columns import MICROS, clock, entry, numbered
 from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.gaps import DROPPED, EARLIER, LOST, SILENT, STOPPED
+from spark_rollup.gaps import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
 
 META = RuleMeta(
     id="unaudited",
@@ -37,6 +38,7 @@ _SENTENCES = {
     EARLIER: "the input starts in the middle of the agent's stream",
     SILENT: "the agent said nothing",
     STOPPED: "the agent was stopped",
+    FAST: "its clock is ahead of all others, or all others fell silent at once; the audit ends where they do",
 }
 
 _ACTIONS = {
@@ -45,6 +47,7 @@ _ACTIONS = {
     EARLIER: "Nothing, if the input was cut on purpose; else add the earlier segments.",
     SILENT: "Look at the agent on that pod: does it run, does it ship? Then audit again.",
     STOPPED: "Nothing, if the agent was restarted on purpose; what changed meanwhile is unknown.",
+    FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, look at the other agents.",
 }
 
 
@@ -83,7 +86,7 @@ def find(facts: Facts) -> DataFrame:
 def _findings(groups: DataFrame) -> DataFrame:
     harmless = F.col("cause").isin(EARLIER, STOPPED)
     long = F.col("unwatched_us") > SHORT_US
-    loud = ~harmless & (long | F.col("cause").isin(LOST, SILENT))
+    loud = ~harmless & (long | F.col("cause").isin(LOST, SILENT, FAST))
     sentence = F.coalesce(_lookup(_SENTENCES), F.concat(F.lit("the agent was blind: "), F.col("cause")))
     plural = F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s"))
     unwatched_s = F.col("unwatched_us") / F.lit(float(MICROS))
@@ -102,6 +105,9 @@ def _findings(groups: DataFrame) -> DataFrame:
         META,
         {
             "opened_at_us": F.col("opened_at_us"),
+            "confidence": F.when(F.col("cause") == FAST, F.lit(Confidence.SUSPECTED.value)).otherwise(
+                F.lit(Confidence.CONFIRMED.value)
+            ),
             "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
             "affected": F.lit("no"),
             "summary": summary,

@@ -14,6 +14,11 @@ SEVERITIES = ("critical", "warning", "info")
 """The loudest first, as the page lists them."""
 
 
+def loudness(severity: object) -> int:
+    """Rank a severity, the loudest first; one that a newer version may have stands beside warnings."""
+    return SEVERITIES.index(str(severity)) if severity in SEVERITIES else SEVERITIES.index("warning")
+
+
 @dataclass(frozen=True, slots=True)
 class PageData:
     """Rows of the audit's tables, as far as the page shows them.

@@ -20,7 +20,7 @@ def render(data: PageData) -> str:
             sections.to_do(data),
             releases.releases(data),
             sections.findings(data, frozenset(key for chart in drawn for key in chart.tasks)),
-            figures.timelines(data, drawn),
+            figures.timelines(data, drawn, sections.shown(data)),
             listings.pods(data),
             listings.agents(data),
         )

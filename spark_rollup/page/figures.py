@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_rollup.page.data import PageData, Row, TaskKey
 from spark_rollup.page.drawing import LEGEND, Axis, Flag, axis_of, task_drawing
-from spark_rollup.page.text import PAGE, count, escape, name, natural, paged, parse_us, task_key, timeline_id
+from spark_rollup.page.text import (
+    PAGE,
+    anchor,
+    count,
+    has_namespaces,
+    name,
+    natural,
+    paged,
+    parse_us,
+    task_key,
+    timeline_id,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Tasks of one application on one time axis."""
+    """Tasks of one application on one time axis; the application has its namespace where there are several."""
 
     application: str
     axis: Axis
@@ -28,16 +39,24 @@ def charts(data: PageData) -> list[Chart]:
         if key in rows:
             places[key[:2]].append(key)
     found = []
-    for (_, application), keys in places.items():
+    several = has_namespaces(data)
+    for (namespace, application), keys in places.items():
         flags = (flag for key in keys for flag in _flags(findings[key]))
         axis = axis_of((row for key in keys for row in rows[key]), flags)
         if axis is not None:
-            found.append(Chart(application, axis, tuple(sorted(keys, key=natural))))
+            title = f"{namespace or '-'}/{application}" if several else application
+            found.append(Chart(title, axis, tuple(sorted(keys, key=natural))))
     return found
 
 
-def timelines(data: PageData, drawn: Sequence[Chart]) -> str:
-    """Draw every task that has a finding, all of one application on one time axis."""
+def timelines(data: PageData, drawn: Sequence[Chart], shown: Container[str]) -> str:
+    """Draw every task that has a finding, all of one application on one time axis.
+
+    Args:
+        data: The page's data.
+        drawn: What to draw.
+        shown: Addresses of the findings that are on the page.
+    """
     head = '<h2 id="timelines">Task timelines</h2>'
     if not drawn:
         return f'{head}<p class="lead">No task has a finding, so none is drawn.</p>'
@@ -53,7 +72,8 @@ def timelines(data: PageData, drawn: Sequence[Chart]) -> str:
     for chart in drawn:
         figures = "".join(
             paged(
-                [_figure(key, rows[key], unknown, findings[key], chart.axis) for key in chart.tasks], "tasks"
+                [_figure(key, rows[key], unknown, findings[key], chart.axis, shown) for key in chart.tasks],
+                "tasks",
             )
         )
         head, many = name(chart.application), count(len(chart.tasks), "task")
@@ -68,12 +88,18 @@ def timelines(data: PageData, drawn: Sequence[Chart]) -> str:
 
 
 def _figure(
-    key: TaskKey, rows: Sequence[Row], unknown: Sequence[Row], findings: Sequence[Row], axis: Axis
+    key: TaskKey,
+    rows: Sequence[Row],
+    unknown: Sequence[Row],
+    findings: Sequence[Row],
+    axis: Axis,
+    shown: Container[str],
 ) -> str:
     flags = _flags(findings)
     pods = sorted({str(row["pod"]) for row in rows} | {flag.pod for flag in flags})
     fog = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
-    link = f'<a href="#f-{escape(findings[0]["id"])}">{count(len(findings), "finding")}</a>'
+    told = count(len(findings), "finding")
+    link = f'<a href="#{anchor(findings[0])}">{told}</a>' if anchor(findings[0]) in shown else told
     return (
         f'<figure id="{timeline_id(key)}"><figcaption>{name(key[2])} <small>{link}</small></figcaption>'
         f"{task_drawing(rows, fog, pods, flags, axis)}</figure>"

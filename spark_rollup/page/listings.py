@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from spark_rollup.page.data import SEVERITIES, PageData, Row
+from spark_rollup.page.data import SEVERITIES, PageData, Row, loudness
 from spark_rollup.page.drawing import coverage_strip
 from spark_rollup.page.text import (
     escape,
@@ -82,7 +82,7 @@ def pods(data: PageData) -> str:
 def agents(data: PageData) -> str:
     """Render what single agents reported, and whether the fleet explains it."""
     explained = {
-        str(item): verdict
+        (row["namespace"], str(item)): verdict
         for verdict, word in (
             ("taken into account", "explains"),
             ("refuted", "refutes"),
@@ -98,10 +98,10 @@ def agents(data: PageData) -> str:
         f'<tr><td><span class="chip {escape(row["severity"])}">{escape(row["severity"])}</span></td>'
         f"<td><code>{escape(row['detector'])}</code></td><td>{place(row)}</td><td>{escape(row['summary'])}</td>"
         f'<td data-name="agent:">{escape(row["status"])}</td>'
-        f'<td data-name="fleet:">{explained.get(str(row["finding_id"]), "local only")}</td></tr>'
+        f'<td data-name="fleet:">{explained.get(_key(row), "local only")}</td></tr>'
         for row in sorted(
             data.local,
-            key=lambda row: (str(row["finding_id"]) in explained, SEVERITIES.index(str(row["severity"]))),
+            key=lambda row: (row["status"] != "open", _key(row) in explained, loudness(row["severity"])),
         )
     ]
     return (
@@ -109,6 +109,11 @@ def agents(data: PageData) -> str:
         "<em>Local only</em>: no rule of the fleet says more about it.</p>"
         f"{_tables(_AGENT_HEADS, lines, 'findings of agents')}"
     )
+
+
+def _key(row: Row) -> tuple[object, str]:
+    """Name an agent's finding: of another namespace it is another one, whatever its id."""
+    return row["namespace"], str(row["finding_id"])
 
 
 def _tables(heads: Sequence[str], lines: Sequence[str], noun: str) -> str:

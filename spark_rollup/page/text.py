@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from agent.contract.codec import FIRST_US, LAST_US
+from spark_rollup.config import AGENT
 from spark_rollup.page.data import PageData, Row, TaskKey
 
 PAGE = 25
@@ -40,13 +42,17 @@ def name(value: object) -> str:
 
 def clock(at_us: int, *, millis: bool = False) -> str:
     """Write the time of day, UTC."""
-    text = datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%H:%M:%S")
+    text = _utc(at_us).strftime("%H:%M:%S")
     return f"{text}.{at_us % 1_000_000 // 1000:03d}" if millis else text
 
 
 def day(at_us: int) -> str:
     """Write the date, UTC."""
-    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d")
+    return _utc(at_us).date().isoformat()
+
+
+def _utc(at_us: int) -> datetime:
+    return datetime.fromtimestamp(min(max(at_us, FIRST_US), LAST_US) // 1_000_000, UTC)
 
 
 def parse_us(text: object) -> int | None:
@@ -81,6 +87,23 @@ def natural(key: TaskKey) -> list[tuple[int, int, str]]:
 def timeline_id(key: TaskKey) -> str:
     """Give a task's drawing an address that no name from disk can break."""
     return f"t-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
+
+
+def anchor(row: Row) -> str:
+    """Give a finding an address on the page; two pods' agents may tell one finding by one id."""
+    if row["told_by"] != AGENT:
+        return f"f-{escape(row['id'])}"
+    return f"f-{hashlib.sha256(repr((row['namespace'], row['pod'], row['id'])).encode()).hexdigest()[:16]}"
+
+
+def has_namespaces(data: PageData) -> bool:
+    """Tell whether pods and tasks must be named with their namespace."""
+    return len({row["namespace"] for row in (*data.findings, *data.pods)}) > 1
+
+
+def service(row: Row) -> str:
+    """Name the application that a row is about, with its namespace."""
+    return "/".join(name(part) for part in (row["namespace"], row["application_id"]) if part) or "the fleet"
 
 
 def span(seconds: float) -> str:

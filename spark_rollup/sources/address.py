@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from spark_rollup.errors import UsageError
 
@@ -58,7 +58,7 @@ def parse_address(text: str) -> Address:
         )
     match scheme:
         case "file":
-            return DirectoryAddress(Path(urlsplit(text).path))
+            return DirectoryAddress(_local(text, rest))
         case "s3a" | "s3":
             return _object(text, rest)
         case "kafka":
@@ -79,6 +79,13 @@ def refuse_address(option: str, path: Path) -> None:
             f"replaced file by file, which object stores cannot do; mount a shared volume. Events are taken in "
             f"from s3a:// and kafka:// with `ingest --input`"
         )
+
+
+def _local(text: str, rest: str) -> Path:
+    host, _, path = rest.partition("/")
+    if host not in ("", "localhost"):
+        raise UsageError(f"--input {text} names the host {host}: file:///PATH is a directory here")
+    return Path(f"/{unquote(path)}")
 
 
 def _object(text: str, rest: str) -> ObjectAddress:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,9 +16,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from spark_rollup.config import literal
 from spark_rollup.errors import SourceError
-from spark_rollup.load import SEGMENT_NAME, is_segment, load_files, segments
+from spark_rollup.load import is_segment, load_files, segments
 from spark_rollup.sources.base import Batch, Taken
+from spark_rollup.turns import PATIENCE
+from spark_rollup.unpacked import SEGMENT_NAME, Looked, is_suspect, look, look_locally
 
 FILES_PER_TURN = 20_000
 """Most files that one turn of a stream takes."""
@@ -32,6 +36,15 @@ IMPATIENT: Mapping[str, str] = {
     "fs.s3a.connection.request.timeout": "15s",
 }
 """For the first contact: a wrong endpoint shall be told at once. Reading the objects has Hadoop's full patience."""
+
+OWN_BYTES = 256 * 1024
+"""No segment of an agent is larger: it seals them at this size, before it packs them."""
+
+DEADLY = "deadly-file"
+"""Reason for which the quarantine holds a file that runs did not survive."""
+
+FOREVER = "36500d"
+"""How old a file may be for a stream: Spark would pass over all that are a week older than the newest."""
 
 _FOUND = T.StructType(
     [
@@ -58,6 +71,10 @@ class Store(Protocol):
         Raises:
             SourceError: it cannot be listed.
         """
+        ...
+
+    def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
+        """Look into files (path -> size, bytes) that may be too large or torn, before Spark opens them."""
         ...
 
     def content(self, spark: SparkSession, path: str) -> bytes:
@@ -87,10 +104,20 @@ class FileSource:
         Raises:
             SourceError: there is no segment at all, or the store cannot be listed.
         """
+        fresh, lost = self.fresh(spark, taken)
+        return self.part(spark, fresh, lost)
+
+    def fresh(self, spark: SparkSession, taken: Taken) -> tuple[dict[str, int], set[str]]:
+        """List the files that are new or have another size, with their sizes, and those that were taken and are gone.
+
+        Raises:
+            SourceError: there is no segment at all, or the store cannot be listed.
+        """
         found = self._store.sizes(spark)
         if not found and not any(path.startswith(self._store.root) for path in taken):
             raise SourceError(f"input {self._store.root} holds no *.jsonl or *.jsonl.gz file")
-        return replace(self._batch(spark, found, taken), gone=gone(self._store.root, found, taken))
+        fresh = {path: size for path, size in sorted(found.items()) if taken.get(path) != size}
+        return fresh, gone(self._store.root, found, taken)
 
     def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
         """Give a stream of names; the files themselves are read by `batch_of`."""
@@ -99,23 +126,40 @@ class FileSource:
             "recursiveFileLookup": "true",
             "pathGlobFilter": "*.{jsonl,jsonl.gz}",
             "maxFilesPerTrigger": str(FILES_PER_TURN),
+            "maxFileAge": FOREVER,
         }
         found = spark.readStream.format("binaryFile").schema(_FOUND).options(**options)
-        return found.load(self._store.root).select("path", "length")
+        return found.load(literal(self._store.root)).select("path", "length")
 
     def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
         """Read the files that one turn of the stream named."""
         rows = frame.collect()
         found = {_plain(row["path"]): int(row["length"]) for row in rows}
-        return self._batch(frame.sparkSession, found, taken)
-
-    def _batch(self, spark: SparkSession, found: Mapping[str, int], taken: Taken) -> Batch:
         fresh = {path: size for path, size in sorted(found.items()) if taken.get(path) != size}
+        return self.part(frame.sparkSession, fresh)
+
+    def part(self, spark: SparkSession, fresh: Mapping[str, int], lost: Set[str] = frozenset()) -> Batch:
+        """Make a batch of some files.
+
+        Args:
+            spark: Session.
+            fresh: Path -> size, bytes.
+            lost: What was taken once and is gone.
+        """
 
         def unread(files: Sequence[str]) -> dict[str, str]:
-            return {path: why for path in files if (why := self._why_unread(spark, path))}
+            again = {path: why for path in files if (why := self._why_unread(spark, path))}
+            return {**looked.unread, **again}
 
-        return Batch(load_files(spark, list(fresh)), sum(fresh.values()), len(fresh), fresh, unread)
+        looked = self._store.look(spark, fresh)
+        loaded = load_files(spark, list(fresh), looked)
+        return Batch(loaded, sum(fresh.values()), len(fresh), fresh, unread, lost)
+
+    def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:
+        """Make a batch that only tells of a file which must not be opened."""
+        why = f"with this file {PATIENCE} runs ended for want of memory; it was not read"
+        loaded = load_files(spark, [], Looked({path: (DEADLY, why)}))
+        return Batch(loaded, size_bytes, 1, {path: size_bytes})
 
     def _why_unread(self, spark: SparkSession, path: str) -> str | None:
         try:
@@ -136,11 +180,15 @@ class Directory:
 
     def __init__(self, path: Path) -> None:
         """Name it."""
-        self.root = str(path.absolute())
+        self.root = os.path.abspath(path)  # noqa: PTH100 - Spark takes `..` out of paths
 
     def sizes(self, spark: SparkSession) -> Mapping[str, int]:
         """List segments."""
-        return {str(path): path.stat().st_size for path in segments(Path(self.root))}
+        return segments(Path(self.root))
+
+    def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
+        """Look into files."""
+        return look_locally(files)
 
     def content(self, spark: SparkSession, path: str) -> bytes:
         """Read a file."""
@@ -174,6 +222,15 @@ class ObjectStore:
         except Py4JJavaError as error:
             raise SourceError(_explained(self.root, error)) from error
 
+    def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
+        """Look into objects that are not an agent's own, or larger than those are."""
+
+        def suspect(path: str, size_bytes: int) -> bool:
+            is_own = re.search(SEGMENT_NAME, path) is not None and size_bytes <= OWN_BYTES
+            return not is_own and is_suspect(path, size_bytes)
+
+        return look(files, lambda path: io.BytesIO(self.content(spark, path)), suspect)
+
     def content(self, spark: SparkSession, path: str) -> bytes:
         """Read an object.
 
@@ -194,17 +251,19 @@ class ObjectStore:
 
 def is_damaged(path: str, content: bytes) -> bool:
     """Tell whether a segment's own bytes explain that it gave fewer records than its name announces."""
+    raw = io.BytesIO(content)
+    named = re.search(SEGMENT_NAME, path)
+    number = reached = 0
     try:
-        plain = gzip.decompress(content) if path.endswith(".gz") else content
+        for sequence in _sequences(gzip.GzipFile(fileobj=raw) if path.endswith(".gz") else raw):
+            number, reached = number + 1, max(reached, sequence)
     except (OSError, EOFError, zlib.error):
         return True
-    named = re.search(SEGMENT_NAME, path)
-    if named is None:
-        return True
-    held = list(_sequences(plain.splitlines()))
+    if named is None:  # its trailer alone told that it was torn
+        return False
     if named[3]:  # thinned by its agent: the name counts what is left
-        return len(held) < int(named[3])
-    return max(held, default=0) < int(named[2])
+        return number < int(named[3])
+    return reached < int(named[2])
 
 
 def _sequences(lines: Iterable[bytes]) -> Iterator[int]:

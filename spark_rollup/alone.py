@@ -1,0 +1,68 @@
+"""Agents' open findings that no rule settles: they count like those of the rules, or an all-clear would be a lie."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Severity, Status
+from spark_rollup.columns import no_texts, rfc3339
+from spark_rollup.config import AGENT
+from spark_rollup.schemas import FINDING
+
+_REFUTED = len(Severity)
+"""Louder than every severity: what is refuted is settled, however loud it was."""
+
+
+def alone(local: DataFrame, found: DataFrame) -> DataFrame:
+    """List agents' open criticals and warnings that the rules' findings leave as they are.
+
+    Settled is what a rule refutes, and what an open finding that is at least as loud confirms or takes into account.
+    A quieter one is no answer: that a copy is missing does not make the damage of the other one known.
+
+    Input columns: those of `last_local_findings`; `FINDING`.
+    Output columns: `FINDING`, told_by `agent`.
+    Grain: one row per finding and pod.
+    """
+    mine = F.col("status") == Status.OPEN.value
+    loud = local.where(mine & (rank(F.col("severity")) > Severity.INFO.rank))
+    key = ["namespace", "finding_id"]
+    refuted = found.select(
+        "namespace", F.explode("refutes").alias("finding_id"), F.lit(_REFUTED).alias("settled")
+    )
+    borne_out = found.where(mine).select(
+        "namespace",
+        F.explode(F.concat("confirms", "explains")).alias("finding_id"),
+        rank(F.col("severity")).alias("settled"),
+    )
+    # an id names the finding, not the pod: of another namespace it is another one
+    settled = refuted.unionByName(borne_out).groupBy(*key).agg(F.max("settled").alias("settled"))
+    left = loud.join(settled, key, "left").where(F.coalesce("settled", F.lit(-1)) < rank(F.col("severity")))
+    return left.select(*_columns())
+
+
+def rank(severity: Column) -> Column:
+    """Order severities; one that is not known counts as the loudest."""
+    ranks = F.lit(max(level.rank for level in Severity))
+    for level in Severity:
+        ranks = F.when(severity == level.value, F.lit(level.rank)).otherwise(ranks)
+    return ranks
+
+
+def _columns() -> list[Column]:
+    known = F.col("severity").isin([level.value for level in Severity])
+    given = {
+        "id": F.col("finding_id"),
+        # of a later minor version: whoever cannot tell how loud it is must not take it for quiet
+        "severity": F.when(known, F.col("severity")).otherwise(F.lit(Severity.CRITICAL.value)),
+        "opened_at": rfc3339("opened_at_us"),
+        "pods": F.array("pod"),
+        "confirms": no_texts(),
+        "refutes": no_texts(),
+        "explains": no_texts(),
+        "told_by": F.lit(AGENT),
+    }
+    return [
+        given.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name)
+        for field in FINDING.fields
+    ]

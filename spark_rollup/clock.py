@@ -1,0 +1,13 @@
+"""The wall clock: asked when events are taken in, and to tell whose clock is ahead of ours."""
+
+from __future__ import annotations
+
+import time
+
+SKEW_US = 60 * 1_000_000
+"""So far (microseconds) a clock may be ahead of ours."""
+
+
+def now_us() -> int:
+    """Tell the time, microseconds since the epoch."""
+    return time.time_ns() // 1000

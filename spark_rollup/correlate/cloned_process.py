@@ -1,0 +1,95 @@
+"""One process id alive on two pods at the same time: a volume that was cloned, or is shared.
+
+Signal: the process id that agents read in `kafka-streams-process-metadata`, and when each pod's process lived.
+Fires when: the same id is seen on two pods of one application and namespace while a process lives on each, for longer
+    than clocks can differ; critical if both hold tasks meanwhile: only a process with stores on disk uses that id.
+Clears when: one of the two processes ends, or shows another id.
+Stays quiet when: a volume moves (the process that had it before is gone by then), or the copy lies idle, of which
+    `cloned-volume` tells.
+Blind spots: process ids exist since 2.6.2; a process that holds no task is seen only where the agent sees processes.
+Source: StateDirectory.initializeProcessId; StreamsProducer at exactly_once_v2 makes its transactional.id of the process
+    id, so two of them fence each other for ever: every task is wiped every few seconds, and nothing gets on (seen live
+    on 4.3.1).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from spark_rollup.columns import chain, clock, entry, numbered
+from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.correlate.clones import GONE_US, PAIR, alive_together, with_holders, with_local
+
+META = RuleMeta(
+    id="cloned-process",
+    title="One process id is alive on two pods",
+    level=Level.EXPOSURE,
+    severity=Severity.CRITICAL,
+    docs="rules/cloned-process.md",
+)
+
+
+def find(facts: Facts) -> DataFrame:
+    """Pair pods whose processes live under one id at once.
+
+    Output columns: `FINDING`.
+    """
+    told = entry(
+        F.col("from_us"),
+        numbered("process id %s is alive on %s and on %s", "key", "pod", "other_pod"),
+        F.concat(F.col("application_id"), F.lit("/kafka-streams-process-metadata")),
+    )
+    pairs = (
+        alive_together(facts)
+        .groupBy(*PAIR)
+        .agg(
+            F.min("from_us").alias("from_us"),
+            F.max("to_us").alias("to_us"),
+            F.array_sort(F.collect_set(told)).alias("told"),
+        )
+        .where(F.col("to_us") >= facts.since_us)
+        .withColumn("row_key", F.concat_ws("/", *PAIR))
+    )
+    return _findings(with_local(with_holders(pairs, facts), facts), facts.as_of_us)
+
+
+def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
+    over = F.lit(as_of_us) - F.col("to_us") > GONE_US
+    working = F.col("working") > 1
+    times = numbered("both live from %s to %s", clock("from_us"), clock("to_us"))
+    return finding(
+        pairs.withColumn("identity", F.col("other_pod")),
+        META,
+        {
+            "opened_at_us": F.col("from_us"),
+            "severity": F.when(working, F.lit(Severity.CRITICAL.value)).otherwise(F.lit(Severity.WARNING.value)),
+            "confidence": F.when(working, F.lit(Confidence.CONFIRMED.value)).otherwise(
+                F.lit(Confidence.SUSPECTED.value)
+            ),
+            "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
+            "affected": F.lit(Affected.YES.value),
+            "summary": numbered(
+                "%s and %s run %s under one process id: a cloned or shared volume; under exactly_once_v2 they fence "
+                "each other for ever",
+                "pod", "other_pod", "application_id",
+            ),
+            "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("told")),
+            "next_action": _next_action(),
+            "pods": F.array("pod", "other_pod"),
+            "confirms": F.col("confirms"),
+        },
+    )  # fmt: skip
+
+
+def _next_action() -> Column:
+    return numbered(
+        "Stop one of %s and %s, rather the one that got the copy, and look at its claim. A copy: delete its "
+        "kafka-streams-process-metadata, or its whole state directory, while it is stopped; then start it. "
+        "One claim for both: delete nothing, give it a volume of its own.",
+        "pod", "other_pod",
+    )  # fmt: skip
+
+
+RULE = Rule(META, find)

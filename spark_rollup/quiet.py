@@ -1,0 +1,43 @@
+"""Keep Java's and Spark's greetings off standard error: mail from cron is for what is wrong."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+GREETINGS = (
+    b"WARNING: Using incubator modules:",
+    b"Setting default log level to ",
+    b"To adjust logging level use sc.setLogLevel",
+    b"Using Spark's default log4j profile:",
+)
+"""Beginnings of lines that Java and Spark print at each start and that no setting of theirs keeps away."""
+
+_STDERR = 2
+
+
+@contextmanager
+def greetings_dropped() -> Iterator[None]:
+    """Let processes that are started meanwhile write to standard error through a filter, for as long as they live."""
+    try:
+        real = os.dup(_STDERR)
+    except OSError:  # there is no standard error
+        yield
+        return
+    reading, writing = os.pipe()
+    threading.Thread(target=_pass_on, args=(reading, real), daemon=True).start()
+    os.dup2(writing, _STDERR)
+    os.close(writing)
+    try:
+        yield
+    finally:
+        os.dup2(real, _STDERR)  # what goes on writing to the pipe are the children
+
+
+def _pass_on(reading: int, real: int) -> None:
+    with os.fdopen(reading, "rb") as lines, os.fdopen(real, "wb", buffering=0) as out:
+        for line in lines:
+            if not line.startswith(GREETINGS):
+                out.write(line)

@@ -1,0 +1,106 @@
+"""Take files so that one which ends every run (for want of memory, say) stops nobody else for good.
+
+Before files are taken it is written down which. A run that finds such a note knows that one before it died there: it
+takes all other files first, then each half of those. A file that is left alone and died with three runs is put aside.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+NOTE = "_trying.json"
+
+PATIENCE = 3
+"""With so many runs a file must have died alone before it is put aside: a run may be killed for other reasons."""
+
+R = TypeVar("R")
+
+Files = Mapping[str, int]
+"""Path -> size, bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files of which at least one is suspected, and how often a run died with all of them."""
+
+    files: Files
+    died: int = 0
+
+
+def take_all(
+    note: Path,
+    fresh: Files,
+    take: Callable[[Files], R],
+    put_aside: Callable[[str, int], R],
+    is_deadly: Callable[[BaseException], bool],
+) -> list[R]:
+    """Take all files, the suspected ones last.
+
+    Args:
+        note: File that outlives a run.
+        fresh: What is to be taken.
+        take: Takes some files for good, or raises.
+        put_aside: Puts away a file (path, size in bytes) that must not be taken.
+        is_deadly: Tells whether a failure may be the fault of what was taken.
+
+    Returns:
+        What `take` and `put_aside` gave, in order.
+    """
+    groups = [group for group in _suspected(note, fresh) if group.files]
+    known = {path for group in groups for path in group.files}
+    innocent = {path: size for path, size in fresh.items() if path not in known}
+    todo = [Group(innocent), *groups] if innocent or not groups else groups
+    done = []
+    while todo:
+        group, *others = todo
+        if len(group.files) == 1 and group.died >= PATIENCE:
+            ((path, size_bytes),) = group.files.items()
+            done.append(put_aside(path, size_bytes))
+        else:
+            _write(note, [replace(group, died=group.died + 1), *others])
+            try:
+                done.append(take(group.files))
+            except BaseException as error:
+                if not is_deadly(error):
+                    _write(note, [one for one in todo if one.died])
+                raise
+        todo = others
+    note.unlink(missing_ok=True)
+    return done
+
+
+def _suspected(note: Path, fresh: Files) -> list[Group]:
+    """Read which groups died, those of more than one file in halves; what is not fresh any more is left out."""
+    try:
+        rows = json.loads(note.read_text(encoding="ascii"))
+        groups = [
+            Group({str(path): int(size) for path, size in row["files"].items()}, int(row["died"]))
+            for row in rows
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    found = []
+    for group in groups:
+        files = sorted((path, size) for path, size in group.files.items() if fresh.get(path) == size)
+        if len(files) > 1 and group.died:
+            half = len(files) // 2
+            found += [Group(dict(files[:half]), 1), Group(dict(files[half:]), 1)]
+        elif group.died:
+            found.append(Group(dict(files), group.died))
+    return found
+
+
+def _write(note: Path, groups: Sequence[Group]) -> None:
+    if not any(group.files for group in groups):
+        note.unlink(missing_ok=True)
+        return
+    note.parent.mkdir(parents=True, exist_ok=True)
+    part = note.with_name(f".{note.name}.part")
+    part.write_text(
+        json.dumps([{"files": dict(group.files), "died": group.died} for group in groups]), "ascii"
+    )
+    part.replace(note)
