@@ -34,6 +34,7 @@ def test_the_defaults() -> None:
         "linger_seconds": 0.0,
         "log_level": "INFO",
         "runbooks": "",
+        "cluster": "",
         "metrics_detail": "task",
     }
     assert set(config.origins.values()) == {"default"}
@@ -186,7 +187,10 @@ def test_the_values_of_an_application() -> None:
         ("[agent]\nrescan_seconds = 0\n", "rescan_seconds: 0.0 must be 1 or more"),
         ("[agent]\nwatch_mode = 'dnotify'\n", "watch_mode: 'dnotify' must be auto, inotify or poll"),
         ("[agent]\ncpu_share = -1\n", "cpu_share: -1.0 must be 0 (no ceiling) or more"),
-        ("[agent]\nmemory_mib = nan\n", "memory_mib: nan must be 0 (no ceiling) or more"),
+        ("[agent]\nmemory_mib = nan\n", "memory_mib (file): nan is not a finite number"),
+        ("[agent]\nrescan_seconds = nan\n", "rescan_seconds (file): nan is not a finite number"),
+        ("[agent]\nlinger_seconds = inf\n", "linger_seconds (file): inf is not a finite number"),
+        ("[ship]\nseal_seconds = nan\n", "ship.seal_seconds (file): nan is not a finite number"),
         ("[agent]\nlisten = '9464'\n", "listen: '9464' must be HOST:PORT or :PORT"),
         ("[agent]\nlisten = ':70000'\n", "listen: ':70000' must be HOST:PORT or :PORT"),
         ("[agent]\nlog_level = 'loud'\n", "log_level: 'loud' must be DEBUG, INFO, WARNING or ERROR"),

@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("agent", "agent-sinks", "build", "charts", "dashboards", "delivery", "dev", "java", "rollup")
+LOCKS = (
+    "agent",
+    "agent-sinks",
+    "build",
+    "charts",
+    "dashboards",
+    "delivery",
+    "dev",
+    "java",
+    "rocksdict",
+    "rollup",
+)
 
 
 def normal(name: str) -> str:
@@ -38,6 +49,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "dashboards": groups["dashboards"],
         "delivery": base + extras["objectstore"] + extras["kafka"] + groups["delivery"],
         "java": groups["java"],
+        "rocksdict": groups["rocksdict"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],
     }
     return {

@@ -33,7 +33,7 @@ PAUSE_S = 5
 """Between the two tellings (seconds)."""
 
 ALTERED: dict[str, set[tuple[str, str]]] = {
-    "cloned-volume": {("cloned-volume", "None")},
+    "cloned-volume": {("cloned-process", "None")},
     "split-owner": {("split-owner", "0_0")},
     "task-churn": {("task-churn", f"0_{number}") for number in range(4)},
 }

@@ -7,9 +7,9 @@ import statistics
 import time
 from pathlib import Path
 
-from agent.inventory.disk import Unseen
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.rocksdb.cache import SstCache
+from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import read_store
 from tests.bench.measure import ROOT, run_child, spread
 from tests.bench.report import Options, Section
@@ -68,7 +68,7 @@ def _read_all(disk: KernelDisk, cache: SstCache, *, with_counters: bool = True) 
     began_s = time.process_time()
     for number in range(STORES):
         facts = read_store(disk, f"{number:04d}", cache, with_counters=with_counters)
-        if isinstance(facts, Unseen) or facts.offsets is None or facts.offsets.status is None:
+        if isinstance(facts, Unread) or facts.offsets is None or facts.offsets.status is None:
             raise RuntimeError(f"store {number} could not be read: {facts}")
     return time.process_time() - began_s
 

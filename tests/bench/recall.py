@@ -40,6 +40,7 @@ RULES = (
     "unrestored-task",
     "stale-eos-state",
     "diverged-replica",
+    "cloned-process",
     "cloned-volume",
     "split-owner",
     "missing-standby",
@@ -110,6 +111,7 @@ def confirmed(findings: Sequence[object]) -> set[tuple[str, str, str]]:
         if isinstance(row, dict)
         and row["severity"] != "info"
         and row["confidence"] == "confirmed"
+        and row["told_by"] == "fleet"
         and row["detector"] != "unaudited"
     }
 

@@ -56,6 +56,10 @@ COMBINATIONS_OF_THE_AUDIT: Cases = {
 MISTAKES_OF_THE_SIDECAR: Cases = {
     "unknown key": (own(agent__rescanseconds=5), "rescanseconds"),
     "unknown fact": (own(facts={"processing.guarantee": "at_least_once"}), "processing.guarantee"),
+    "cleanup delay with which nothing starts": (
+        own(facts={"state_cleanup_delay_ms": -1}),
+        "state_cleanup_delay_ms",
+    ),
     "guarantee that there is not": (
         own(facts={"processing_guarantee": "exactly-once"}),
         "processing_guarantee",

@@ -20,6 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.containers.apart import live_apart
 
+EMPTY_STORE = b"!(e\xe9\x04\x00\x01\x03\x02\x04\x00"
+"""A manifest with one edit: no files, the next one has number 2."""
+
 
 class Holder:
     """One application with one task and one store."""
@@ -59,6 +62,7 @@ class Holder:
             self._held.append(database)
             return
         (self._store / "IDENTITY").write_text(f"00000000-0000-4000-8000-{os.urandom(6).hex()}")
+        (self._store / "MANIFEST-000001").write_bytes(EMPTY_STORE)
         (self._store / "CURRENT").write_text("MANIFEST-000001\n")
         self._held.append(_locked(self._store / "LOCK"))
 

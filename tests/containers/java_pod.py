@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tests.containers.pod import APPLICATION_UID, GROUP, SidecarPod, java_command
 from tests.containers.podman import environment, podman, quietly
+from tests.live.plan import EOS, Plan
 from tests.live.processes import Broker, JavaProcess
-from tests.live.stage import EOS, Plan, Stage
+from tests.live.stage import Stage
 from tests.live.toolbox import CACHE, application_classes
 
 RELEASE = "4.2.0"

@@ -187,3 +187,11 @@ def test_garbage_raises_nothing_else(line):
     """Arbitrary input is refused with the declared error."""
     with pytest.raises(ContractError):
         decode(line)
+
+
+@given(at_us=st.integers(-(2**63), 2**63 - 1))
+def test_any_long_is_written_as_a_time(at_us):
+    """Years that RFC 3339 cannot write become the first or the last that it can; the order is kept."""
+    text = rfc3339(at_us)
+    assert len(text) == len("2026-11-20T14:00:00.000000Z")
+    assert rfc3339(-(2**63)) <= text <= rfc3339(2**63 - 1) == "9999-12-31T23:59:59.999999Z"

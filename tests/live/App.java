@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Arrays;
@@ -17,7 +18,6 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
-import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
@@ -38,6 +38,8 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.QueryableStoreType;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.state.ReadOnlySessionStore;
+import org.apache.kafka.streams.state.ReadOnlyWindowStore;
 import org.apache.kafka.streams.state.RocksDBConfigSetter;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.Stores;
@@ -53,7 +55,7 @@ import org.rocksdb.InfoLogLevel;
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
- * {@code versioned}, {@code unlogged}, {@code join}, {@code foreign}, {@code suppress}, {@code empty}, {@code third}), {@code input} names the topic,
+ * {@code versioned}, {@code unlogged}, {@code join}, {@code inner}, {@code foreign}, {@code suppress}, {@code empty}, {@code third}), {@code input} names the topic,
  * {@code restore.delay.ms} slows restoration, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
@@ -191,6 +193,18 @@ public final class App {
                     }
                     throw elsewhere;
                 }
+            case "windows":
+                return windows(streams, words[1]);
+            case "sessions":
+                return sessions(streams, words[1]);
+            case "versions":
+                return versions(streams, words);
+            case "pause":
+            case "resume":
+                KafkaStreams.class.getMethod(words[0]).invoke(streams);
+                return words[0];
+            case "active":
+                return active(streams);
             case "thread":
                 return KafkaStreams.class.getMethod(words[1] + "StreamThread").invoke(streams);
             case "fail-commit":
@@ -207,6 +221,21 @@ public final class App {
             default:
                 return "problem unknown " + words[0];
         }
+    }
+
+    /** Active tasks of this instance, for releases from 3.0 on. */
+    private static String active(final KafkaStreams streams) throws Exception {
+        final Object threads = KafkaStreams.class.getMethod("metadataForLocalThreads").invoke(streams);
+        final StringBuilder tasks = new StringBuilder("active");
+        for (final Object thread : (Set<?>) threads) {
+            final Object active =
+                Class.forName("org.apache.kafka.streams.ThreadMetadata").getMethod("activeTasks").invoke(thread);
+            for (final Object task : (Set<?>) active) {
+                tasks.append(' ')
+                    .append(Class.forName("org.apache.kafka.streams.TaskMetadata").getMethod("taskId").invoke(task));
+            }
+        }
+        return tasks.toString();
     }
 
     // ------------------------------------------------------------------------------------ topology
@@ -257,6 +286,10 @@ public final class App {
         if (stores.contains("join")) {
             final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceWithNoGrace", "of");
             records.leftJoin(records.filter((key, value) -> key.endsWith("7")), (one, other) -> one, near);
+        }
+        if (stores.contains("inner")) {
+            final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceWithNoGrace", "of");
+            records.join(records.filter((key, value) -> key.endsWith("7")), (one, other) -> one, near);
         }
         if (stores.contains("foreign")) {
             joinForeign(records);
@@ -349,17 +382,60 @@ public final class App {
     /** {@code keys sum highest} of a store's counts, or {@code keys} where values are no counts. */
     private static String count(final KafkaStreams streams, final String name) throws Exception {
         final QueryableStoreType<ReadOnlyKeyValueStore<String, Object>> type = QueryableStoreTypes.keyValueStore();
-        final ReadOnlyKeyValueStore<String, Object> store = store(streams, name, type);
+        return sum(store(streams, name, type).all());
+    }
+
+    /** The same of a window store, also of a join. */
+    private static String windows(final KafkaStreams streams, final String name) throws Exception {
+        final QueryableStoreType<ReadOnlyWindowStore<String, Object>> type = QueryableStoreTypes.windowStore();
+        return sum(store(streams, name, type).all());
+    }
+
+    /** The same of a session store, for releases from 3.1 on. */
+    private static String sessions(final KafkaStreams streams, final String name) throws Exception {
+        final QueryableStoreType<ReadOnlySessionStore<String, Object>> type = QueryableStoreTypes.sessionStore();
+        return sum(store(streams, name, type).fetch(null, null));
+    }
+
+    private static String sum(final KeyValueIterator<?, ?> entries) {
         long keys = 0;
         long sum = 0;
         long highest = 0;
-        try (KeyValueIterator<String, Object> all = store.all()) {
+        try (KeyValueIterator<?, ?> all = entries) {
             while (all.hasNext()) {
-                final KeyValue<String, Object> entry = all.next();
-                final long value = entry.value instanceof Long ? (Long) entry.value : 0;
+                final Object of = all.next().value;
+                final long value = of instanceof Long ? (Long) of : 0;
                 keys++;
                 sum += value;
                 highest = Math.max(highest, value);
+            }
+        }
+        return keys + " " + sum + " " + highest;
+    }
+
+    /** {@code keys sum highest} of the latest versions of keys PREFIX0 to PREFIX(N-1), by time in ms; from 3.7 on. */
+    private static String versions(final KafkaStreams streams, final String[] words) throws Exception {
+        final Class<?> query = Class.forName("org.apache.kafka.streams.query.VersionedKeyQuery");
+        final Class<?> request = Class.forName("org.apache.kafka.streams.query.StateQueryRequest");
+        final Class<?> anyQuery = Class.forName("org.apache.kafka.streams.query.Query");
+        final Object in = request.getMethod("inStore", String.class).invoke(null, words[1]);
+        final Class<?> inType = Class.forName(request.getName() + "$InStore");
+        long keys = 0;
+        long sum = 0;
+        long highest = 0;
+        for (int i = 0; i < Integer.parseInt(words[3]); i++) {
+            final Object asked = query.getMethod("withKey", Object.class).invoke(null, words[2] + i);
+            final Object question = inType.getMethod("withQuery", anyQuery).invoke(in, asked);
+            final Object answers = KafkaStreams.class.getMethod("query", request).invoke(streams, question);
+            final Object one = Class.forName("org.apache.kafka.streams.query.StateQueryResult")
+                .getMethod("getOnlyPartitionResult").invoke(answers);
+            final Object version = one == null ? null : Class.forName("org.apache.kafka.streams.query.QueryResult")
+                .getMethod("getResult").invoke(one);
+            if (version != null) {
+                final long at = (Long) version.getClass().getMethod("timestamp").invoke(version);
+                keys++;
+                sum += at;
+                highest = Math.max(highest, at);
             }
         }
         return keys + " " + sum + " " + highest;
@@ -375,7 +451,11 @@ public final class App {
             final Class<?> parameters = Class.forName("org.apache.kafka.streams.StoreQueryParameters");
             final Object question = parameters
                 .getMethod("fromNameAndType", String.class, QueryableStoreType.class).invoke(null, name, type);
-            return (T) KafkaStreams.class.getMethod("store", parameters).invoke(streams, question);
+            try {
+                return (T) KafkaStreams.class.getMethod("store", parameters).invoke(streams, question);
+            } catch (final InvocationTargetException refused) {
+                throw (Exception) refused.getCause(); // as a direct call does: this instance may have no task
+            }
         }
     }
 

@@ -78,6 +78,9 @@ public final class Broker {
                     }
                 }
                 return "committed " + sum;
+            case "forget": // forget GROUP: remove the offsets of a group that nobody is in
+                admin.deleteConsumerGroups(List.of(words[1])).all().get();
+                return "forgotten";
             case "drop": // drop PREFIX: remove topics of a finished scenario
                 final List<String> names = new ArrayList<>();
                 for (final String name : admin.listTopics().names().get()) {

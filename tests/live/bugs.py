@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.live.plan import numbers
 from tests.live.processes import wait_until
-from tests.live.stage import Stage, is_locked, numbers
+from tests.live.stage import Stage, is_locked
 
 
 def uncommitted_crash(stage: Stage) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.live.stage import EOS, Stage, is_exposed
+from tests.live.plan import EOS, is_exposed
+from tests.live.stage import Stage
 from tests.support.shipped import Data
 
 if TYPE_CHECKING:
@@ -125,11 +126,15 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
         said = _said(data, stage)
         key = (said.agent, data["finding_id"])
         before = loudest.get(key)
-        if before is None or _rank(said) > _rank(before):
+        if before is None or rank(said) > rank(before):
             loudest[key] = said
     loud = tuple(said for said in loudest.values() if said.severity in LOUD)
     quiet = tuple(said for said in loudest.values() if said.severity not in LOUD)
-    told = {said.detector for said in loud if said.agent.endswith("-told")}
+    told = {
+        said.detector
+        for said in loud
+        if said.agent.endswith("-told") and scenario.severity in ("", said.severity)
+    }
     is_affected = scenario.affected(stage.plan.release)
     must = scenario.find if is_affected else ()
     missed = () if not must or told & set(must) else (" or ".join(must),)
@@ -163,8 +168,10 @@ def is_exposure(said: Said, marks: list[tuple[int, str]]) -> bool:
     return went_wrong or said.detector not in AFTER_A_CRASH
 
 
-def _rank(said: Said) -> int:
-    return ("info", *LOUD).index(said.severity) if said.severity in ("info", *LOUD) else 0
+def rank(said: Said) -> tuple[int, bool]:
+    """Of two words as loud as each other the surer one counts."""
+    loudness = ("info", *LOUD).index(said.severity) if said.severity in ("info", *LOUD) else 0
+    return loudness, said.confidence == "confirmed"
 
 
 def _said(data: Data, stage: Stage) -> Said:

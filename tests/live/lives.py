@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.live.plan import numbers
 from tests.live.processes import wait_until
-from tests.live.stage import Stage, numbers
+from tests.live.stage import Stage
 
 CHAIN = ("2.0.1", "2.3.1", "2.5.1", "2.8.2", "3.2.3", "3.6.2", "3.9.2", "4.1.2", "4.2.1", "4.3.1")
 """Releases that `upgrade` goes through, from the first that is at least the plan's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.live.stage import numbers
+from tests.live.plan import numbers
 
 Row = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from tests.live.toolbox import (
     BROKER_RELEASE,
     application_classes,
     broker_classes,
-    slow_unlink_library,
+    slow_volume_library,
     tool,
 )
 
@@ -233,7 +233,13 @@ class Broker:
 
 
 def start_application(
-    pod: str, release: str, settings: Mapping[str, object], scratch: Path, slow_unlink_us: int = 0
+    pod: str,
+    release: str,
+    settings: Mapping[str, object],
+    scratch: Path,
+    slow_unlink_us: int = 0,
+    slow_sync_us: int = 0,
+    launcher: Sequence[str] = (),
 ) -> JavaProcess:
     """Start one instance; it has not joined its group before `start` is asked of it.
 
@@ -243,15 +249,24 @@ def start_application(
         settings: `key=value` arguments of `App.java`.
         scratch: Directory for temporary files.
         slow_unlink_us: How long every unlink below its state directory takes, microseconds.
+        slow_sync_us: How long every sync of a file there takes, microseconds.
+        launcher: Command that runs `java`; default: the one on the path.
     """
     environment = {}
-    if slow_unlink_us:
+    if slow_unlink_us or slow_sync_us:
         environment = {
-            "LD_PRELOAD": str(slow_unlink_library()),
+            "LD_PRELOAD": str(slow_volume_library()),
             "LIVE_SLOW_US": str(slow_unlink_us),
+            "LIVE_SLOW_SYNC_US": str(slow_sync_us),
             "LIVE_SLOW_BELOW": str(settings["state.dir"]),
         }
     arguments = [f"{key}={value}" for key, value in settings.items()]
     return JavaProcess(
-        pod, application_classes(release), ["App", *arguments], "app: ", scratch, environment=environment
+        pod,
+        application_classes(release),
+        ["App", *arguments],
+        "app: ",
+        scratch,
+        environment=environment,
+        launcher=launcher,
     )

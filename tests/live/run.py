@@ -1,6 +1,6 @@
 """Run real releases of Kafka Streams under live agents, and compare what the agents say with what is true.
 
-    python tests/live/run.py                                    the lean set, about twelve minutes
+    python tests/live/run.py                                    the lean set, about fifteen minutes
     python tests/live/run.py --releases 3.9.2 --scenarios life  by hand
     python tests/live/run.py --wide --page docs/live.md         everything, hours
     python tests/live/run.py --releases 4.2.1 --scenarios k20685 --with live.universal=1 stores=window
@@ -24,10 +24,12 @@ from typing import Any, cast
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.live.judge import Outcome, judge
+from tests.live.lean import LEAN
 from tests.live.page import render
+from tests.live.plan import RELEASES, Plan, numbers
 from tests.live.processes import Broker, LiveError
-from tests.live.scenarios import LEAN, RELEASES, SCENARIOS, STORES_OF
-from tests.live.stage import Plan, Stage, numbers
+from tests.live.scenarios import SCENARIOS, STORES_OF
+from tests.live.stage import Stage
 from tests.live.toolbox import BROKER_RELEASE
 
 Run = tuple[str, str, str]

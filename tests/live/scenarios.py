@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.live import bugs, lives, operations
-from tests.live.stage import ALOS, EACH_POD, EOS, Stage, is_exposed, numbers
+from tests.live import bugs, lives, mishaps, operations, segments
+from tests.live.plan import ALOS, EACH_POD, EOS, is_exposed, numbers
+from tests.live.stage import Stage
 
 MANY = "kv,plain,memory,window,session,table,global,repartition"
 ODD = "kv,unlogged,join"
@@ -21,34 +22,6 @@ COMPACTING = {
     "topic.delete.retention.ms": 100,
 }
 BOTH = (ALOS, EOS)
-# fmt: off
-RELEASES = (
-    "2.0.1", "2.2.2", "2.3.1", "2.5.1", "2.6.0", "2.8.2", "3.0.2", "3.2.3", "3.4.1", "3.5.2", "3.6.1", "3.6.2",
-    "3.7.2", "3.8.1", "3.9.0", "3.9.2", "4.0.0", "4.1.0", "4.2.0", "4.2.1", "4.3.0", "4.3.1",
-)
-# fmt: on
-"""Releases that `--wide` goes through: first and last of each way to keep state."""
-
-LEAN: tuple[tuple[str, str, str], ...] = (
-    ("k20685", "4.2.1", EOS),
-    ("k20685", "3.7.2", EOS),
-    ("dirty-close", "4.3.1", EOS),
-    ("torn-cleanup", "3.9.2", ALOS),
-    ("torn-cleanup", "4.3.1", ALOS),
-    ("k20805", "4.3.0", ALOS),
-    ("k20805", "4.2.1", ALOS),
-    ("k7672", "2.0.1", EOS),
-    ("life", "2.5.1", EOS),
-    ("life", "4.3.1", ALOS),
-    ("scale-standby", "3.6.2", EOS),
-    ("upgrade", "3.4.1", ALOS),
-    ("life-odd", "3.9.2", EOS),
-    ("scale-odd", "4.3.1", EOS),
-    ("compacted-log-elsewhere", "2.0.1", ALOS),
-    ("life-idle", "4.3.1", EOS),
-)
-"""What `make prove` plays: of every damage one affected and one other release, and benign lives, those among them
-that were once taken for damage."""
 
 
 def _between(*ranges: tuple[str, str]) -> Callable[[str], bool]:
@@ -70,6 +43,7 @@ class Scenario:
         plan: Fields of `Plan` beside release and guarantee.
         affected: Tells whether a release must be found out; of the others the same life must stay quiet.
         find: Detectors of which the told agent must say one at warning or above on an affected release.
+        severity: At which it must, if not any of those will do.
         allow: Detectors that may say so beside them, on an affected release.
         always: Detectors that may say so on every release: the hazard is there.
         since: Oldest release it can be played on.
@@ -81,6 +55,7 @@ class Scenario:
     plan: Mapping[str, object] = field(default_factory=dict)
     affected: Callable[[str], bool] = _never
     find: tuple[str, ...] = ()
+    severity: str = ""
     allow: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     since: str = "2.0.0"
@@ -101,6 +76,22 @@ def _scale(
         allow=("premature-cleanup",),
         since=since,
         broker_since=broker_since,
+    )
+
+
+def _lost_segment(
+    play: Callable[[Stage], None], store: str, guarantees: tuple[str, ...], since: str = "4.2.0"
+) -> Scenario:
+    """A store of segments is killed and started again; from 4.3.0 on it goes on from one segment's offset."""
+    return Scenario(
+        play,
+        guarantees,
+        plan={"stores": f"kv,{store}", "partitions": 1},
+        affected=_between(("4.3.0", "4.3.1")),
+        find=("lost-segment",),
+        severity="critical",
+        allow=("stale-segment-offset", "unclean-store"),
+        since=since,
     )
 
 
@@ -316,6 +307,36 @@ SCENARIOS: dict[str, Scenario] = {
         affected=_between(("4.3.0", "4.3.0")),
         find=("stale-segment-offset",),
         allow=("unclean-store",),
+    ),
+    "lost-segment": _lost_segment(segments.lost_segment, "window", (ALOS,)),
+    "lost-segment-session": _lost_segment(segments.lost_segment, "session", (ALOS,)),
+    "lost-segment-join": _lost_segment(segments.lost_segment, "join", (ALOS,)),
+    "lost-segment-wiped": Scenario(
+        segments.lost_segment, (EOS,), plan={"stores": "kv,window", "partitions": 1}, since="4.2.0"
+    ),
+    "lost-segment-close": _lost_segment(segments.killed_between_segments, "window", BOTH),
+    "lost-segment-close-session": _lost_segment(segments.killed_between_segments, "session", BOTH),
+    "lost-segment-close-join": _lost_segment(segments.killed_between_segments, "inner", BOTH),
+    "versioned-crash": Scenario(
+        mishaps.versioned_crash, (EOS,), plan={"stores": "kv,versioned", "partitions": 1}, since="3.7.0"
+    ),
+    "paused-restoring": Scenario(mishaps.paused_restoring, plan={"stores": "kv,plain"}, since="3.3.0"),
+    "rolling-kills": Scenario(
+        mishaps.rolling_kills, plan={"stores": "kv,window", "partitions": 6}, since="3.0.0"
+    ),
+    "reset": Scenario(
+        mishaps.reset_without_cleanup,
+        (ALOS,),
+        plan={"stores": "kv,plain"},
+        affected=lambda _release: True,
+        find=("changelog-truncated",),
+    ),
+    "changelog-lost": Scenario(
+        mishaps.changelog_lost,
+        (ALOS,),
+        plan={"stores": "kv,plain"},
+        affected=lambda _release: True,
+        find=("changelog-truncated",),
     ),
     "dirty-close": Scenario(
         bugs.dirty_close,

@@ -9,58 +9,19 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.demo.agents import Agent
+from tests.live.plan import EACH_POD, Plan, numbers
 from tests.live.processes import Broker, JavaProcess, LiveError, start_application, wait_until
 from tests.live.toolbox import HERE
 from tests.support.shipped import Data, shipped_records
 
-EOS = "exactly_once"
-ALOS = "at_least_once"
 QUIET_S = 3.0
 INNER = frozenset({"repartition", "foreign"})
 """Stores that are filled from topics of the application's own: those are committed after the input."""
-EACH_POD = "<pod>"
-"""Value of a setting that is to be the pod's name."""
 AGE_MS = 600_000
 """How old the first record is: its segments expire with the stream time, but no topic's retention takes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What one run uses.
-
-    Args of the dataclass:
-        release: Of Kafka Streams.
-        guarantee: `ALOS` or `EOS`; spelled for the release by `guarantee_name`.
-        stores: As `App.java` takes them.
-        partitions: Of the input topics.
-        settings: Kafka Streams settings beside or instead of the usual ones; None takes a usual one away.
-    """
-
-    release: str
-    guarantee: str = ALOS
-    stores: str = "kv"
-    partitions: int = 2
-    settings: Mapping[str, object] = field(default_factory=dict)
-
-    def guarantee_name(self, release: str) -> str:
-        """Spell the guarantee as a release wants it."""
-        if self.guarantee == ALOS:
-            return ALOS
-        return "exactly_once_v2" if numbers(release) >= (3, 0) else "exactly_once"
-
-
-def numbers(release: str) -> tuple[int, ...]:
-    """Make a release comparable."""
-    return tuple(int(part) for part in release.split("."))
-
-
-def is_exposed(release: str) -> bool:
-    """Tell whether a release has KAFKA-20685."""
-    return (3, 8) <= numbers(release) <= (4, 1, 2) or (4, 2) <= numbers(release) <= (4, 2, 1)
 
 
 def is_locked(path: Path) -> bool:
@@ -75,21 +36,23 @@ def is_locked(path: Path) -> bool:
 class Stage:
     """Runs one application; everything lies below one directory and is gone after `close`."""
 
-    def __init__(self, broker: Broker, home: Path, name: str, plan: Plan) -> None:
+    def __init__(
+        self, broker: Broker, home: Path, name: str, plan: Plan, *, application_id: str = ""
+    ) -> None:
         """Make the topics; no pod runs yet."""
         shutil.rmtree(home, ignore_errors=True)
         self.plan = plan
         self.broker = broker
         self.home = home
         # an awkward name on purpose: it looks like a changelog, a task and a version
-        self.id = f"{name}-changelog.0_1-{time.time_ns() // 1_000_000}"
+        self.id = application_id or f"{name}-changelog.0_1-{time.time_ns() // 1_000_000}"
         self.input = f"{self.id}-in"
         self.pods: dict[str, JavaProcess] = {}
         self.agents: dict[str, list[Agent]] = {}
         self.marks: list[tuple[int, str]] = []
         self.proof: list[str] = []
         self.sent: Counter[int] = Counter()
-        self._begun_ms = time.time_ns() // 1_000_000 - AGE_MS
+        self.begun_ms = time.time_ns() // 1_000_000 - AGE_MS
         self.repeated: Counter[int] = Counter()
         self.stores = plan.stores
         self._stack = ExitStack()
@@ -162,14 +125,20 @@ class Stage:
             agent.stop()
 
     def start(
-        self, pod: str = "a", release: str | None = None, *, slow_unlink_us: int = 0, watched: bool = True
+        self,
+        pod: str = "a",
+        release: str | None = None,
+        *,
+        slow_unlink_us: int = 0,
+        slow_sync_us: int = 0,
+        watched: bool = True,
     ) -> None:
         """Start an instance, and its agents if they do not watch yet; wait until it is RUNNING."""
         release = release or self.plan.release
         if watched and pod not in self.agents:
             self.watch(pod, release)
         self.mark(f"{pod} starts {release}")
-        self.launch(pod, release, slow_unlink_us=slow_unlink_us)
+        self.launch(pod, release, slow_unlink_us=slow_unlink_us, slow_sync_us=slow_sync_us)
         self.pods[pod].ask("start")
         self.wait_running(pod)
 
@@ -179,15 +148,28 @@ class Stage:
         release: str | None = None,
         *,
         slow_unlink_us: int = 0,
+        slow_sync_us: int = 0,
         extra: Mapping[str, object] | None = None,
     ) -> JavaProcess:
         """Start an instance's JVM without letting it join; `extra` settings are not told to agents."""
         release = release or self.plan.release
         settings = self.settings(pod, release) | dict(extra or {})
-        java = start_application(pod, release, settings, self.home / "tmp", slow_unlink_us=slow_unlink_us)
+        java = start_application(
+            pod,
+            release,
+            settings,
+            self.home / "tmp",
+            slow_unlink_us=slow_unlink_us,
+            slow_sync_us=slow_sync_us,
+            launcher=self.launcher(pod, release),
+        )
         self._stack.callback(java.kill)
         self.pods[pod] = java
         return java
+
+    def launcher(self, _pod: str, _release: str) -> tuple[str, ...]:
+        """Give the command that runs `java`; none: the one on the path."""
+        return ()
 
     def beside(self, pod: str, extra: Mapping[str, object]) -> JavaProcess:
         """Start another application's JVM on a pod's state directory, which does not count here."""
@@ -232,26 +214,43 @@ class Stage:
 
     # -------------------------------------------------------------------------------- records
 
-    def send(self, count: int, partition: int | None = None, step_ms: int = 1) -> None:
-        """Produce records with new keys, to one partition or to each; also to the tables."""
+    def send(
+        self, count: int, partition: int | None = None, step_ms: int = 1, begin_ms: int | None = None
+    ) -> None:
+        """Produce records with new keys, to one partition or to each; also to the tables.
+
+        Args:
+            count: How many.
+            partition: To which; default: to each.
+            step_ms: Between two of them.
+            begin_ms: Time of the first; default: behind those that were sent before.
+        """
         partitions = range(self.plan.partitions) if partition is None else (partition,)
         for number in partitions:
             first, last = self.sent[number], self.sent[number] + count
-            where = f"{number} p{number}- {first} {last} {self._begun_ms + first * step_ms} {step_ms}"
+            at_ms = self.begun_ms + first * step_ms if begin_ms is None else begin_ms
+            where = f"{number} p{number}- {first} {last} {at_ms} {step_ms}"
             for topic in (self.input, *self._tables()):
                 self.broker.do(f"produce {topic} {where}")
             self.sent[number] = last
         self.mark(f"{count} records sent")
 
-    def send_again(self, partition: int, first: int, last: int, *, delete: bool = False) -> None:
+    def send_again(
+        self, partition: int, first: int, last: int, *, delete: bool = False, later_ms: int = 0
+    ) -> None:
         """Produce records with keys that were sent before; `delete`: tombstones, to the tables only."""
         self.repeated[partition] += 0 if delete else last - first
         topics = self._tables() if delete else [self.input, *self._tables()]
         for topic in topics:
             where = (
-                f"{partition} p{partition}- {first} {last} {self._begun_ms} 0{' delete' if delete else ''}"
+                f"{partition} p{partition}- {first} {last} {self.begun_ms + later_ms} 0"
+                f"{' delete' if delete else ''}"
             )
             self.broker.do(f"produce {topic} {where}")
+
+    def minute_ms(self, number: int) -> int:
+        """Give the beginning of a whole minute of the stream's time; segments of two minutes' retention are as long."""
+        return (self.begun_ms // 60_000 + 1 + number) * 60_000
 
     def _tables(self) -> list[str]:
         kinds = ("table", "global", "versioned")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from tests.live.judge import Said, is_exposure
+from tests.live.judge import Said, is_exposure, rank
 
 ORDERLY = [(10, "a starts 4.2.1"), (20, "a closes"), (30, "a closed"), (40, "a starts 4.2.1")]
 
@@ -29,3 +31,11 @@ def test_a_crash_before_it_does(mark):
     assert not is_exposure(said("skipped-eos-wipe"), [*ORDERLY, (46, mark)])
     assert not is_exposure(said("skipped-eos-wipe", "critical"), [*ORDERLY, (45, mark)])
     assert not is_exposure(said("interrupted-wipe"), [*ORDERLY, (45, mark)])
+
+
+def test_of_two_words_as_loud_as_each_other_the_surer_counts():
+    """A loss that is suspected before a start and confirmed after it is a confirmed one."""
+    suspected = said("lost-segment", "critical")
+    confirmed = dataclasses.replace(suspected, confidence="confirmed")
+    warning = dataclasses.replace(confirmed, severity="warning")
+    assert rank(warning) < rank(suspected) < rank(confirmed)

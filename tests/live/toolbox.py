@@ -1,4 +1,4 @@
-"""What the live proof needs and nobody commits: Kafka's jars, the compiled application, a library that slows unlinks.
+"""What the live proof needs and nobody commits: Kafka's jars, the compiled application, a library that slows a volume.
 
 Everything is kept in `.cache/live` of the checkout (ignored by git); what is there is not fetched again. Jars come
 from Maven's default repository by way of `mvn`, which checks their checksums.
@@ -51,10 +51,10 @@ def application_classes(release: str) -> str:
     return _classes("App.java", "kafka-streams", release)
 
 
-def slow_unlink_library() -> Path:
-    """Give the library that slows unlinks when preloaded; compiles the first time."""
-    source = HERE / "slow_unlink.c"
-    library = CACHE / f"slow_unlink-{_digest(source)}.so"
+def slow_volume_library() -> Path:
+    """Give the library that slows unlinks and syncs when preloaded; compiles the first time."""
+    source = HERE / "slow_volume.c"
+    library = CACHE / f"slow_volume-{_digest(source)}.so"
     if not library.is_file():
         _prepare_cache()
         _run([tool("gcc"), "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], timeout_s=60)

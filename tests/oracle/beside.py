@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.inventory.disk import Unseen
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.rocksdb.cache import SstCache
+from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.oracle.toolbox import Writer
 
@@ -86,7 +86,7 @@ def _read_until_end(process: subprocess.Popen[str], place: Path, writer: Writer,
         for kind, memory in (("fresh", SstCache()), ("cached", cache)):
             began = time.perf_counter()
             try:
-                facts: StoreFacts | Unseen | Exception = read_store(disk, "store", memory)
+                facts: StoreFacts | Unread | Exception = read_store(disk, "store", memory)
             except Exception as error:  # noqa: BLE001 - an exception is what this looks for
                 facts = error
             found.seconds[kind].append(time.perf_counter() - began)
@@ -96,11 +96,11 @@ def _read_until_end(process: subprocess.Popen[str], place: Path, writer: Writer,
                 last = facts.manifest.last_sequence
 
 
-def _outcome(facts: StoreFacts | Unseen | Exception, *, with_offsets: bool) -> str:
+def _outcome(facts: StoreFacts | Unread | Exception, *, with_offsets: bool) -> str:
     if isinstance(facts, Exception):
         return f"exception: {facts!r}"
-    if isinstance(facts, Unseen):
-        return facts.value
+    if isinstance(facts, Unread):
+        return facts.problem or facts.unseen.value
     if facts.manifest.torn:
         return "torn"
     if facts.missing_files:

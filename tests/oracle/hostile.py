@@ -9,8 +9,8 @@ import tracemalloc
 from pathlib import Path
 from random import Random
 
-from agent.inventory.disk import Unseen
 from agent.observe.rocksdb.log_records import read_records
+from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, family, family_add, frame
 from tests.support.tree_disk import FilesDisk
@@ -49,7 +49,7 @@ def with_manifest(content: bytes) -> dict[str, bytes]:
     return {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": content}
 
 
-def look(files: dict[str, bytes]) -> StoreFacts | Unseen:
+def look(files: dict[str, bytes]) -> StoreFacts | Unread:
     """Read a database; `tracemalloc` must be on.
 
     Raises:

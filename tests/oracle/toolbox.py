@@ -102,7 +102,7 @@ def rocksdict_python() -> str:
         _prepare_cache()
         try:
             _run([sys.executable, "-m", "venv", "--clear", str(home)], timeout_s=120)
-            lock = str(HERE / "rocksdict.txt")
+            lock = str(HERE.parents[1] / "deploy" / "locks" / "rocksdict.txt")
             _run([str(python), "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], timeout_s=300)
         except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
             raise MissingToolError(f"rocksdict: {_last_line(error)}") from error

@@ -28,6 +28,7 @@ if str(ROOT) not in sys.path:
 from agent.contract.events import Kind  # noqa: E402 - path first
 from tests.bench.fleet import BENIGN, BUGS  # noqa: E402
 from tests.bench.recall import lasting  # noqa: E402
+from tests.spark_rollup.oracle.clones import cloned, cloned_processes  # noqa: E402
 from tests.spark_rollup.oracle.facts import Event, S, World, world_of  # noqa: E402
 from tests.spark_rollup.oracle.standbys import missing, unprotected  # noqa: E402
 from tests.spark_rollup.oracle.verdicts import ORACLES, Said  # noqa: E402
@@ -120,6 +121,8 @@ def verdicts(world: World) -> Iterator[Said]:
     for rule, oracle in ORACLES.items():
         if rule != "unaudited":
             yield from oracle(world)
+    yield from cloned(world)
+    yield from cloned_processes(world)
     yield from missing(world)
     yield from unprotected(world)
 

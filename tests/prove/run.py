@@ -1,9 +1,10 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
-Parts: the evaluation with notifications followed late, without settings; the RocksDB reader against its oracles and
-beside a busy writer; every parser fuzzed; the fleet audit on recordings disturbed thousands of times, killed at
-random, and on a standalone Spark cluster; alert noise over a simulated fleet; the image in containers; the charts in
-a Kubernetes control plane; real releases of Kafka Streams under live agents (`tests/live`); the agent killed 500
+Parts: the evaluation with notifications followed late; every recording replayed with less
+knowledge; the RocksDB reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on
+recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; alert noise over a
+simulated fleet; the image in containers; the charts in a Kubernetes control plane; stories of an application on real
+RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`); the agent killed 500
 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an
 hour of the mixed load (`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
@@ -20,11 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PARTS: dict[str, tuple[str, ...]] = {
     "evaluation": ("tests/evaluate/run.py",),
-    "evaluation, no settings": ("tests/evaluate/run.py", "--no-settings"),
     **{
         f"evaluation, up to {late} ms late": ("tests/evaluate/run.py", "--delay-ms", str(late))
         for late in (5, 20, 50, 100, 300)
     },
+    "less known": ("tests/prove/less_known.py",),
     "fleet audit: injected truth": ("tests/bench/recall.py",),
     "fleet audit: disturbed recordings": ("tests/prove/disturbed.py",),
     "alert noise": ("tests/prove/alert_noise.py",),
@@ -42,6 +43,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
+    "lifelike stories": ("tests/lifelike/run.py", "--jobs", "4"),
     "live releases": ("tests/live/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
     "charts in a control plane": ("-m", "pytest", "-q", "-m", "cluster", "tests/cluster"),

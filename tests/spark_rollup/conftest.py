@@ -10,15 +10,28 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from spark_rollup import audit, coverage, dedupe, lanes, load, session, sizes
+from spark_rollup import audit, clock, coverage, dedupe, lanes, load, session, sizes
 from spark_rollup.columns import ROUTINE, is_routine
-from spark_rollup.config import AuditOptions
+from spark_rollup.config import AGENT, AuditOptions
 from spark_rollup.correlate.registry import RULES
-from spark_rollup.restarts import restarts
+from spark_rollup.restarts import doubts, restarts
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
 
 Row = Mapping[str, object]
+
+
+LATER_US = at_us(400 * 86_400)
+"""What the rollup takes for now: after all stories, whatever the day is on which they are told."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def later() -> Generator[None, None, None]:
+    """Stop the clock."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "now_us", lambda: LATER_US)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +81,6 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "held": facts.held,
         "sizes": sizes.sizes(events, sizes.single_stores(events)),
         "lives": facts.lives,
-        "restarts": restarts(facts),
         "members": facts.members,
         "sightings": facts.sightings,
         "gaps": facts.gaps,
@@ -81,6 +93,10 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     computed = audit.together(*frames.values(), *(rule.find(facts) for rule in RULES))
     rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}
     rows["findings"] = [row for frame in computed[len(frames) :] for row in collected(frame)]
+    everything = audit.with_agents(facts, computed[len(frames) :])
+    rows["alone"] = collected(everything.where(F.col("told_by") == AGENT))
+    rows["restarts"] = collected(restarts(facts, everything))
+    rows["doubts"] = collected(doubts(facts, of_parts=True))
     return Audited(rows)
 
 

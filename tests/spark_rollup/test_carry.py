@@ -35,6 +35,9 @@ RETURN = "kafka-8187-stage2-2.0.1"
 QUICK = ("kafka-8187-stage1-2.2.1", "kafka-20685-4.1.2", "benign-move-3.9.2", RETURN)
 """Stretched over four days in every run of `make check`; the others only by `pytest -m heavy`."""
 
+SUSPECTED = {"kafka-20685-4.1.2": "suspected"}
+"""Recordings that end before the agent can be sure: too little was flushed after the restart."""
+
 SAID = (
     "id", "detector", "application_id", "task_id", "store", "pod", "severity", "confidence", "status", "opened_at",
     "pods", "confirms", "refutes", "explains", "summary",
@@ -75,13 +78,12 @@ class Audits:
         )
         return said(whole), said(spared)
 
-    def confirmed(self, name: str) -> set[tuple[str, str]]:
-        """Take rule and task of what is critical and confirmed of one recording."""
+    def criticals(self, name: str) -> set[tuple[str, str, str]]:
+        """Take rule, task and confidence of what is critical of one recording."""
         return {
-            (row["detector"], row["task_id"])
+            (row["detector"], row["task_id"], row["confidence"])
             for row in self.whole
-            if self.recordings.get(row["application_id"]) == name
-            and (row["severity"], row["confidence"]) == ("critical", "confirmed")
+            if self.recordings.get(row["application_id"]) == name and row["severity"] == "critical"
         }
 
 
@@ -268,16 +270,20 @@ def test_a_recording_over_four_days(audited_twice, name):
     """Bugs that began three days before are found with the same id and confidence, and nothing is made up."""
     whole, spared = audited_twice.of(name)
     assert spared == whole
-    expected = {(rule, task) for rule, task, _, loud in EXPECTED.get(name, ()) if loud == "critical"}
-    assert audited_twice.confirmed(name) == expected
+    expected = {
+        (rule, task, SUSPECTED.get(name, "confirmed"))
+        for rule, task, _, loud in EXPECTED.get(name, ())
+        if loud == "critical"
+    }
+    assert audited_twice.criticals(name) == expected
 
 
 def test_a_directory_that_comes_back_two_days_later(audited_twice):
     """KAFKA-8187 stage 2: deleted on the first day, made anew under the old offset on the third; a day's look-back."""
     whole, spared = audited_twice.of(RETURN)
     assert spared == whole
-    found = audited_twice.confirmed(RETURN)
-    assert {("resurrected-checkpoint", f"0_{number}") for number in range(4)} <= found
+    found = audited_twice.criticals(RETURN)
+    assert {("resurrected-checkpoint", f"0_{number}", "confirmed") for number in range(4)} <= found
 
 
 def test_random_fleets(audited_twice):

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from spark_rollup import dedupe, java, load, session
+from spark_rollup import answers, dedupe, java, load, session
 from spark_rollup.cli import main, printable
 from spark_rollup.config import MARKER
 from spark_rollup.errors import JavaNotFoundError, UsageError
@@ -61,6 +61,41 @@ def test_wrong_use_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, no_spar
     assert message in err
 
 
+def test_a_directory_of_somebody_else_is_no_output(tmp_path, capsys, no_spark):
+    """An output with files that no audit wrote is refused before Spark starts, and left as it is."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    (tmp_path / "repository" / "pods").mkdir(parents=True)
+    (tmp_path / "repository" / "pods" / "values.yaml").write_text("mine")
+    arguments = ["audit", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "repository")]
+    assert main(arguments) == 2
+    assert "is not empty and no audit wrote it (pods)" in capsys.readouterr().err
+    assert (tmp_path / "repository" / "pods" / "values.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("age", ["15", "m", "-1m", "soon", "1w"])
+def test_a_strange_age_is_code_2(tmp_path, capsys, no_spark, age):
+    """`--max-age` takes a number with a unit, or `any`."""
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert main(["safe-to-restart", "--input", str(tmp_path), f"--max-age={age}"]) == 2
+    assert "is neither like 15m" in capsys.readouterr().err
+
+
+def test_a_task_of_two_namespaces_is_asked_for_by_name():
+    """Nobody's story is mixed with that of a namesake in another environment."""
+    places = [("shop", "orders"), ("staging", "orders"), ("shop", "bills")]
+    with pytest.raises(
+        UsageError, match=r"--namespace \(shop, staging\) and --application \(bills, orders\)"
+    ):
+        answers._one_place("0_0", places, None, None)
+    with pytest.raises(UsageError, match="name one of its applications with --application: bills, orders"):
+        answers._one_place("0_0", places, "shop", None)
+    with pytest.raises(UsageError, match="--application: none"):
+        answers._one_place("0_0", [], None, None)
+    assert answers._one_place("0_0", places, "staging", None) == ("staging", "orders")
+    assert answers._one_place("0_0", places, None, "bills") == ("shop", "bills")
+
+
 def test_unknown_arguments_are_code_2(capsys):
     """argparse's own complaints have the same exit code."""
     with pytest.raises(SystemExit) as caught:
@@ -80,6 +115,45 @@ def test_a_missing_java_is_code_2(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(java, "find_java", none_found)
     assert main(["audit", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]) == 2
     assert "Spark needs Java" in capsys.readouterr().err
+
+
+def broken(*_: object, **__: object) -> None:
+    """Stand for anything that nobody thought of."""
+    try:
+        raise OSError(28, "No space left on device\n\tat java.io.X")
+    except OSError as error:
+        raise RuntimeError("Job aborted\n" * 300) from error
+
+
+@pytest.mark.parametrize("command", ["audit", "safe-to-restart", "why", "coverage", "ingest"])
+def test_what_breaks_is_one_line_and_code_3(tmp_path, monkeypatch, capsys, command):
+    """Code 1 says that something was found; a run that broke found nothing."""
+    monkeypatch.setattr(session, "build_session", broken)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    more = {
+        "audit": ["--output", str(tmp_path / "out")],
+        "why": ["0_0"],
+        "ingest": ["--bronze", str(tmp_path / "bronze")],
+    }
+    asked = [command, "--input", str(tmp_path / "in"), *more.get(command, [])]
+    assert main(asked) == 3
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"statewarden-rollup: {command} broke: the disk is full (OSError: ")
+    assert "--debug shows the trace" in err
+    assert main([*asked, "--debug"]) == 3
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith(f"statewarden-rollup: {command} broke: the disk is full")
+
+
+def test_another_spark_s_home_is_code_2(tmp_path, monkeypatch, capsys):
+    """The one line says where SPARK_HOME points to."""
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark-3.5")
+    assert main(["coverage", "--input", str(tmp_path)]) == 2
+    assert "SPARK_HOME points to /opt/spark-3.5, where no Spark is" in capsys.readouterr().err
 
 
 def test_control_characters_do_not_reach_the_terminal():
@@ -136,10 +210,17 @@ class TestRealRuns:
         """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
         source = fleet_with_damage().write(tmp_path / "in")
         asked = ["--input", str(source)]
-        assert main(["safe-to-restart", *asked, "--pod", "pod-b"]) == 1
+        assert main(["safe-to-restart", *asked, "--pod", "pod-b", "--max-age", "any"]) == 1
         told = capsys.readouterr().out
-        assert told.startswith("pod-b: keep: the only healthy copy")
+        assert told.startswith("as of 2026-11-18 11:21:40 UTC, ")
+        assert "\npod-b: keep: the only healthy copy" in told
         assert "not healthy: pod-a (damaged)" in told
+        assert main(["safe-to-restart", *asked, "--max-age", "any"]) == 1
+        told = capsys.readouterr().out
+        assert "1 damaged (follow resurrected-checkpoint first)" in told
+        for command in ("safe-to-restart", "coverage"):
+            assert main([command, *asked, "--as-of", "2020-01-01"]) == 2
+            assert "no event up to" in capsys.readouterr().err
         assert main(["why", *asked, "0_0"]) == 0
         told = capsys.readouterr().out
         assert "pod-a  holds the task until the last look" in told
@@ -151,6 +232,29 @@ class TestRealRuns:
         assert "pod-a" in capsys.readouterr().out
         assert main(["why", *asked, "7_7"]) == 2
         assert "task 7_7: name one of its applications" in capsys.readouterr().err
+
+    def test_what_an_agent_says_alone_fails_the_audit(self, spark, tmp_path, capsys):
+        """An open critical that no rule knows of: exit code 1, on the terminal, in every output; no all-clear."""
+        fleet = Fleet("shop", "orders")
+        fleet.pod("pod-a").holds("0_0", 5).finds("false-clean-store", "0_0", 60, store="s", identity="i")
+        source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
+        asked = ["audit", "--input", str(source), "--output", str(out)]
+        assert main(asked) == 1
+        told = capsys.readouterr().out
+        assert "open: 1 critical" in told
+        assert "false-clean-store      orders 0_0 pod-a (its agent says so; no rule says more)" in told
+        marker = json.loads((out / "_SUCCESS.json").read_text())
+        assert marker["open"]["agent"] == {"critical": 1}
+        assert (
+            'statewarden_rollup_findings_open{rule="false-clean-store",severity="critical",told_by="agent"} 1.0'
+            in (out / "metrics.prom").read_text()
+        )
+        page = (out / "report.html").read_text()
+        assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>" in page
+        # an audit of a time before anything is no all-clear, and the last report stays
+        assert main([*asked, "--as-of", "2020-01-01"]) == 2
+        assert "no event up to --as-of 2020-01-01" in capsys.readouterr().err
+        assert (out / "report.html").read_text() == page
 
     def test_nothing_usable_is_code_2(self, spark, tmp_path, capsys):
         """An input of another contract major is refused with the reason of the first line."""

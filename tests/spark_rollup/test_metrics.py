@@ -19,7 +19,7 @@ def finding(**fields: object) -> dict[str, object]:
     """Give one row of the findings table."""
     row: dict[str, object] = {
         "detector": "missing-standby", "severity": "critical", "status": "open", "namespace": "shop",
-        "application_id": "orders", "task_id": "0_1",
+        "application_id": "orders", "task_id": "0_1", "told_by": "fleet",
     }  # fmt: skip
     return {**row, **fields}
 
@@ -54,7 +54,10 @@ def test_every_rule_has_its_zeros() -> None:
     for rule in ("missing-standby", "unaudited"):
         for severity in ("info", "warning", "critical"):
             assert (
-                found["statewarden_rollup_findings_open", frozenset({("rule", rule), ("severity", severity)})]
+                found[
+                    "statewarden_rollup_findings_open",
+                    frozenset({("rule", rule), ("severity", severity), ("told_by", "fleet")}),
+                ]
                 == 0
             )
 
@@ -66,11 +69,26 @@ def test_open_findings_are_counted_by_task_and_rule() -> None:
     )
     labels = {
         ("audited_namespace", "shop"), ("application_id", "orders"), ("task_id", "0_1"),
-        ("rule", "missing-standby"), ("severity", "critical"),
+        ("rule", "missing-standby"), ("severity", "critical"), ("told_by", "fleet"),
     }  # fmt: skip
     assert found["statewarden_rollup_task_findings", frozenset(labels)] == 2
-    by_rule = frozenset({("rule", "missing-standby"), ("severity", "critical")})
+    by_rule = frozenset({("rule", "missing-standby"), ("severity", "critical"), ("told_by", "fleet")})
     assert found["statewarden_rollup_findings_open", by_rule] == 3
+
+
+def test_what_agents_say_alone_has_series_of_its_own() -> None:
+    """A rule and a detector may share a name; the label tells them apart."""
+    rows = (finding(), finding(told_by="agent"), finding(detector="torn-store", told_by="agent"))
+    found = samples(metrics.render(facts(*rows)))
+    open_ = {
+        (labels["rule"], labels["told_by"]): value
+        for name, labels, value in ((name, dict(pairs), value) for (name, pairs), value in found.items())
+        if name == "statewarden_rollup_findings_open" and value
+    }
+    assert open_ == {
+        ("missing-standby", "fleet"): 1, ("missing-standby", "agent"): 1, ("torn-store", "agent"): 1,
+    }  # fmt: skip
+    assert sum(name == "statewarden_rollup_task_findings" for name, _ in found) == 3
 
 
 def test_coverage_is_weighed_by_time() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agent.contract.codec import decode
 from spark_rollup.correlate.registry import RULES
+from tests.spark_rollup.oracle.clones import cloned, cloned_processes
 from tests.spark_rollup.oracle.facts import world_of
 from tests.spark_rollup.oracle.standbys import missing, unprotected
 from tests.spark_rollup.oracle.verdicts import ORACLES, Said
@@ -21,8 +22,14 @@ from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet, Pod, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-ALL = {**ORACLES, "missing-standby": missing, "unprotected-task": unprotected}
-FLEETS = int(os.environ.get("STATEWARDEN_ORACLE_FLEETS", "120"))
+ALL = {
+    **ORACLES,
+    "cloned-process": cloned_processes,
+    "cloned-volume": cloned,
+    "missing-standby": missing,
+    "unprotected-task": unprotected,
+}
+FLEETS = int(os.environ.get("STATEWARDEN_ORACLE_FLEETS", "150"))
 
 TASKS = ("0_0", "0_1")
 IDENTITIES = ("one", "two", None)
@@ -93,6 +100,7 @@ ACTIONS: Mapping[str, Callable[[Pod, Step], object]] = {
     ),
     "measure": _measure,
     "stand": _stand,
+    "show": lambda pod, step: pod.measures(step.task, step.at, None, process_id="process-0"),
     "blind": lambda pod, step: pod.is_blind(step.at, step.at + 1 + step.puts % 20),
     "resurrected": _finds("resurrected-checkpoint"),
     "unrestored": _finds("unrestored-store"),
@@ -106,7 +114,9 @@ STEPS = st.builds(
     at=st.integers(5, HORIZON_S - 5),
     pod=st.integers(0, 2),
     task=st.sampled_from(TASKS),
-    action=st.sampled_from([*sorted(ACTIONS), "hold", "release", "flush", "measure", "stand"]),
+    action=st.sampled_from(
+        [*sorted(ACTIONS), "hold", "release", "flush", "measure", "stand", "show", "show"]
+    ),
     identity=st.sampled_from(IDENTITIES),
     offset=st.sampled_from(OFFSETS),
     puts=st.sampled_from((1, 30, 101, 1000, 20_000, 45_000)),

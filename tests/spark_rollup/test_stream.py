@@ -9,7 +9,7 @@ import pytest
 
 from spark_rollup import ingest, stream
 from spark_rollup.bronze import read_events
-from spark_rollup.errors import SourceError, UsageError
+from spark_rollup.errors import DamagedError, SourceError, UsageError
 from spark_rollup.ingest import Ingested
 from spark_rollup.sources.files import Directory, FileSource
 from tests.spark_rollup.support.fleet import Fleet
@@ -83,6 +83,39 @@ def test_a_turn_that_is_cut_off_is_repeated(spark, tmp_path, monkeypatch):
     assert ingest.run(spark, shop, bronze) == Ingested(0, 0, 0)  # a plain run knows what streams took
     ids = [row["id"] for row in read_events(spark, bronze).select("id").collect()]
     assert len(ids) == len(set(ids)) == len(fleet("shop").lines()) + len(fleet("mall").lines())
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_old_files_and_odd_directories_are_taken(spark, tmp_path):
+    """A file that kept its time for more than a week beside a newer one; letters that Spark takes for a pattern."""
+    source, bronze = tmp_path / "st*r [x]{y}", tmp_path / "bronze"
+    fleet("new").write(source)
+    fleet("old").write(source)
+    (old,) = (path for path in source.rglob("*.gz") if path.parent.name.startswith("old"))
+    at_s = old.stat().st_mtime - 9 * 86_400
+    os.utime(old, (at_s, at_s))
+    turns: list[Ingested] = []
+    now = {"availableNow": True}
+    stream.run(spark, FileSource(Directory(source)), bronze, now, tmp_path / "place", turns.append)
+    assert sum(turn.files for turn in turns) == 2
+    assert sum(turn.events for turn in turns) == len(fleet("new").lines()) + len(fleet("old").lines())
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_damaged_bronze_ends_a_stream_with_its_name(spark, tmp_path):
+    """As it ends every other command; the turn is repeated once that file is gone."""
+    source, bronze, now = tmp_path / "in", tmp_path / "bronze", {"availableNow": True}
+    ingest.run(spark, fleet("shop").write(source), bronze)
+    damaged = sorted((bronze / "events").rglob("*.parquet"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    damaged.with_name(f".{damaged.name}.crc").unlink()
+    fleet("mall").write(source)
+    with pytest.raises(DamagedError, match=f"{damaged} cannot be read"):
+        stream.run(spark, FileSource(Directory(source)), bronze, now, tmp_path / "place", print)
 
 
 def cut_off(*_: object) -> None:

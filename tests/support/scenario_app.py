@@ -322,13 +322,15 @@ class App:
             database.put_status(0)
             database.close()
 
-    def startup_pass(self) -> None:
-        """4.3+: every store on disk is opened once and closed, task by task."""
+    def startup_pass(self, offset: int | None = None) -> None:
+        """4.3+: every store on disk is opened once and closed, task by task; `offset` = what it takes for theirs."""
         for task_id in sorted(self.run.tasks):
             if not self.world.has(self.run.task(task_id).path):
                 continue
             for database in self._databases(task_id):
                 self._open_database(database)
+            if offset is not None:
+                self.checkpoints(task_id, offset)
             for database in self._databases(task_id):
                 database.put_status(0)
                 database.close()

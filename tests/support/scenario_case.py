@@ -27,6 +27,8 @@ from agent.layout.releases import ANY_RELEASE, ReleaseRange
 BEGIN_US = 1_790_000_000_000_000
 SECOND_US = 1_000_000
 IDENTITY = "identity-1"
+TIMESTAMPED = ("default", "keyValueWithTimestamp")
+PLAIN = ("default",)
 
 
 def at(seconds: float) -> int:
@@ -75,12 +77,19 @@ def database(
     identity: str = IDENTITY,
     segment: str | None = None,
     lock: LockState | None = LockState.FREE,
+    families: tuple[str, ...] = TIMESTAMPED,
+    entries: int | None = None,
 ) -> Database:
-    """A database; `flushed` is its timeline of (puts, seconds)."""
+    """A database; `flushed` is its timeline of (puts, seconds). By default of a kind that puts once per record.
+
+    What it holds is as old as itself, to the second.
+    """
     path = f"app/0_0/w/{segment}" if segment else "app/0_0/rocksdb/s"
     made = Database(path, segment, identity=identity, born_us=at(born), puts=puts, lock=lock)
     made.flushed += tuple((count, at(seconds)) for count, seconds in flushed)
     made.seen_us = at(born)
+    made.families, made.entries_low = families, entries
+    made.oldest_data_us = at(int(born)) if puts else 0
     return made
 
 
@@ -105,10 +114,13 @@ def past(
     entries_low: int | None = None,
     released: float | None = None,
     segment: str | None = None,
+    flushed: float = 0,
 ) -> PastDatabase:
-    """An incarnation that ended."""
+    """An incarnation that ended; data last reached its disk at `flushed`."""
     released_us = None if released is None else at(released)
-    return PastDatabase(segment, "identity-0", at(0), at(ended), shape, puts, entries_low, 0, released_us, 1)
+    return PastDatabase(
+        segment, "identity-0", at(0), at(ended), shape, puts, entries_low, 0, released_us, 1, at(flushed)
+    )
 
 
 def checkpoint(

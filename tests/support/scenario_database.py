@@ -24,6 +24,7 @@ class DataFile:
     size: int
     entries: int
     level: int = 0
+    oldest_us: int = 0
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class SimDatabase:
     _fresh_manifest: bool = False
     _waiting: int = 0
     _deletions: int = 0
-    _entries: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
+    _entries: dict[bytes, tuple[int, bytes | None]] = field(default_factory=dict)
 
     # -- opening and closing ----------------------------------------------------------------------------
 
@@ -128,6 +129,10 @@ class SimDatabase:
         """4.3+: put a changelog offset into the `offsets` family."""
         self._put_long(topic_partition.encode(), offset)
 
+    def drop_offset(self, topic_partition: str) -> None:
+        """4.3+: remove a changelog offset, as a corrupted task does under at-least-once."""
+        self._put(topic_partition.encode(), None)
+
     def put_position(self) -> None:
         """4.3+: put an empty position."""
         self._put(b"position", bytes(5))
@@ -139,7 +144,7 @@ class SimDatabase:
     def _put_long(self, key: bytes, value: int) -> None:
         self._put(key, value.to_bytes(8, "big", signed=True))
 
-    def _put(self, key: bytes, value: bytes) -> None:
+    def _put(self, key: bytes, value: bytes | None) -> None:
         self._sequence += 1
         self._entries[key] = (self._sequence, value)
 
@@ -148,13 +153,15 @@ class SimDatabase:
         parts: list[bytes] = []
         if self._waiting:
             family = TIMESTAMPED_FAMILY_ID if self.timestamped else 0
-            content = sst(entries=self._waiting, deletions=self._deletions)
+            content = sst(entries=self._waiting, deletions=self._deletions, oldest_us=self.world.now_us)
             one = self._write_sst(content, family, self._data_sequence, self._waiting)
             parts.append(self._added(one))
         if self._entries:
             items = [(key, sequence, value) for key, (sequence, value) in self._entries.items()]
             highest = max(sequence for _, sequence, _ in items)
-            one = self._write_sst(sst(items), OFFSETS_FAMILY_ID, highest, len(items))
+            one = self._write_sst(
+                sst(items, oldest_us=self.world.now_us), OFFSETS_FAMILY_ID, highest, len(items)
+            )
             parts.append(self._added(one))
         self._waiting = self._deletions = 0
         self._entries.clear()
@@ -178,7 +185,10 @@ class SimDatabase:
         if not data:
             return
         entries = sum(one.entries for one in data)
-        number = self._write_sst(sst(entries=entries), data[0].family, 0, entries, level=6)
+        oldest_us = min(one.oldest_us for one in data)
+        content = sst(entries=entries, oldest_us=oldest_us)
+        number = self._write_sst(content, data[0].family, 0, entries, level=6)
+        number.oldest_us = oldest_us
         gone = b"".join(writer.deleted(one.number, one.level) for one in data)
         self._append([gone + self._added(number) + writer.counters(self._next_file, self._sequence)])
         for one in data:
@@ -194,7 +204,7 @@ class SimDatabase:
     def _write_sst(
         self, content: bytes, family: int, sequence: int, entries: int, level: int = 0
     ) -> DataFile:
-        one = DataFile(self._number(), family, sequence, len(content), entries, level)
+        one = DataFile(self._number(), family, sequence, len(content), entries, level, self.world.now_us)
         self.world.write(f"{self.path}/{one.number:06d}.sst", content)
         self.files.append(one)
         return one

@@ -109,6 +109,7 @@ def database_look(
     leftovers: int = 0,
     unseen: Unseen | None = None,
     offsets: StoreOffsets | None = None,
+    deletions: int | None = None,
     path: str = DATABASE,
 ) -> DatabaseLook:
     """A look at a store's directory."""
@@ -130,6 +131,7 @@ def database_look(
         all_reopens=all_reopens,
         leftovers=leftovers,
         offsets=offsets,
+        deletions=deletions,
     )
 
 

@@ -13,22 +13,25 @@ FORMAT = 2
 
 
 def sst(
-    items: Iterable[tuple[bytes, int, bytes]] = (), *, entries: int | None = None, deletions: int = 0
+    items: Iterable[tuple[bytes, int, bytes | None]] = (),
+    *,
+    entries: int | None = None,
+    deletions: int = 0,
+    oldest_us: int = 0,
 ) -> bytes:
     """Write a file.
 
     Args:
-        items: (key, sequence, value) of puts; data families need none, their entries are never read.
+        items: (key, sequence, value), value None = a deletion; data families need none, their entries are never read.
         entries: Number of entries that the properties announce; None = that of `items`.
         deletions: Deletions among them.
+        oldest_us: Time of the oldest data in it; the properties keep its seconds.
     """
     stored = sorted((key, sequence, value) for key, sequence, value in items)
     out = bytearray()
-    data = _block(
-        out, [(key + (sequence << 8 | 1).to_bytes(8, "little"), value) for key, sequence, value in stored]
-    )
+    data = _block(out, [(_internal(key, sequence, value), value or b"") for key, sequence, value in stored])
     count = len(stored) if entries is None else entries
-    properties = _block(out, sorted(_properties(count, deletions).items()))
+    properties = _block(out, sorted(_properties(count, deletions, oldest_us).items()))
     metaindex = _block(out, [(b"rocksdb.properties", properties)])
     last = stored[-1][0] + bytes(8) if stored else b""
     index = _block(out, [(last, data)] if stored else [])
@@ -38,8 +41,13 @@ def sst(
     return bytes(out)
 
 
-def _properties(entries: int, deletions: int) -> dict[bytes, bytes]:
+def _internal(key: bytes, sequence: int, value: bytes | None) -> bytes:
+    return key + (sequence << 8 | (value is not None)).to_bytes(8, "little")
+
+
+def _properties(entries: int, deletions: int, oldest_us: int) -> dict[bytes, bytes]:
     return {
+        b"rocksdb.creation.time": varint(oldest_us // 1_000_000),
         b"rocksdb.deleted.keys": varint(deletions),
         b"rocksdb.num.entries": varint(entries),
         b"rocksdb.raw.key.size": varint(entries * 16),

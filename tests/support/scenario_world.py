@@ -29,6 +29,7 @@ class World:
     """One state directory over time, and the agent beside it.
 
     `through` is what notifications pass on their way to the agent; a test may lose, double or delay them there.
+    `unlink_us` is how long a removal takes: a slow volume needs a third of a second.
     """
 
     def __init__(self, settings: Mapping[str, object], *, watched: bool = True) -> None:
@@ -41,6 +42,7 @@ class World:
         self.settings = {key: str(value) for key, value in settings.items()}
         self.pipeline: Pipeline | None = None
         self.through: Callable[[Sequence[Hint]], Sequence[Hint]] = lambda hints: hints
+        self.unlink_us = STEP_US
         self._player = Player()
         if watched:
             self.watch()
@@ -115,7 +117,7 @@ class World:
         version: str | None = None,
     ) -> None:
         """Do one operation; it takes a fifth of a millisecond."""
-        at_us = self.now_us + STEP_US
+        at_us = self.now_us + (self.unlink_us if op == "unlink" else STEP_US)
         self._take(Operation(at_us, op, path, to, data, None, size, nameless, False, version, killed))
 
     def _take(self, operation: Operation) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 LONG_AGO_S = 1_600_000_000
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "rocksdb" / "recorded.tar.gz"
+ROCKSDB = "7.9.2"
+"""A store of a recorded run, with data: what has none does not tell whether it was copied."""
 FACTS = {
     "processing_guarantee": "at_least_once",
     "kafka_streams_version": "3.9.2",
@@ -53,9 +57,14 @@ def plant(
     """Make a state directory with one task whose checkpoint (offset 10) is older than its store: damage."""
     database = root / application / task / "rocksdb" / store
     database.mkdir(parents=True)
+    with tarfile.open(RECORDED) as recorded:
+        files = [x for x in recorded.getmembers() if x.name.startswith(f"{ROCKSDB}/")]
+        recorded.extractall(database.parent, files, filter="data")
+    (database.parent / ROCKSDB).rename(database)
     (root / application / ".lock").touch()
     (database / "LOCK").touch()
     (database / "IDENTITY").write_text("6f5a2f0e-0000-4000-8000-000000000001\n")
+    os.utime(database / "IDENTITY", (LONG_AGO_S + 3600, LONG_AGO_S + 3600))  # its data is younger: no copy
     file = root / application / task / ".checkpoint"
     line = f"{application}-{store}-changelog {task.rpartition('_')[2]} 10"
     file.write_bytes(f"0\n1\n{line}\n".encode() if checkpoint is None else checkpoint)

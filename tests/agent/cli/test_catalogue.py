@@ -72,7 +72,8 @@ def test_the_list_as_json(statewarden: Callable) -> None:
     assert list(rows) == IDS
     upstream = {x["key"]: x for x in rows["unrestored-store"]["upstream"]}
     assert upstream["KAFKA-7672"] == {"key": "KAFKA-7672", "affected": ["2.0.1 to 2.1.1"], "fixed": "2.2.0"}
-    assert rows["unrestored-store"]["needs"] == ["kafka_streams_version", "processing_guarantee"]
+    needs = ["kafka_streams_version", "processing_guarantee", "num_standby_replicas"]
+    assert rows["unrestored-store"]["needs"] == needs
     assert all(row["next_action"] for row in rows.values())
 
 

@@ -77,6 +77,7 @@ def test_a_bundle_holds_no_record_content(statewarden: Callable, damaged: Path, 
             "listing.jsonl",
             "findings.jsonl",
             "files/app/0_0/.checkpoint",
+            "files/app/0_0/rocksdb/s/CURRENT",
             "files/app/0_0/rocksdb/s/IDENTITY",
         )
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -67,6 +68,7 @@ def test_an_unknown_setting_is_named_with_the_known_ones(
         ("processing_guarantee=exactly_twice", "must be one of at_least_once, exactly_once, "),
         ("num_standby_replicas=-1", "must be a whole number, 0 or more"),
         ("commit_interval_ms=1s", "must be a whole number of milliseconds"),
+        ("state_cleanup_delay_ms=-1", "1 or more: with less KafkaStreams.start throws"),
         ("app:kafka_streams_version=new", "kafka_streams_version=new: "),
         ("num_standby_replicas", "expected KEY=VALUE or APPLICATION:KEY=VALUE"),
     ],
@@ -77,6 +79,15 @@ def test_a_bad_value_is_named_with_the_reason(statewarden: Callable, pair: str, 
     assert said.code == 2
     assert said.complaint.startswith("statewarden: --set")
     assert words in said.complaint
+
+
+@pytest.mark.parametrize("flag", ["--rescan-seconds", "--grace-seconds", "--linger-seconds", "--cpu-share"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_a_number_that_is_none_is_refused(statewarden: Callable, flag: str, value: str) -> None:
+    """`nan` compares as nothing at all and `inf` is no time: neither reaches a loop of the agent."""
+    said = statewarden("run", "state", flag, value)
+    assert said.code == 2
+    assert f"{value} is not a finite number" in said.complaint
 
 
 @pytest.mark.parametrize(
@@ -102,7 +113,7 @@ def test_nothing_found_is_exit_code_0(statewarden: Callable, damaged: Path) -> N
     """A directory without the damage is 0 even for `--fail-on info`."""
     (damaged / "app" / "0_0" / ".checkpoint").unlink()
     said = statewarden("scan", damaged, *PLAIN, "--fail-on", "info")
-    assert (said.code, said.out.splitlines()[-1]) == (0, "0 critical, 0 warning, 0 info")
+    assert (said.code, said.out.splitlines()[-2]) == (0, "0 critical, 0 warning, 0 info")
 
 
 def test_run_needs_a_state_directory(statewarden: Callable) -> None:
@@ -126,16 +137,79 @@ def test_an_interrupt_is_130(statewarden: Callable, monkeypatch: pytest.MonkeyPa
 
 def test_a_reader_that_has_enough_is_no_error(repository: Path) -> None:
     """`statewarden detectors | head -0` ends quietly."""
-    script = (
-        "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-m', 'agent', 'detectors'], stdout=subprocess.PIPE,"
-        " stderr=subprocess.PIPE)\n"
-        "child.stdout.close()\n"
-        "sys.stderr.buffer.write(child.stderr.read())\n"
-        "sys.exit(child.wait())\n"
+    assert without_reader(repository, "detectors") == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [("scan",), ("scan", "--json")])
+def test_a_reader_that_has_enough_changes_no_verdict(
+    repository: Path, damaged: Path, arguments: tuple[str, ...]
+) -> None:
+    """`statewarden scan | head -1` under `pipefail` is a gate, too: the exit code is the one that was computed."""
+    command, *rest = arguments
+    assert without_reader(repository, command, damaged, *rest, *PLAIN) == (1, "")
+    assert without_reader(repository, command, damaged, *rest, *PLAIN, *UNSURE) == (0, "")
+
+
+OUTPUTS = {
+    "full": ("> /dev/full", "standard output cannot be written: No space left on device"),
+    "closed": (">&-", "standard output is closed; nothing was written"),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (x, "full")
+        for x in ("scan DIR", "scan DIR --json", "replay TRACE", "detectors", "explain torn-store", "--help")
+    ]
+    + [(x, "closed") for x in ("scan DIR", "diff DIR DIR", "preflight --state-dir DIR", "--version")],
+)
+def test_output_that_cannot_be_written_is_exit_code_2(
+    repository: Path, damaged: Path, traces: Path, arguments: str, output: str
+) -> None:
+    """A full disk is no finding, and no all-clear: one line says what it is."""
+    trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
+    words = arguments.replace("DIR", str(damaged)).replace("TRACE", str(trace))
+    redirection, complaint = OUTPUTS[output]
+    done = shell(repository, f"exec {sys.executable} -m agent {words} {redirection}")
+    assert (done.returncode, done.stderr) == (2, f"statewarden: {complaint}\n")
+
+
+def test_without_any_stream_the_exit_code_is_left(repository: Path, damaged: Path) -> None:
+    """Nobody can be told, but 2 it is."""
+    done = shell(repository, f"exec {sys.executable} -m agent scan {damaged} >&- 2>&-")
+    assert (done.returncode, done.stderr) == (2, "")
+    done = shell(repository, f"exec {sys.executable} -m agent scan nowhere 2>&-")
+    assert done.returncode == 2
+
+
+def test_a_log_without_standard_output_goes_to_the_other_stream(repository: Path, damaged: Path) -> None:
+    """The sidecar's log is no command's output: whoever closes it gets it where complaints go."""
+    done = shell(repository, f"exec {sys.executable} -m agent run {damaged} --listen 1.2.3.4:1 >&-")
+    assert done.returncode == 2
+    assert "cannot listen on 1.2.3.4:1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def shell(repository: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell."""
+    return subprocess.run(
+        ["bash", "-c", script], cwd=repository, capture_output=True, text=True, timeout=30, check=False
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=repository, capture_output=True, timeout=30)
-    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def without_reader(repository: Path, *arguments: object) -> tuple[int, str]:
+    """Run a command into a pipe that nobody reads; give exit code and complaints."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "agent", *map(str, arguments)],
+            cwd=repository, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=30, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    return done.returncode, done.stderr
 
 
 def test_the_module_is_the_command(repository: Path, traces: Path) -> None:

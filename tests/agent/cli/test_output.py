@@ -48,7 +48,7 @@ class Terminal(io.StringIO):
 
 def printed(*findings: Finding, stream: io.StringIO | None = None, as_json: bool = False) -> str:
     out = stream or io.StringIO()
-    print_findings(findings, "pod-a", as_json=as_json, out=out)
+    print_findings(findings, "pod-a", as_json=as_json, closing="looked at it all", out=out)
     return out.getvalue()
 
 
@@ -107,7 +107,14 @@ def test_people_get_the_loudest_first_and_a_count() -> None:
     """A tired reader sees the worst finding at the top and the sum at the bottom."""
     text = printed(QUIET, FINDING, LOUD)
     assert text.index("CRITICAL") < text.index("WARNING") < text.index("INFO")
-    assert text.endswith("1 critical, 1 warning, 1 info\n")
+    assert text.endswith("1 critical, 1 warning, 1 info\nlooked at it all\n")
+
+
+def test_state_comes_before_the_agent() -> None:
+    """What is wrong with the agent itself never stands above what is wrong with the state."""
+    own = replace(LOUD, id="3" * 16, level=Level.SELF, detector="auditor-blind")
+    text = printed(own, QUIET)
+    assert text.index("unrestored-store") < text.index("auditor-blind")
 
 
 def test_a_paragraph_has_place_proof_and_next_step() -> None:

@@ -12,6 +12,7 @@ from tests.support.scenario_case import (
     database,
     judge,
     mark,
+    past,
     session,
     severities,
     store,
@@ -141,12 +142,20 @@ def test_only_the_cut_store_is_named():
 # -- the exact boundary ---------------------------------------------------------------------------------------
 
 
-def dossier(*, restored: int = 1200, offset: int | None = 3000, written: float = 5, **settings):
-    """Wiped and made anew at 10 s, let go at 20 s with `restored` puts, opened at 30 s at `offset`."""
+def dossier(
+    *,
+    restored: int = 1200,
+    offset: int | None = 3000,
+    written: float = 5,
+    held: int | None = 3000,
+    **settings,
+):
+    """Wiped with `held` live entries at 10 s, let go at 20 s with `restored` puts, opened at 30 s at `offset`."""
     before = session(0, 20, puts=restored)
     before.wiped = True
     after = session(30, offset_at_open=offset)
     one = store([database(puts=restored, born=10)], [before, after])
+    one.past += (past(10, puts=3000, entries_low=held),)
     facts = [checkpoint(written, 3000, ended=29, deleted=True)]
     return case(task(one, checkpoints=facts), **{"release": "2.1.1", "guarantee": "exactly_once", **settings})
 
@@ -155,6 +164,13 @@ def test_four_fifths_are_a_finished_restoration():
     """From 0.8 puts per offset on the restoration counts as finished."""
     assert severities(ID, dossier(restored=2399)) == [Severity.CRITICAL]
     assert severities(ID, dossier(restored=2400)) == []
+
+
+def test_compacted_changelog_gives_back_less():
+    """A finished restoration of a compacted changelog puts each live entry once, however high the offset is."""
+    assert severities(ID, dossier(restored=800, held=1000)) == []
+    assert severities(ID, dossier(restored=799, held=1000)) == [Severity.CRITICAL]
+    assert severities(ID, dossier(restored=799, held=None)) == [Severity.WARNING]
 
 
 @pytest.mark.parametrize("offset", [0, -4, None])

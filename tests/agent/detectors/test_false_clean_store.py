@@ -180,6 +180,7 @@ def dossier(
     """Opened with 2,000 puts at stored offset 1999; closed at 20 s with `puts`; opened again at 30 s."""
     before = session(10, 20, puts=puts, puts_at_open=2000)
     before.closed, before.closed_with_offset, before.stored_offset_at_open = closed, with_offset, 1999
+    before.uncovered_puts, before.covering_offset = max(puts - 2000, 0), 1999
     after = session(30)
     after.stored_offset = stored
     one = store([database(puts=puts)], [before, after])
@@ -187,9 +188,35 @@ def dossier(
 
 
 def test_stored_offset_against_the_puts():
-    """One offset short of the flushed puts is proof."""
-    assert severities(ID, dossier(stored=1999 + 4999)) == [Severity.CRITICAL]
-    assert severities(ID, dossier(stored=1999 + 5000)) == [Severity.WARNING]
+    """Fewer offsets than flushed puts, less the status and position of one opening, are proof; as many are not."""
+    assert severities(ID, dossier(stored=1999 + 4995)) == [Severity.CRITICAL]
+    assert severities(ID, dossier(stored=1999 + 4996)) == [Severity.WARNING]
+
+
+def test_start_up_passes_are_no_data():
+    """Each opening and close rewrites the status: what may be that is no proof."""
+    one = dossier(stored=1999 + 4995)
+    one.task.stores["s"].databases[""].reopened_us = (at(12),)
+    assert severities(ID, one) == [Severity.WARNING]
+    one = dossier(stored=1999)
+    one.task.stores["s"].databases[""].all_reopens = False
+    assert severities(ID, one) == [Severity.WARNING]
+
+
+def test_offset_whose_order_a_compaction_zeroed():
+    """Then commits may have put offsets among the data: ten a second, three entries each, in ten seconds."""
+    one = dossier(stored=1999 + 4595)
+    one.task.stores["s"].sessions[0].uncovered_puts = None
+    assert severities(ID, one) == [Severity.CRITICAL]
+    one.task.stores["s"].sessions[1].stored_offset = 1999 + 4700
+    assert severities(ID, one) == [Severity.WARNING]
+
+
+def test_versioned_store():
+    """A store that may put three times a record needs a third of the offsets to cover its puts."""
+    one = dossier(stored=1999 + 1700)
+    one.task.stores["s"].databases[""].families = ("default", "offsets")
+    assert severities(ID, one) == [Severity.WARNING]
 
 
 def test_chain_ends_with_the_next_stored_offset():
@@ -224,9 +251,11 @@ def test_other_incarnation():
 
 
 def test_many_puts_prove_the_role():
-    """More than 10,000 puts without a stored offset are no standby's."""
-    assert judge(ID, dossier(standbys=None, puts=12_000))[0].missing_facts == ("num_standby_replicas",)
-    assert judge(ID, dossier(standbys=None, puts=12_001))[0].missing_facts == ()
+    """More than 10,000 puts without a stored offset are no standby's, once a commit was due for sure."""
+    for puts, earlier_us, missing in ((12_000, 200_000, 1), (12_001, 199_999, 1), (12_001, 200_000, 0)):
+        one = dossier(standbys=None, puts=puts)
+        one.task.stores["s"].sessions[0].opened_us -= earlier_us
+        assert judge(ID, one)[0].missing_facts == ("num_standby_replicas",) * missing
 
 
 def test_releases_that_may_have_the_status():

@@ -12,6 +12,7 @@ def dossier(*, stored: int | None = 1500, released: float | None = 60) -> Case:
     """Closed at 20 s without its offset, 1,000 puts flushed; opened at 30 s, stored `stored`, released."""
     before = session(0, 20, puts=2000, puts_at_open=1000)
     before.closed, before.closed_with_offset, before.stored_offset_at_open = True, False, 999
+    before.uncovered_puts, before.covering_offset = 1000, 999
     after = session(30, released)
     after.stored_offset = stored
     return case(task(store([database(puts=2000)], [before, after])), release="4.3.1")

@@ -32,7 +32,7 @@ def closed_clean(release: str = "4.3.1", *, passes: int = 0) -> Scenario:
 
 @pytest.mark.parametrize("release", ["4.3.0", "4.3.1"])
 def test_scan_after_the_kill(release):
-    """Who looks at the disk only after the kill finds the status without its offset: suspected, an exposure."""
+    """Who looks at the disk only after the kill finds the status without its offset: the last moment to act."""
     run = closed_clean(release)
     app = run.start()
     app.opens("0_0")
@@ -43,12 +43,13 @@ def test_scan_after_the_kill(release):
     finding = run.only(ID)
     assert (finding.level, finding.severity, finding.confidence, finding.status) == (
         Level.EXPOSURE,
-        Severity.WARNING,
+        Severity.CRITICAL,
         Confidence.SUSPECTED,
         Status.OPEN,
     )
     assert (finding.task_id, finding.store, finding.affected) == ("0_0", "s", Affected.YES)
-    assert "next start would trust" in finding.summary
+    assert "next start would trust about 5003 puts" in finding.summary
+    assert finding.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
 
 
 @pytest.mark.parametrize("passes", [0, 1, 3])

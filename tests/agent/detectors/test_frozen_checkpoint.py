@@ -7,8 +7,19 @@ from dataclasses import replace
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import at, case, database, judge, mark, session, severities, store, task
+from tests.support.scenario import TIMESTAMPED, App, Scenario
+from tests.support.scenario_case import (
+    PLAIN,
+    at,
+    case,
+    database,
+    judge,
+    mark,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "frozen-checkpoint"
 
@@ -17,7 +28,7 @@ def running(
     release: str = "3.9.2", guarantee: str = "at_least_once", *, commit: int | None = 1000, **more
 ) -> tuple[Scenario, App]:
     """A task whose checkpoint is up to date."""
-    run = Scenario(release, guarantee, told={"commit_interval_ms": commit}, **more)
+    run = Scenario(release, guarantee, told={"commit_interval_ms": commit}, stores={"s": TIMESTAMPED}, **more)
     app = run.start()
     app.opens("0_0")
     run.wait(1)
@@ -27,7 +38,7 @@ def running(
     return run, app
 
 
-@pytest.mark.parametrize("release", ["2.0.1", "2.8.2", "3.4.1", "3.9.2", "4.2.1"])
+@pytest.mark.parametrize("release", ["2.8.2", "3.4.1", "3.9.2", "4.2.1"])
 def test_more_than_ten_thousand_puts(release):
     """10,001 flushed puts and five commit intervals without a checkpoint are a warning; a checkpoint clears it."""
     run, app = running(release)
@@ -115,12 +126,20 @@ def dossier(
     released: float | None = None,
     marked: bool = True,
     release: str | None = "3.9.2",
+    standbys: int | None = 0,
 ):
     """Checkpoint at 10 s with 1,000 puts; `puts` flushed at 20 s."""
     one = session(0, released, first=mark(10, 999, 1000) if marked else None)
     files = database(puts=puts, flushed=[(1000, 9), (puts, 20)])
     told = {} if commit is None else {"commit_interval_ms": commit}
-    return case(task(store([files], [one])), now=now, release=release, guarantee="at_least_once", told=told)
+    return case(
+        task(store([files], [one])),
+        now=now,
+        release=release,
+        guarantee="at_least_once",
+        standbys=standbys,
+        told=told,
+    )
 
 
 def test_boundaries():
@@ -137,6 +156,37 @@ def test_default_commit_interval():
     """Without the setting the default of thirty seconds counts."""
     assert judge(ID, dossier(commit=None, now=170)) == []
     assert len(judge(ID, dossier(commit=None, now=170.1))) == 1
+
+
+def test_assumed_interval_is_only_suspected():
+    """A default that nobody confirmed decides nothing for sure, and is named."""
+    verdict = judge(ID, dossier(commit=None, now=171))[0]
+    assert verdict.confidence is Confidence.SUSPECTED
+    assert "assuming the default commit.interval.ms=30000" in verdict.evidence[-1].what
+
+
+def test_standbys_that_nobody_told_of():
+    """Up to 3.4 a copy that becomes active restores without a checkpoint: sure only where there is none."""
+    verdict = judge(ID, dossier(release="3.4.1", standbys=None))[0]
+    assert verdict.confidence is Confidence.SUSPECTED
+    assert judge(ID, dossier(release="3.4.1", standbys=0))[0].confidence is Confidence.CONFIRMED
+
+
+def test_two_puts_a_record():
+    """Ten thousand updates of a versioned store are up to three times as many puts."""
+    one = dossier(puts=31_100)
+    one.task.stores["s"].databases[""].families = PLAIN
+    assert judge(ID, one) == []
+    one = dossier(puts=31_101)
+    one.task.stores["s"].databases[""].families = PLAIN
+    assert len(judge(ID, one)) == 1
+
+
+def test_standby_that_became_active():
+    """Up to 3.4 a restoration writes no checkpoint, and with standbys it may go on in a session that has one."""
+    assert severities(ID, dossier(release="3.4.1", standbys=1)) == [Severity.INFO]
+    assert severities(ID, dossier(release="3.4.1", standbys=0)) == [Severity.WARNING]
+    assert severities(ID, dossier(release="3.9.2", standbys=1)) == [Severity.WARNING]
 
 
 def test_release_with_offsets_in_the_store():

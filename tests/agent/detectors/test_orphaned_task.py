@@ -64,6 +64,35 @@ def test_information_on_other_releases():
     run.wait(120)
     finding = run.only(ID)
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.SUSPECTED)
+    assert "while a task of this instance restores, it takes nothing" in finding.summary
+
+
+def test_without_the_release_it_names_the_fact():
+    """Only 4.3.0 keeps the lock: who does not say the release gets no warning, but is told what would decide."""
+    run, _ = unassigned(hidden=("kafka_streams_version",))
+    run.wait(100)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    assert finding.missing_facts == ("kafka_streams_version",)
+
+
+def test_a_restoration_holds_the_cleaner_up():
+    """A sibling that flushes and has stored no offset yet may restore, for hours: no warning while it does."""
+    run, app = unassigned()
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(100)
+    assert run.only(ID).severity is Severity.INFO
+
+
+def test_a_task_that_moved_away_is_not_locked():
+    """4.3.0 as well: an assignment takes the lock over from the start-up pass and gives it back."""
+    run, app = unassigned()
+    app.opens("0_1")
+    run.wait(2)
+    app.closes("0_1", 99)
+    run.wait(100)
+    assert run.only(ID).severity is Severity.INFO
 
 
 def test_clears_when_it_is_opened():
@@ -83,11 +112,16 @@ def test_quiet_after_the_process_ended():
     assert run.findings(ID) == []
 
 
-def test_needs_the_delay():
-    """Without the cleanup delay nothing is said."""
+def test_assumed_delay():
+    """Behind the lock of the start-up pass no delay ends: suspected half a minute later, whatever the delay is."""
     run, _ = unassigned(delay=None)
-    run.wait(300)
+    run.wait(25)
     assert run.findings(ID) == []
+    run.wait(10)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert "cleanup delay" not in finding.summary
+    assert "assuming the default state.cleanup.delay.ms=600000" in finding.evidence[-1].what
 
 
 def dossier(
@@ -97,12 +131,15 @@ def dossier(
     mtime: float = 0,
     lives: bool = True,
     held_sibling: bool = False,
+    opened: tuple[float, ...] = (1, 6),
 ):
     """0_0 was released; the delay is ten seconds: two of them and five seconds are the limit."""
     app = Application("app", exists=True)
     if lives:
         app.lives += (ProcessLife(at(5)),)
-    one = task(store([database()]))
+    before = database()
+    before.reopened_us = tuple(at(x) for x in opened)
+    one = task(store([before]))
     one.released_us, one.mtime_us, one.held = at(released), at(mtime), False
     sibling = task(store([database()]), task_id="0_1")
     sibling.held, sibling.held_since_us = held_sibling, at(40)
@@ -124,6 +161,29 @@ def test_sign_of_life():
     assert judge(ID, dossier(lives=False)) == []
     assert judge(ID, dossier(lives=False, held_sibling=True, now=65)) == []
     assert len(judge(ID, dossier(lives=False, held_sibling=True, now=65.1))) == 1
+
+
+@pytest.mark.parametrize(
+    ("opened", "severity"),
+    [
+        ((6,), Severity.WARNING),
+        ((1, 2, 4.1), Severity.WARNING),
+        ((6, 9), Severity.INFO),
+        ((1, 2), Severity.INFO),
+        ((), Severity.INFO),
+    ],
+)
+def test_opened_once_by_this_process(opened, severity):
+    """By the pass alone: exactly one opening since the process started, a second before it was seen at the earliest."""
+    assert severities(ID, dossier(opened=opened)) == [severity]
+
+
+def test_logs_that_are_not_kept_prove_nothing():
+    """Where RocksDB keeps no old logs, openings cannot be counted; without a start that was seen, neither."""
+    one = dossier()
+    one.task.stores["s"].databases[""].all_reopens = False
+    assert severities(ID, one) == [Severity.INFO]
+    assert severities(ID, dossier(lives=False, held_sibling=True)) == [Severity.INFO]
 
 
 def test_what_excludes_it():

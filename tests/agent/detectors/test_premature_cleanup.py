@@ -132,11 +132,19 @@ def test_fires_under_exactly_once_too():
     assert len(run.findings(ID)) == 1
 
 
-@pytest.mark.parametrize("hidden", ["state_cleanup_delay_ms", "processing_guarantee"])
-def test_needs_delay_and_guarantee(hidden):
-    """Without the delay, or without the guarantee, nothing is said."""
-    run, _ = cleaned(hidden=(hidden,))
+def test_needs_the_guarantee():
+    """Without the guarantee it may be the wipe of exactly-once."""
+    run, _ = cleaned(hidden=("processing_guarantee",))
     assert run.findings(ID) == []
+
+
+def test_assumed_delay_wakes_nobody():
+    """By the default delay alone it is too early; many set a short one, and the disk does not tell it."""
+    run, _ = cleaned(hidden=("state_cleanup_delay_ms",))
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.SUSPECTED)
+    assert finding.missing_facts == ("state_cleanup_delay_ms",)
+    assert "assuming the default state.cleanup.delay.ms=600000" in finding.evidence[-1].what
 
 
 def test_clean_up_call():

@@ -36,23 +36,28 @@ def test_checkpoint_older_than_its_store():
         (14.9, (9.8,), True),
         (14.9, (9.9,), False),
         (14.9, (9.91,), False),
-        (14.9, (9.8, 9.91), False),
-        (15, (9.8,), False),
+        (14.9, (9.8, 9.91), True),
+        (100, (9.8,), True),
         (14.9, (), False),
     ],
 )
 def test_copied_volume_by_its_opens(born, reopened, copied):
-    """A store that was opened long before it was born was copied: unknown, if the checkpoint is of the same time."""
-    verdict = judge(ID, left(born=born, flushed=((40, born),), reopened=reopened))[0]
-    assert (verdict.confidence is Confidence.UNKNOWN) is copied
-    assert ("look copied" in verdict.summary) is copied
-
-
-@pytest.mark.parametrize(("flushed", "copied"), [(24.9, True), (25, False), (32, False)])
-def test_copied_volume_by_its_files(flushed, copied):
-    """Data files that are older than their store kept their times; the store's name card did not."""
-    verdict = judge(ID, left(flushed=((10, 20), (40, flushed))))[0]
+    """A store that was opened long before it was made was copied; asked where no file says how old its data is."""
+    one = left(born=born, flushed=((40, born),), reopened=reopened)
+    one.task.stores["s"].databases[""].oldest_data_us = 0
+    verdict = judge(ID, one)[0]
     assert (verdict.severity is Severity.INFO) is copied
+    assert verdict.confidence is (Confidence.UNKNOWN if copied else Confidence.SUSPECTED)
+
+
+@pytest.mark.parametrize(("oldest", "copied"), [(10, True), (29, True), (30, False), (32, False)])
+def test_copied_volume_by_its_data(oldest, copied):
+    """Data that is older than its store, by its own word: the store's name card has the time of a copy."""
+    one = left(reopened=(31,))
+    one.task.stores["s"].databases[""].oldest_data_us = at(oldest)
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity is Severity.INFO) is copied
+    assert ("oldest data" in verdict.evidence[0].what) is copied
 
 
 def test_empty_store_under_a_checkpoint():

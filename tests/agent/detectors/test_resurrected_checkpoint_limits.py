@@ -7,6 +7,7 @@ import pytest
 from agent.contract.events import Confidence, Severity
 from agent.inventory.model import Shape
 from tests.support.scenario_case import (
+    at,
     case,
     checkpoint,
     database,
@@ -96,6 +97,25 @@ def test_entry_in_force(offset, said):
     assert len(judge(ID, on_disk(offset))) == said
 
 
+@pytest.mark.parametrize(
+    ("release", "guarantee", "started", "said"),
+    [
+        ("2.1.1", "exactly_once", 9, Severity.CRITICAL),
+        ("2.1.1", "exactly_once", 11, Severity.WARNING),
+        ("2.1.1", "exactly_once", 31, Severity.CRITICAL),
+        ("2.1.1", "at_least_once", 11, Severity.CRITICAL),
+        ("2.1.1", None, 11, Severity.WARNING),
+        ("2.8.1", "exactly_once", 11, Severity.CRITICAL),
+    ],
+)
+def test_wipe_that_nobody_saw(release, guarantee, started, said):
+    """An agent that starts between the checkpoint and the new store may have missed the wipe of its owner."""
+    made = store([database(born=30)], [session(30, created=True, offset_at_open=2000)])
+    one = case(task(made, checkpoints=[checkpoint(10, 2000)]), release=release, guarantee=guarantee)
+    one.inventory.started_us = at(started)
+    assert severities(ID, one) == [said]
+
+
 def test_wiped_session_is_not_this_bug():
     """A wipe under the lock is judged by `carried-checkpoint`."""
     assert judge(ID, on_disk(3000, wiped=True)) == []
@@ -131,7 +151,9 @@ def test_left_behind_under_unknown_guarantee():
 
 
 def test_copied_times_decide_nothing():
-    """N25: IDENTITY and checkpoint within seconds, but an open long before: the times are those of a copy."""
-    verdict = judge(ID, left_behind(written=50, born=51, reopened=(5,)))[0]
+    """N25: IDENTITY and checkpoint within seconds, but data from long before: the times are those of a copy."""
+    one = left_behind(written=50, born=51)
+    one.task.stores["s"].databases[""].oldest_data_us -= 1_000_000
+    verdict = judge(ID, one)[0]
     assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
     assert severities(ID, left_behind(written=50, born=51)) == [Severity.CRITICAL]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
+from tests.support.scenario import WINDOWED, App, Scenario
 from tests.support.scenario_case import (
+    at,
     case,
     checkpoint,
     database,
@@ -181,20 +183,30 @@ def test_stays_after_the_crash():
         (1, 500, Severity.INFO, ()),
         (1, 10_000, Severity.INFO, ()),
         (1, 10_001, Severity.WARNING, ()),
-        (None, 500, Severity.INFO, ("num_standby_replicas",)),
-        (None, 10_001, Severity.WARNING, ("num_standby_replicas",)),
+        (None, 500, Severity.WARNING, ("num_standby_replicas",)),
+        (None, 10_001, Severity.WARNING, ()),
     ],
 )
 def test_role_decides_how_loud(standbys, puts, severity, missing):
-    """With standbys configured only more than 10,000 puts prove an active task: a standby would have written."""
+    """After a checkpoint that moved by more than 10,000 only as many records again prove an active task."""
+    verdict = judge(ID, dossier(puts=puts, offset=11_999, now=60, standbys=standbys))[0]
+    assert (verdict.severity, verdict.missing_facts) == (severity, missing)
+    assert (verdict.confidence is Confidence.CONFIRMED) == (puts > 10_000)
+
+
+@pytest.mark.parametrize("standbys", [0, 1, None])
+def test_checkpoint_of_an_active_task(standbys):
+    """A checkpoint that moved by less than 10,000 and stands ends an active task's restoration: no standby's."""
     run, app = restored(standbys=standbys)
-    app.puts("0_0", puts)
+    app.puts("0_0", 500)
     app.flushes("0_0")
     run.wait(2)
     finding = run.only(ID)
-    assert (finding.severity, finding.missing_facts) == (severity, missing)
-    confirmed = finding.confidence is Confidence.CONFIRMED
-    assert confirmed == (severity is Severity.WARNING)
+    assert (finding.severity, finding.confidence, finding.missing_facts) == (
+        Severity.WARNING,
+        Confidence.CONFIRMED,
+        (),
+    )
 
 
 def test_unknown_release_is_only_suspected():
@@ -218,21 +230,42 @@ def test_segment_created_after_the_checkpoint():
 
 def test_one_finding_for_two_stores():
     """Two stores of a task are one exposure; the loudest decides."""
-    run, app = restored(standbys=1, stores={"a": KEY_VALUE, "b": KEY_VALUE})
-    app.puts("0_0", 10, store="a")
-    app.puts("0_0", 12_000, store="b")
-    app.flushes("0_0")
-    run.wait(2)
-    finding = run.only(ID)
-    assert finding.severity is Severity.WARNING
-    assert "store b" in finding.summary
+    one = dossier(puts=10, offset=11_999, now=60, standbys=1)
+    loud = dossier(puts=12_000, offset=11_999).task.stores["s"]
+    loud.name = "b"
+    one.task.stores["b"] = loud
+    verdicts = judge(ID, one)
+    assert [x.severity for x in verdicts] == [Severity.WARNING]
+    assert "store b" in verdicts[0].summary
 
 
-def dossier(**settings: Any) -> Any:
-    """500 puts flushed at 20 s beyond a checkpoint of 10 s."""
-    files = database(puts=2500, flushed=[(2000, 9), (2500, 20)])
-    one = session(0, first=mark(10, 1999, 2000))
-    return case(task(store([files], [one]), checkpoints=[checkpoint(10, 1999)]), **settings)
+def dossier(*, puts: int = 500, offset: int = 1999, **settings: Any) -> Any:
+    """`puts` flushed at 20 s beyond a checkpoint of 10 s."""
+    files = database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20)])
+    one = session(0, first=mark(10, offset, 2000))
+    return case(task(store([files], [one]), checkpoints=[checkpoint(10, offset)]), **settings)
+
+
+@pytest.mark.parametrize(
+    ("standbys", "release", "offset", "severity"),
+    [
+        (0, "4.1.2", 1999, Severity.CRITICAL),
+        (None, "4.1.2", 1999, Severity.CRITICAL),  # by its checkpoint an active task, whatever is told
+        (None, "4.1.2", 11_999, Severity.WARNING),  # its role is assumed
+        (1, "4.1.2", 11_999, Severity.INFO),
+        (0, None, 1999, Severity.WARNING),  # perhaps not affected
+    ],
+)
+def test_dead_and_not_started_again(standbys, release, offset, severity):
+    """A minute after an unclean end the next start still loses nothing if the directory goes first."""
+    one = dossier(standbys=standbys, release=release, offset=offset, now=90)
+    last = one.task.stores["s"].sessions[-1]
+    last.released_us, last.puts_at_release = at(30), 2500
+    verdict = judge(ID, one)[0]
+    assert verdict.severity is severity
+    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
+    early = judge(ID, replace(one, now_us=at(89.9)))[0]
+    assert early.severity is not Severity.CRITICAL
 
 
 def test_second_is_counted_from_the_flush():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Severity
+from agent.contract.events import Confidence, Severity
+from agent.inventory.observations import StoreOffsets
 from tests.support.scenario_case import at, case, checkpoint, database, judge, mark, session, store, task
 
 ID = "stale-eos-checkpoint"
@@ -19,7 +20,7 @@ def at_rest(*, flushed: float = 20, offset: int | None = 1999, **settings):
 def test_file_times_tell_what_was_flushed_since():
     """Without any history the times of the files say it; the chain begins at the checkpoint."""
     verdict = judge(ID, at_rest())[0]
-    assert verdict.severity is Severity.WARNING
+    assert verdict.severity is Severity.CRITICAL
     assert "500 puts" in verdict.summary
     assert "ended uncleanly" in verdict.summary
     assert [step.at_us for step in verdict.evidence] == [at(10), at(20)]
@@ -40,6 +41,25 @@ def test_needs_an_entry_and_a_flush():
     gone = at_rest()
     gone.task.stores["s"].databases.clear()
     assert judge(ID, gone) == []
+
+
+def test_store_that_keeps_its_offsets():
+    """4.3 and later keep them in the store: one that a predecessor left says nothing."""
+    one = at_rest()
+    assert one.task is not None
+    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=1)
+    assert judge(ID, one) == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "flushed", "severity"),
+    [(10_000, 20, Severity.CRITICAL), (10_001, 20, Severity.WARNING), (10_001, 40, Severity.CRITICAL)],
+)
+def test_checkpoint_that_a_commit_may_have_written(offset, flushed, severity):
+    """A restoration that was killed leaves the like within seconds: what is flushed later was processed."""
+    verdict = judge(ID, at_rest(offset=offset, flushed=flushed))[0]
+    assert verdict.severity is severity
+    assert (verdict.confidence is Confidence.CONFIRMED) == (offset == 10_000)
 
 
 def test_running_task_is_not_called_ended():

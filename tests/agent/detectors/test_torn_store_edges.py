@@ -54,7 +54,15 @@ def test_windowed_store_may_have_no_segment():
         assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
         assert "expired" in verdict.summary
     verdict = judge(ID, windowed(Shape.CLEANER_WALK))[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
+    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
+
+
+def test_last_moment_before_the_start():
+    """A minute later nobody has taken it, and a start would trust the offset: critical, with the one thing to do."""
+    assert judge(ID, gone(20, 30, 41))[0].severity is Severity.WARNING
+    verdict = judge(ID, gone(20, 30, 40))[0]
+    assert verdict.severity is Severity.CRITICAL
+    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
 
 
 def test_entries_in_order_hide_no_other():

@@ -70,12 +70,16 @@ def test_ordinary_move_on_fixed_releases(release):
     assert run.findings(ID) == []
 
 
-@pytest.mark.parametrize("standbys", [0, None])
-def test_needs_standbys(standbys):
-    """Without standbys, or without knowing, there is no standby to orphan."""
-    run, _ = released("2.1.1", standbys)
+def test_needs_standbys():
+    """Without standbys there is none to orphan; not told, it is assumed so, and said for whoever knows better."""
+    run, _ = released("2.1.1", 0)
     run.wait(60)
     assert run.findings(ID) == []
+    run, _ = released("2.1.1", None)
+    run.wait(60)
+    finding = run.only(ID)
+    assert (finding.severity, finding.missing_facts) == (Severity.INFO, ("num_standby_replicas",))
+    assert "assuming the default num.standby.replicas=0" in finding.evidence[-1].what
 
 
 def test_hand_over_between_threads():
@@ -174,14 +178,35 @@ def test_says_when_the_cleaner_may_come():
     assert "cleaner may" not in judge(ID, dossier())[0].summary
 
 
-def test_probe_must_be_later_than_a_hand_over():
-    """A lock that was tried within five seconds of the release may have been the hand-over itself."""
+def test_probe_is_another_hand():
+    """A release is announced like a lock that was tried; one that is tried a second later is the cleaner's."""
     one = dossier(now=100)
     one.application.tasks["0_1"].held = False
-    one.task.lock_probed_us = at(15)
+    one.task.lock_probed_us = at(11)
     assert judge(ID, one) == []
-    one.task.lock_probed_us = at(15) + 1
-    assert judge(ID, one)[0].evidence[-1].at_us == at(15) + 1
+    one.task.lock_probed_us = at(11) + 1
+    assert judge(ID, one)[0].evidence[-1].at_us == at(11) + 1
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.1.1", "2.2.1"])
+def test_cleaner_that_comes_soon(release):
+    """Nothing else is held, and the cleaner's first try comes within the time of a hand-over: it proves RUNNING."""
+    run, app = released(release)
+    app.closes("0_0", 500)
+    run.wait(4)
+    for task_id in ("0_0", "0_1"):
+        app.cleaner.probes(task_id)
+    assert run.findings(ID) == []
+    run.wait(4)
+    assert {finding.task_id for finding in run.findings(ID)} == {"0_0", "0_1"}
+
+
+def test_orderly_stop_is_not_probed():
+    """All tasks are let go and nobody tries their locks: the process may be gone."""
+    run, app = released("2.1.1")
+    app.closes("0_0", 500)
+    run.wait(60)
+    assert run.findings(ID) == []
 
 
 def test_sibling_held_for_five_seconds():

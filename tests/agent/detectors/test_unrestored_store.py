@@ -5,9 +5,21 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.inventory.model import Shape
+from agent.inventory.model import Application, ProcessLife, Shape
 from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
-from tests.support.scenario_case import case, database, judge, mark, past, session, severities, store, task
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    past,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "unrestored-store"
 
@@ -254,6 +266,15 @@ def test_commit_markers_take_offsets():
     assert severities(ID, more) == [Severity.CRITICAL]
 
 
+def test_a_marker_behind_every_record():
+    """With other intervals than told every second offset may be a marker: only what lies beyond that is proved."""
+    told = {"commit_interval_ms": 10_000}
+    some = jump(offset=3000 + 2101, puts=4000, guarantee="exactly_once", told=told)
+    assert severities(ID, some) == [Severity.WARNING]
+    more = jump(offset=3000 + 2102, puts=4000, guarantee="exactly_once", told=told)
+    assert severities(ID, more) == [Severity.CRITICAL]
+
+
 @pytest.mark.parametrize(("reopens", "said"), [(0, 1), (1, 1), (2, 0), (3, 0)])
 def test_two_reopens_are_a_restoration(reopens, said):
     """The pair of reopens is the mark of a restoration that ended."""
@@ -281,14 +302,22 @@ def claimed(
     *,
     offset: int = 7999,
     puts: int = 500,
-    held: int | None = None,
+    held: int | None = 8000,
     shape: Shape = Shape.OWNER_WALK,
+    old: int | None = None,
+    process: float | None = 2,
     **settings,
 ):
-    """Wiped at 10 s with 8,000 puts; made anew at 11 s; the first checkpoint says `offset` with `puts`."""
+    """Wiped at 10 s with 8,000 puts, flushed at 5 s; made anew at 11 s; the first checkpoint says `offset` with `puts`.
+
+    The process lives since `process`; a checkpoint of the old store said `old`.
+    """
     one = store([database(puts=puts, born=11)], [session(11, created=True, first=mark(15, offset, puts))])
-    one.past += (past(10, shape=shape, puts=8000, entries_low=held),)
-    return case(task(one), **{"release": "3.6.1", **settings})
+    one.past += (past(10, shape=shape, puts=8000, entries_low=held, flushed=5),)
+    app = Application("app", exists=True)
+    app.lives += () if process is None else (ProcessLife(at(process)),)
+    told = [] if old is None else [checkpoint(3, old)]
+    return case(task(one, checkpoints=told), application=app, **{"release": "3.6.1", **settings})
 
 
 @pytest.mark.parametrize(
@@ -300,11 +329,23 @@ def test_16017_needs_a_wipe(shape, said):
 
 
 def test_16017_compares_with_the_store_before():
-    """Live entries, where known, are what the store had; four fifths of it are a finished restoration."""
+    """Live entries are what the store had; four fifths of them are a finished restoration."""
     assert severities(ID, claimed(puts=799, held=1000)) == [Severity.CRITICAL]
     assert severities(ID, claimed(puts=800, held=1000)) == []
-    assert severities(ID, claimed(puts=6399, offset=7999)) == [Severity.CRITICAL]
-    assert severities(ID, claimed(puts=6400, offset=7999)) == []
+    assert severities(ID, claimed(puts=799, held=None)) == [Severity.WARNING]
+
+
+def test_16017_needs_the_old_offset():
+    """A restoration that a rebalance ended half way claims less than the old store: that is what it restored."""
+    assert severities(ID, claimed(offset=7999, old=7999)) == [Severity.CRITICAL]
+    assert severities(ID, claimed(offset=7998, old=7999)) == []
+
+
+def test_16017_needs_the_process_that_wrote():
+    """Only a process that had worked on the old store remembers its offsets; a new one remembers nothing."""
+    assert severities(ID, claimed(process=4)) == [Severity.CRITICAL]
+    assert severities(ID, claimed(process=6)) == []
+    assert severities(ID, claimed(process=None)) == [Severity.WARNING]
 
 
 def test_16017_needs_an_offset_far_ahead():

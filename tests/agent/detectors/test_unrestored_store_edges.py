@@ -52,6 +52,24 @@ def test_reopens_that_leave_no_trace():
     assert "keep few or no old LOG files" in verdict.evidence[1].what
 
 
+def test_manifest_that_was_not_read():
+    """What was put is not known: that it is little says nothing."""
+    for one in (dossier(skipped()), abandoned(5)):
+        assert len(judge(ID, one)) == 1
+        assert one.task is not None
+        one.task.stores["s"].databases[""].manifest_problem = "MANIFEST-000005: denied: unreadable"
+        assert judge(ID, one) == []
+
+
+def test_standbys_that_nobody_told_of_are_possible():
+    """Without being told that there are none it is suspected, and says what it assumes."""
+    one = store([database(puts=50)], [skipped()])
+    (verdict,) = judge(ID, case(task(one), release="2.0.1", guarantee="at_least_once", standbys=None))
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert verdict.missing_facts == ("num_standby_replicas",)
+    assert "assuming the default num.standby.replicas=0" in verdict.evidence[-1].what
+
+
 def test_sessions_in_order_hide_nothing():
     """A session of another incarnation and one in order stand before the bad one; two bad ones are told once."""
     other, fine = session(0, 1, identity="identity-2", last=mark(0.5, 5000, 50)), session(2, 3)

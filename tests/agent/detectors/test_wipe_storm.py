@@ -105,3 +105,23 @@ def test_dated_to_the_third():
     verdict = judge(ID, dossier(500, 600, 700, 800))[0]
     assert verdict.opened_at_us == at(700)
     assert "4 times" in verdict.summary
+
+
+def test_storm_is_one_finding():
+    """Two processes that fence each other wipe a task every few seconds: one finding, with the present count."""
+    run, app = running()
+    for _ in range(40):
+        app.wipes("0_0")
+        run.wait(2)
+    assert "at least 8 times" in run.only(ID).summary
+    told = [record for record in run.world.records if record.body.get("detector") == ID]
+    assert len(told) == 6
+    run.wait(3600)
+    app.wipes("0_0")
+    assert run.only(ID).status is Status.RESOLVED
+    for _ in range(2):
+        app.wipes("0_0")
+    finding = run.only(ID)
+    assert finding.status is Status.OPEN
+    assert "wiped 3 times" in finding.summary
+    assert len(finding.evidence) == 3

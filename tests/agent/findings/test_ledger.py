@@ -140,6 +140,32 @@ def test_damage_without_an_incarnation():
     assert settle(ledger, kind=Kind.DAMAGE, now=30, identities=frozenset()) == []
 
 
+def test_exposure_of_a_damage_detector_lasts_while_it_is_told():
+    """What is told before there is damage ends with its verdict, may come again, and may calm down."""
+    damage = replace(meta(Kind.DAMAGE), level=Level.DAMAGE)
+    ledger = Ledger()
+    before = verdict(severity=CRITICAL, level=Level.EXPOSURE)
+
+    def judged(*verdicts: Verdict) -> tuple[Status, Severity]:
+        ledger.settle(damage, PLACE, verdicts, 10, frozenset({"id-1"}))
+        (finding,) = ledger.findings()
+        return finding.status, finding.severity
+
+    assert judged(before) == (Status.OPEN, CRITICAL)
+    assert judged() == (Status.RESOLVED, CRITICAL)
+    assert judged(before) == (Status.OPEN, CRITICAL)
+    assert judged(replace(before, severity=WARNING)) == (Status.OPEN, WARNING)
+
+
+def test_damage_of_the_same_detector_stays():
+    """Its verdict is gone, its incarnation is there."""
+    damage = replace(meta(Kind.DAMAGE), level=Level.DAMAGE)
+    ledger = Ledger()
+    ledger.settle(damage, PLACE, [verdict()], 10, frozenset({"id-1"}))
+    ledger.settle(damage, PLACE, [], 10, frozenset({"id-1"}))
+    assert ledger.findings()[0].status is Status.OPEN
+
+
 def test_resolved_damage_does_not_reopen():
     """An incarnation that is gone does not come back."""
     ledger = Ledger()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.blindness import begin_blind, end_blind, is_blind
-from agent.inventory.model import Inventory
+from agent.inventory.model import BlindInterval, Inventory
 
 
 def test_the_same_blindness_is_one_interval():
@@ -63,3 +63,14 @@ def test_whole_directory_and_no_end():
     begin_blind(inventory, 10, "overflow")
     assert is_blind(inventory, "any", "1_1", 1000, 2000)
     assert not is_blind(inventory, "any", "1_1", 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("store", "ended_us", "blind"),
+    [("s", None, True), ("t", None, False), (None, None, True), ("s", 20, False), (None, 20, False)],
+)
+def test_one_store(store, ended_us, blind):
+    """What hides one store hides no other, and nothing once it was read again: the manifest has the past."""
+    inventory = Inventory()
+    inventory.blind.append(BlindInterval(10, "store-unread", ended_us, "app", "0_0", "", "s"))
+    assert is_blind(inventory, "app", "0_0", 12, 15, store) is blind

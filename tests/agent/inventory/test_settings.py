@@ -13,8 +13,10 @@ from agent.inventory.settings import KEYS, KEYS_BY_NAME, ApplicationSettings, Se
         ("processing_guarantee", ["at_least_once", "exactly_once_v2"], ["eos", "", "EXACTLY_ONCE"]),
         ("kafka_streams_version", ["3.9.2", "4.2", "2.8.x"], ["three", "3", ""]),
         ("num_standby_replicas", ["0", "2"], ["-1", "1.5", ""]),
-        ("state_cleanup_delay_ms", ["600000", "-1"], ["-2", "1s", ""]),
-        ("commit_interval_ms", ["100"], ["x"]),
+        ("state_cleanup_delay_ms", ["600000", "1"], ["0", "-1", "1s", "--1", ""]),
+        ("state_cleanup_dir_max_age_ms", ["-1", "0", "86400000"], ["-2", "1d"]),
+        ("commit_interval_ms", ["100", "0"], ["x", "-1", "nan"]),
+        ("delete_retention_ms", ["0"], ["-1"]),
         ("upgrade_from", ["2.3"], ["old"]),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent.inventory.disk import LockState, Unseen
@@ -35,6 +37,17 @@ def test_first_look_makes_an_incarnation():
     assert one.see(task_look(0.5), database_look(1, born=0.7))[-2:] == ["store-created", "task-held"]
     assert (one.store.incarnation, one.store.identity) == (1, "identity-1")
     assert one.store.databases[""].born_us == at(0.7)
+
+
+def test_the_oldest_data_is_remembered():
+    """A compaction or a look without counters does not make a store younger; another store begins anew."""
+    one = Reducing()
+    one.see(task_look(0.5))
+    for seconds, oldest_us in ((1, 0), (2, at(40)), (3, at(30)), (4, at(50)), (5, 0)):
+        one.see(replace(database_look(seconds, born=1), oldest_data_us=oldest_us))
+    assert one.store.databases[""].oldest_data_us == at(30)
+    one.see(database_look(9, "identity-2", born=8))
+    assert one.store.databases[""].oldest_data_us == 0
 
 
 def test_same_look_twice_changes_nothing():

@@ -285,6 +285,7 @@ def test_a_real_store(recorded: MemoryDisk) -> None:
     assert (look.unseen, look.manifest_problem, look.lock) == (None, None, LockState.FREE)
     assert look.rocksdb_version == "10.1.3"
     assert "offsets" in look.families
+    assert look.families_in_use == ("default", "offsets")
     assert look.puts == max(flush.sequence for flush in look.flushes) > 0
     assert [flush.sequence for flush in look.flushes] == sorted(flush.sequence for flush in look.flushes)
     assert look.missing_files == ()
@@ -293,6 +294,19 @@ def test_a_real_store(recorded: MemoryDisk) -> None:
     names = recorded.list(path)
     assert isinstance(names, tuple)
     assert look.files == sum(entry.name.endswith(".sst") for entry in names)
+
+
+def test_the_age_of_the_data_is_its_own(recorded: MemoryDisk) -> None:
+    """By the properties of the files, whatever the times of the files; unknown where those are not read."""
+    place = classify(recorded_store(recorded))
+    observer = Observer(recorded)
+    look = observer.database(place, AT_US, NOW)
+    written_us = min(flush.written_at_us for flush in look.flushes if flush.written_at_us)
+    assert look.identity_born_us - 1_000_000 < look.oldest_data_us <= written_us
+    assert look.oldest_data_us % 1_000_000 == 0
+    observer.set_detail(with_counters=False)
+    offsets_only = observer.database(place, AT_US, NOW).oldest_data_us
+    assert offsets_only >= look.oldest_data_us
 
 
 def test_looking_twice_gives_the_same(recorded: MemoryDisk) -> None:

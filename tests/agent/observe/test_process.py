@@ -90,6 +90,37 @@ def test_volume_mounted_elsewhere_is_recognised_by_its_lock_file(tmp_path: Path,
         assert found == [(pid, frozenset({"app"}))]
 
 
+def test_same_path_on_another_volume_is_another_directory(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name that /proc gives is one of the process's own mount namespace: what counts is the file, not its name."""
+    inner = Path("app", "0_1", "rocksdb", "s", "LOCK")
+    real, seen = process._open_files, tmp_path / "other-volume"
+    monkeypatch.setattr(
+        process,
+        "_open_files",
+        lambda pid: ((name.replace(str(seen), str(root)), link) for name, link in real(pid)),
+    )
+    with _holding(tmp_path, "java", seen / inner, tmp_path / "kafka-streams-4.1.2.jar"):
+        assert visible_processes(root) == ()
+        (root / inner).unlink()
+        (root / inner).hardlink_to(seen / inner)
+        assert [x.applications for x in visible_processes(root)] == [{"app"}]
+
+
+def test_every_application_is_named_once(tmp_path: Path, root: Path) -> None:
+    """A JVM with many locks in two applications works in both."""
+    locks = [root / app / task / ".lock" for app in ("app", "other") for task in ("0_0", "0_1", "0_2")]
+    with _holding(tmp_path, "java", *locks):
+        assert [x.applications for x in visible_processes(root)] == [{"app", "other"}]
+
+
+def test_reader_without_a_lock_owns_nothing(tmp_path: Path, root: Path) -> None:
+    """A Java program that reads data files, a backup for instance, is no second application on the directory."""
+    with _holding(tmp_path, "java", root / "app" / "0_1" / "rocksdb" / "s" / "000012.sst"):
+        assert visible_processes(root) == ()
+
+
 def test_no_process_table_is_an_empty_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that shows nothing is no reason to stop."""
 

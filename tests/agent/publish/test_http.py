@@ -5,13 +5,16 @@ from __future__ import annotations
 import http.client
 import logging
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 import agent.publish.http
 from agent.errors import ConfigError
+from agent.publish import connections
 from agent.publish.http import Answers, HttpServer
 
 
@@ -22,9 +25,18 @@ class State:
     unhealthy: str | None = None
     unready: str | None = None
     broken: bool = False
+    gate: threading.Event | None = None
+    asked: int = 0
+
+    def was_asked(self, times: int) -> bool:
+        """Tell whether metrics were asked for so many times."""
+        return self.asked == times
 
     def metrics(self, openmetrics: bool) -> tuple[str, bytes]:
         """Give a body that shows what was asked for."""
+        self.asked += 1
+        if self.gate is not None:
+            self.gate.wait(30)
         if self.broken:
             raise RuntimeError("secret detail")
         return ("application/openmetrics-text", b"om\n") if openmetrics else ("text/plain", b"plain\n")
@@ -55,6 +67,27 @@ def ask(
         return response.status, response.headers, response.read()
     finally:
         connection.close()
+
+
+def slow_client(server: HttpServer, host: str = "127.0.0.1") -> socket.socket:
+    """Open a connection that began to ask."""
+    connection = socket.create_connection(("127.0.0.1", server.port), 10, source_address=(host, 0))
+    connection.sendall(b"GET")
+    return connection
+
+
+class HandClock:
+    """A clock that moves only when told to."""
+
+    elapsed_s = 100.0
+
+    def now_us(self) -> int:
+        """Tell no time: nobody asks."""
+        raise AssertionError
+
+    def monotonic_s(self) -> float:
+        """Tell the seconds since some fixed point."""
+        return self.elapsed_s
 
 
 def test_probes_answer_by_their_reason(server: HttpServer, state: State) -> None:
@@ -122,19 +155,86 @@ def test_a_failing_answer_tells_the_client_nothing(
     assert ask(server, "/healthz")[0] == 200
 
 
-def test_a_flood_of_idle_connections_is_turned_away(
-    server: HttpServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """More connections than slots are hung up on at once, however long the others stay idle."""
-    monkeypatch.setattr(agent.publish.http._Handler, "timeout", 600)
-    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(16)]
+def test_a_flood_of_slow_askers_keeps_nobody_out(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many connections never finish asking: a probe from the same host gets its answer, the oldest go."""
+    monkeypatch.setattr(connections, "ASKING_S", 600.0)
+    slow = [slow_client(server) for _ in range(2 * connections.MAX_ASKING)]
     try:
-        for _ in range(8):
-            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as surplus:
-                assert surplus.recv(1) == b""
+        for _ in range(4):
+            assert ask(server, "/healthz")[0::2] == (200, b"ok\n")
+        assert slow[0].recv(1) == b""
     finally:
-        for connection in idle:
+        for connection in slow:
             connection.close()
+
+
+def test_who_has_most_connections_loses_one(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood from one host takes no place from another host's only connection, even if that came first."""
+    monkeypatch.setattr(connections, "ASKING_S", 600.0)
+    other = slow_client(server, "127.0.0.2")
+    flood = [slow_client(server) for _ in range(2 * connections.MAX_ASKING)]
+    try:
+        assert flood[0].recv(1) == b""
+        other.sendall(b" /healthz HTTP/1.1\r\n\r\n")
+        assert other.recv(12) == b"HTTP/1.0 200"
+    finally:
+        for connection in (other, *flood):
+            connection.close()
+
+
+def test_slow_answers_do_not_hold_up_probes(
+    server: HttpServer, state: State, eventually: Callable[..., object]
+) -> None:
+    """As many long answers as there may be: one more is told to come again, probes are answered."""
+    state.gate = threading.Event()
+    waiting = [slow_client(server) for _ in range(connections.MAX_ANSWERED)]
+    try:
+        for count, connection in enumerate(waiting, 1):
+            connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
+            eventually(partial(state.was_asked, count))
+        assert ask(server, "/metrics")[0::2] == (503, b"too many requests at a time\n")
+        assert ask(server, "/healthz")[0] == ask(server, "/readyz")[0] == 200
+        state.gate.set()
+        assert [x.recv(12) for x in waiting] == [b"HTTP/1.0 200"] * len(waiting)
+        eventually(lambda: ask(server, "/metrics")[0] == 200)
+    finally:
+        state.gate.set()
+        for connection in waiting:
+            connection.close()
+
+
+def test_a_trickle_of_bytes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every byte in time is not enough: the whole request has one limit."""
+    clock = HandClock()
+    monkeypatch.setattr(connections, "_CLOCK", clock)
+    here, there = socket.socketpair()
+    with here, there:
+        reader = connections.InTime(here, 5.0)
+        for _ in range(5):
+            there.sendall(b"x")
+            assert reader.read(1) == b"x"
+            clock.elapsed_s += 1
+        there.sendall(b"x")
+        with pytest.raises(TimeoutError):
+            reader.read(1)
+
+
+def test_an_answer_that_nobody_takes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time for the second part is what the first one left."""
+    clock, given = HandClock(), []
+
+    class Slow:
+        """A connection on which sending takes two seconds."""
+
+        def settimeout(self, left_s: float) -> None:
+            given.append(left_s)
+
+        def sendall(self, part: bytes) -> None:
+            clock.elapsed_s += 2
+
+    monkeypatch.setattr(connections, "_CLOCK", clock)
+    connections.send_in_time(Slow(), 5.0, b"head", b"body", b"more")  # type: ignore[arg-type]
+    assert given == [5.0, 3.0, 1.0]
 
 
 def test_an_overlong_request_line_is_refused(server: HttpServer) -> None:

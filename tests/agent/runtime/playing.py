@@ -17,9 +17,12 @@ from agent.replay.memory_disk import MemoryDisk
 from agent.replay.player import Player
 from agent.replay.trace import Operation, read_trace
 from agent.runtime.pipeline import Pipeline
+from tests.support.rocksdb_writer import counters, frame
 
 TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 T0_US = 1_700_000_000_000_000
+EMPTY_STORE = frame([counters(2)])
+_FILES = ("LOCK", "IDENTITY", "MANIFEST-000001", "CURRENT")
 QUIET_US = 1_200_000_000
 LAG_US = 3_000
 
@@ -126,11 +129,12 @@ def run_of(
 def opening(
     seconds: float, task: str = "app/0_0", store: str = "s", identity: str = "id-1"
 ) -> list[Operation]:
-    """Make a task with one new store that is open: directories, lock, IDENTITY, CURRENT."""
+    """Make a task with one new store that is open: directories, lock, IDENTITY, manifest, CURRENT."""
     at_us, base = second(seconds), f"{task}/rocksdb/{store}"
     found = [Operation(at_us, "mkdir", path) for path in (task, f"{task}/rocksdb", base)]
     found += [Operation(at_us, "create", f"{base}/LOCK"), Operation(at_us, "lock", f"{base}/LOCK")]
-    for name, content in (("IDENTITY", identity), ("CURRENT", "MANIFEST-000001\n")):
+    files = {"IDENTITY": identity.encode(), "MANIFEST-000001": EMPTY_STORE, "CURRENT": b"MANIFEST-000001\n"}
+    for name, content in files.items():
         found += _file(at_us, f"{base}/{name}", content)
     return found
 
@@ -152,7 +156,7 @@ def checkpoint(seconds: float, offset: int, task: str = "app/0_0", store: str = 
     content = f"0\n1\n{name}-{store}-changelog {number.rpartition('_')[2]} {offset}\n"
     temporary = f"{task}/.checkpoint.tmp"
     return [
-        *_file(at_us, temporary, content),
+        *_file(at_us, temporary, content.encode()),
         Operation(at_us, "rename", temporary, to=f"{task}/.checkpoint"),
     ]
 
@@ -171,14 +175,14 @@ def kill(seconds: float, *locks: str) -> list[Operation]:
 def deletion(seconds: float, task: str = "app/0_0", store: str = "s") -> list[Operation]:
     """Walk over a task directory and remove all of it."""
     at_us, base = second(seconds), f"{task}/rocksdb/{store}"
-    files = [Operation(at_us, "unlink", f"{base}/{name}") for name in ("LOCK", "IDENTITY", "CURRENT")]
+    files = [Operation(at_us, "unlink", f"{base}/{name}") for name in _FILES]
     return files + [Operation(at_us, "rmdir", path) for path in (base, f"{task}/rocksdb", task)]
 
 
-def _file(at_us: int, path: str, content: str) -> list[Operation]:
+def _file(at_us: int, path: str, content: bytes) -> list[Operation]:
     return [
         Operation(at_us, "create", path),
         Operation(at_us, "open_w", path),
-        Operation(at_us, "write", path, data=content.encode()),
+        Operation(at_us, "write", path, data=content),
         Operation(at_us, "close_w", path),
     ]

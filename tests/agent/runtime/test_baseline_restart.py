@@ -8,7 +8,7 @@ from agent.contract.events import Severity, Status
 from agent.inventory.model import Task
 from agent.inventory.stores import Shape
 from tests.agent.runtime.restarting import away, told
-from tests.support.scenario import App, Scenario
+from tests.support.scenario import KEY_VALUE, App, Scenario
 
 
 def running(guarantee: str = "at_least_once", release: str = "4.1.2") -> tuple[Scenario, App]:
@@ -209,3 +209,76 @@ def test_restarting_again_and_again_says_nothing_new() -> None:
     assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
     assert run.world.pipeline is not None
     assert [x.cause for x in run.world.pipeline.inventory.blind] == ["agent-away"] * 10
+
+
+def made_anew(run: Scenario, app: App, what: str) -> App:
+    """While the agent is away, something is deleted and made anew; the task's inode number is as it was."""
+    disk = run.world.disk
+    before = disk._find("app/0_0")
+    assert before is not None
+    app.crash()
+    app = run.start()
+    app.delete_tree(what)
+    for key, database in list(run.task("0_0").databases.items()):
+        if not run.world.has(database.path):
+            del run.task("0_0").databases[key]
+    run.wait(5)
+    app.opens("0_0")
+    now = disk._find("app/0_0")
+    assert now is not None
+    now.inode = before.inode
+    return app
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("release", ["2.6.2", "3.7.2", "4.1.2"])
+def test_an_inode_number_that_came_back_is_no_old_directory(release: str, guarantee: str) -> None:
+    """ext4 gives a freed number to the next directory: only new stores and no old checkpoint tell it apart."""
+    run, app = running(guarantee, release)
+    with away(run):
+        app = made_anew(run, app, "app/0_0")
+        app.restores("0_0", 5000, puts=5000)
+        run.wait(5)
+    run.wait(60)
+    names = [x for x, _ in told(run)]
+    assert names.index("task-deleted") < names.index("task-created")
+    assert task(run).incarnation == 2
+    assert task(run).stores["s"].sessions[0].offset_at_open is None
+    assert run.findings("resurrected-checkpoint") == []
+
+
+def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_nobody() -> None:
+    """Exactly-once deletes it when processing starts: a store that is made anew unseen is restored in full."""
+    run = Scenario("3.7.2", "exactly_once_v2", stores={"kept": KEY_VALUE, "s": KEY_VALUE})
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 4999)
+    run.wait(5)
+    app.stops({"0_0": 4999})
+    run.wait(5)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(20)
+    assert not run.world.has("app/0_0/.checkpoint")
+    with away(run):
+        app = made_anew(run, app, "app/0_0/rocksdb/s")
+        app.puts("0_0", 5500, store="s")
+        app.flushes("0_0")
+        run.wait(5)
+    run.wait(60)
+    assert task(run).incarnation == 1
+    assert run.findings("resurrected-checkpoint") == []
+
+
+def test_a_directory_that_kept_its_checkpoint_is_the_old_one() -> None:
+    """A deletion that was cut short while the agent was away leaves it beside stores that are made anew: told."""
+    run, app = running("at_least_once", "3.9.2")
+    with away(run):
+        app = made_anew(run, app, "app/0_0/rocksdb")
+        app.puts("0_0", 10)
+        app.flushes("0_0")
+        run.wait(5)
+    run.wait(60)
+    assert task(run).incarnation == 1
+    finding = run.only("resurrected-checkpoint")
+    assert finding.severity is Severity.WARNING  # what the absence hid is at most suspected

@@ -7,7 +7,8 @@ from agent.inventory.disk import LockState
 from agent.inventory.hints import Hint, HintKind
 from agent.replay.trace import Operation
 from agent.runtime.lock_polls import LOCK_POLL_US, SLOW_POLL_US
-from agent.runtime.looker import LOSSES, SETTLE_US
+from agent.runtime.looker import LOSSES
+from agent.runtime.rereads import SETTLE_US
 from tests.agent.runtime.playing import Run, application, checkpoint, deletion, kill, opening, release, second
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from agent.config import load_config
 from agent.contract.events import Confidence, Severity
-from agent.detectors import stale_eos_checkpoint
+from agent.detectors import auditor_blind, missing_fact, stale_eos_checkpoint
 from agent.detectors.base import Verdict
+from agent.detectors.registry import DETECTORS
 from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
 from agent.publish.page.data import APPLICATIONS_SHOWN, FINDINGS_SHOWN, TASKS_SHOWN, PageData
@@ -73,6 +74,34 @@ def test_many_applications_are_bounded_and_troubled_ones_come_first() -> None:
     data = page_of(pipeline)
     assert (len(data.applications), data.applications_total) == (APPLICATIONS_SHOWN, APPLICATIONS_SHOWN + 5)
     assert data.applications[0].id == "app-054"
+
+
+def test_state_comes_before_the_agent() -> None:
+    """However loud the agent's own findings are: what is found about state stands first."""
+    pipeline = big_pipeline(2)
+    meta = auditor_blind.META
+    verdict = Verdict("now", NOW_US, "blind", (), Severity.CRITICAL, Confidence.CONFIRMED)
+    pipeline.ledger.settle(meta, Place(meta.id, "", None), [verdict], NOW_US)
+    tell(pipeline, "0_0", Severity.INFO)
+    tell(pipeline, "0_1", Severity.WARNING)
+    shown = [(x.detector, x.severity) for x in page_of(pipeline).findings]
+    assert shown == [(META.id, Severity.WARNING), (META.id, Severity.INFO), (meta.id, Severity.CRITICAL)]
+
+
+def test_missing_facts_are_counted_once() -> None:
+    """Two applications that lack the same fact lack one; the detectors are those that need it."""
+    pipeline = big_pipeline(1, 2)
+    meta = missing_fact.META
+    verdicts = [
+        Verdict(fact, NOW_US, "?", (), Severity.INFO, Confidence.UNKNOWN, missing_facts=(fact,))
+        for fact in ("commit_interval_ms", "delete_retention_ms")
+    ]
+    for name in ("app-000", "app-001"):
+        pipeline.ledger.settle(meta, Place(meta.id, name, None), verdicts, NOW_US)
+    data = page_of(pipeline)
+    assert (data.facts_missing, dict(data.missing_counts)[Severity.INFO]) == (2, 4)
+    needing = [x for x in DETECTORS if {"commit_interval_ms", "delete_retention_ms"} & set(x.meta.needs)]
+    assert data.undecided == len(needing) > 0
 
 
 def test_settings_tell_their_origin() -> None:

@@ -202,7 +202,8 @@ def test_an_application_is_introduced_with_its_settings() -> None:
     told = {x["application_id"]: {s["key"]: (s["value"], s["origin"]) for s in x["settings"]} for x in
             run.of(Kind.CONFIGURATION)}  # fmt: skip
     assert told["app"]["num_standby_replicas"] == ("1", "flag")
-    assert told["other"]["num_standby_replicas"] == (None, "unset")
+    assert told["other"]["num_standby_replicas"] == ("0", "default")
+    assert told["other"]["session_timeout_ms"] == (None, "unset")
     assert told["other"]["processing_guarantee"] == ("exactly_once_v2", "flag")
 
 

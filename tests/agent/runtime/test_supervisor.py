@@ -120,3 +120,18 @@ def test_what_cannot_be_used_is_done_without(tmp_path: Path, caplog: pytest.LogC
     directory = one._look_around(0.0).endpoint.directory
     assert directory is not None
     assert directory.is_in_state
+
+
+def test_a_flag_for_an_application_that_is_not_there_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not before one is there: a fresh volume is no misspelling."""
+    (tmp_path / "state").mkdir()
+    flags = {"state_dir": str(tmp_path / "state"), "pod": "orders-0", "listen": ""}
+    one = Supervisor(load_config(flags=flags, sets=["ordres:num_standby_replicas=1"]))
+    one._check_names()
+    assert (caplog.records, one._names_checked) == ([], False)
+    one._pipeline.inventory.applications["orders"] = Application("orders", exists=True)
+    one._check_names()
+    assert caplog.messages == ["--set: no application ordres here; there is: orders"]
+    assert one._names_checked

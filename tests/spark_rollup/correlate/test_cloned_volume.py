@@ -12,12 +12,12 @@ RULE = "cloned-volume"
 
 
 @story
-def the_process_id_is_on_two_pods(fleet: Fleet) -> None:
+def the_store_is_on_two_pods(fleet: Fleet) -> None:
     for name in ("pod-a", "pod-b"):
         pod = fleet.pod(name)
         pod.holds("0_0", 5)
         for at in (60, 120, 180):
-            pod.measures("0_0", at, identity=f"own-{name}", puts=5, offset=5, process_id="p-1")
+            pod.measures("0_0", at, identity="one", puts=5, offset=5)
     fleet.pods[0].finds("shared-state-dir", "0_0", 100, severity="warning", level="exposure")
 
 
@@ -53,16 +53,18 @@ def clocks_differ(fleet: Fleet) -> None:
     )
 
 
-def test_one_process_id_on_two_working_pods_is_critical(audited):
-    """Both work under one process id: confirmed, and the agent's own suspicion is explained by it."""
-    found = audited.finding(the_process_id_is_on_two_pods, RULE)
+def test_one_store_on_two_working_pods_is_critical(audited):
+    """Both work on copies of one store: confirmed, and the agent's own suspicion is explained by it."""
+    found = audited.finding(the_store_is_on_two_pods, RULE)
     assert (found["severity"], found["confidence"], found["pods"]) == (
         "critical",
         "confirmed",
         ["pod-a", "pod-b"],
     )
     assert found["confirms"] == ["shared-state-dir-pod-a-0_0"]
-    assert "process id p-1 is on pod-a and on pod-b at once" in [step["what"] for step in found["evidence"]]
+    assert "store identity one is on pod-a and on pod-b at once" in [
+        step["what"] for step in found["evidence"]
+    ]
 
 
 def test_an_idle_clone_is_a_warning(audited):

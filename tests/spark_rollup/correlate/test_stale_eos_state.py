@@ -51,6 +51,135 @@ def a_wipe_was_interrupted(fleet: Fleet) -> None:
     a.finds("interrupted-wipe", "0_0", 60, severity="warning", confidence="suspected")
 
 
+ROLE_UNKNOWN = {"severity": "info", "confidence": "suspected", "missing_facts": ["num_standby_replicas"]}
+
+
+def crashed(fleet: Fleet, **settings: object):
+    """Tell of a pod that held the task for ten minutes, died, and kept what it had."""
+    a = fleet.pod("pod-a").configures(1, "4.1.2", processing_guarantee="exactly_once_v2", **settings)
+    a.holds("0_0", 5).writes_checkpoint("0_0", 6, offset=10, puts=10)
+    for at, puts in ((100, 200), (200, 500), (300, 900), (400, 1200), (500, 1500)):
+        a.measures("0_0", at, identity="suspect", puts=puts, offset=10)
+    a.releases("0_0", 600).holds("0_0", 605)
+    return a.finds("skipped-eos-wipe", "0_0", 606, store="s", identity="suspect", **ROLE_UNKNOWN)
+
+
+@story
+def one_holder_at_a_time(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    fleet.pod("pod-b").holds("0_1", 5)
+
+
+@story
+def one_holder_standbys_not_known(fleet: Fleet) -> None:
+    crashed(fleet)
+    fleet.pod("pod-b").holds("0_1", 5)
+
+
+@story
+def the_only_pod(fleet: Fleet) -> None:
+    a = fleet.pod("pod-a").configures(
+        1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
+    )
+    a.holds("0_0", 590).releases("0_0", 593).holds("0_0", 600)
+    a.finds("skipped-eos-wipe", "0_0", 601, store="s", identity="suspect", **ROLE_UNKNOWN)
+
+
+@story
+def the_other_was_the_standby(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, offset in ((120, 11_000), (300, 22_000), (480, 33_000)):
+        b.writes_checkpoint("0_0", at, offset=offset)
+
+
+@story
+def the_other_was_the_active(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, puts in ((100, 100), (300, 9_000), (500, 15_000)):
+        b.measures("0_0", at, identity="other", puts=puts, offset=50)
+
+
+@story
+def both_wrote_checkpoints(fleet: Fleet) -> None:
+    a = crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, offset in ((120, 11_000), (300, 22_000), (480, 33_000)):
+        b.writes_checkpoint("0_0", at, offset=offset)
+        a.writes_checkpoint("0_0", at + 1, offset=offset)
+
+
+@story
+def a_pod_was_not_watched(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    fleet.pod("pod-b").holds("0_1", 5).is_blind(570, 590)
+
+
+@story
+def the_former_holder_left_a_moment_ago(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    fleet.pod("pod-b").holds("0_0", 5).releases("0_0", 580)
+
+
+@story
+def a_standby_alone_for_a_moment(fleet: Fleet) -> None:
+    a = fleet.pod("pod-a").configures(
+        1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
+    )
+    a.holds("0_0", 590).releases("0_0", 600).holds("0_0", 605)
+    a.finds("skipped-eos-wipe", "0_0", 606, store="s", identity="suspect", **ROLE_UNKNOWN)
+    fleet.pod("pod-b").holds("0_1", 5)
+
+
+@story
+def a_revocation_that_is_no_wipe(fleet: Fleet) -> None:
+    a = fleet.pod("pod-a").configures(
+        1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
+    )
+    a.holds("0_0", 5).releases("0_0", 600)
+    a.finds("interrupted-wipe", "0_0", 606, severity="info", confidence="suspected")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (one_holder_at_a_time, "no other pod held 0_0 before the crash: pod-a was its active"),
+        (one_holder_standbys_not_known, "no other pod held 0_0 before the crash: pod-a was its active"),
+        (the_only_pod, "orders has no other pod: pod-a was the active of 0_0"),
+        (the_other_was_the_standby, "pod-b wrote checkpoints of 0_0 as a standby does, pod-a wrote none"),
+    ],
+)
+def test_the_fleet_decides_the_role(audited, name, why):
+    """An agent's information becomes a warning where the fleet shows that its copy was the active."""
+    found = audited.finding(name, RULE)
+    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "suspected", "open")
+    assert found["confirms"] == ["skipped-eos-wipe-pod-a-0_0"]
+    assert any(str(step["what"]).startswith(why) for step in found["evidence"])
+
+
+def test_another_active_refutes_information_too(audited):
+    """Who put in more than 10,000 records without a checkpoint was the active; the suspect was its standby."""
+    found = audited.finding(the_other_was_the_active, RULE)
+    assert (found["severity"], found["status"]) == ("info", "resolved")
+    assert found["refutes"] == ["skipped-eos-wipe-pod-a-0_0"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        both_wrote_checkpoints,
+        a_pod_was_not_watched,
+        the_former_holder_left_a_moment_ago,
+        a_standby_alone_for_a_moment,
+        a_revocation_that_is_no_wipe,
+    ],
+)
+def test_a_role_that_the_fleet_cannot_tell_stays_information(audited, name):
+    """Two standbys, a pod that nobody watched, a holder of a moment ago: nothing is raised."""
+    assert audited.findings(name, RULE) == []
+
+
 def test_a_lone_owner_is_reported_alone(audited):
     """No other pod has the state: severity and confidence are the agent's, and only the pod itself is named."""
     found = audited.finding(nobody_else_has_it, RULE)

@@ -1,4 +1,4 @@
-"""The ten rules in plain Python, over `World`: slow, direct, and written without looking at joins."""
+"""The rules in plain Python, over `World`: slow, direct, and written without looking at joins."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def stale_eos(world: World) -> Iterator[Said]:
 
 
 def _was_standby(world: World, finding: Event) -> bool:
-    if not world.number("num_standby_replicas") or not world.release or world.release <= (2, 5, 0):
+    if world.number("num_standby_replicas") == 0 or not world.release or world.release <= (2, 5, 0):
         return False
     mine = [
         h for h in world.owners
@@ -210,37 +210,6 @@ def diverged(world: World) -> Iterator[Said]:
         yield said(
             "diverged-replica", task, less_pod, "warning" if unsure else "critical",
             "suspected" if unsure else "confirmed", confirms=borne,
-        )  # fmt: skip
-
-
-def cloned(world: World) -> Iterator[Said]:
-    """One process id or store identity on two pods at once."""
-    seen: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for event in world.events:
-        pod, at = event["pod"], event["observed_at_us"]
-        if event.get("process_id"):
-            seen["process", event["process_id"]][pod].append(at)
-        if event["kind"] == "transition" and event.get("identity") and event.get("task_id"):
-            seen["store", event["identity"], event["task_id"], str(event.get("store"))][pod].append(at)
-        for row in event.get("stores") or ():
-            if row.get("identity"):
-                seen["store", row["identity"], event["task_id"], row["store"]][pod].append(at)
-    both: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for by_pod in seen.values():
-        for a in by_pod:
-            for b in by_pod:
-                start, end = max(min(by_pod[a]), min(by_pod[b])), min(max(by_pod[a]), max(by_pod[b]))
-                if a < b and end - start > 10 * S:
-                    both[a, b].append((start, end))
-    for (a, b), spans in both.items():
-        start, end = min(span[0] for span in spans), max(span[1] for span in spans)
-        working = {h.pod for h in world.owners if h.pod in (a, b) and h.start <= end and h.end >= start}
-        local = sorted(
-            f["finding_id"] for f in world.local if f["detector"] == "shared-state-dir" and f["pod"] in (a, b)
-        )
-        yield said(
-            "cloned-volume", None, a, "critical" if len(working) == 2 else "warning", "confirmed",
-            "resolved" if world.as_of - end > 180 * S else "open", local,
         )  # fmt: skip
 
 
@@ -366,7 +335,6 @@ ORACLES: dict[str, Callable[[World], Iterator[Said]]] = {
     "unrestored-task": unrestored,
     "stale-eos-state": stale_eos,
     "diverged-replica": diverged,
-    "cloned-volume": cloned,
     "split-owner": split,
     "task-churn": churn,
     "unaudited": unaudited,

@@ -6,8 +6,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spark_rollup.page import render
+from spark_rollup.page import render, sections, text
 from tests.spark_rollup.page.page_rows import START_US, finding, lane, page
 
 HOSTILE = '"><script>alert(1)</script>\u202e\x1b[31m\udcff&amp;'
@@ -77,8 +79,72 @@ def test_hostile_names_stay_text(field):
 def test_the_headline_names_what_is_wrong():
     """The first line counts the tasks that cannot be trusted and names the pod."""
     assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>" in render(page())
-    assert "Nothing wrong found" in render(page(findings=[]))
-    assert "No damage found; 1 thing to look at" in render(page(findings=[finding(severity="warning")]))
+    assert "2 things to look at, 1 of them critical" in render(
+        page(findings=[finding(task_id=None), finding(id="b", severity="warning")])
+    )
+
+
+def test_an_all_clear_says_what_it_is_about():
+    """Nothing wrong means nothing wrong in what was seen: how much that is stands beside it."""
+    (pod,), (seen,) = page().pods, page().coverage
+    whole = [{**seen, "unknown_seconds": 0.0}]
+    assert "<h1>Nothing wrong found in what was watched</h1>" in render(page(findings=[], coverage=whole))
+    partly = render(page(findings=[], pods=[{**pod, "agent_state": "silent"}], quarantine={"not-json": 2}))
+    assert (
+        "<h1>Nothing wrong found in what was watched (1 pod silent, 95.0\u202f% of pod time watched, "
+        "2 lines or files not used)</h1>"
+    ) in partly
+    assert "<h1>Nothing wrong found: no pod was watched</h1>" in render(
+        page(findings=[], pods=[], coverage=[])
+    )
+    warned = render(page(findings=[finding(severity="warning")], coverage=whole))
+    assert "<h1>No damage found in what was watched; 1 thing to look at</h1>" in warned
+
+
+def test_what_an_agent_says_alone_counts_everywhere():
+    """Headline, tile, first step, pod table and drawing count it, and say who told it; its address is its own."""
+    alone = finding(told_by="agent", detector="false-clean-store", confirms=[])
+    text = render(page(findings=[alone, alone | {"pod": "pod-b"}]))
+    assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>, <bdi>pod-b</bdi>" in text
+    assert '<div class="tile critical"><b>2</b><span>critical, open</span></div>' in text
+    assert '<span class="who"><bdi>0_0</bdi> / <bdi>s</bdi> on <bdi>pod-a</bdi>:</span> restart pod-a' in text
+    assert "1 critical</span>" in only_match(r'id="pods".*', text)
+    assert only_match(r"<figure.*?</figure>", text)
+    assert "told by the pod&#x27;s agent; no rule" in text.replace("pod's", "pod&#x27;s")
+    assert "&middot; told by agents" in text
+    found = Balance(text)
+    assert len(found.ids) == len(set(found.ids))
+    assert {link[1:] for link in found.links} <= set(found.ids)
+
+
+def test_namespaces_are_named_where_there_are_several():
+    """A group, and a step that removes something, carry the whole address."""
+    rows = [finding(), finding(id="f2", namespace="staging")]
+    text = render(page(findings=rows))
+    assert "<bdi>shop</bdi> &middot; <bdi>orders</bdi>" in text
+    steps = only_match(r"Do this first.*?</section>", text)
+    assert "<bdi>shop</bdi>/<bdi>orders</bdi>:" in steps
+    assert "<bdi>staging</bdi>/<bdi>orders</bdi>:" in steps
+    assert "<bdi>shop</bdi> &middot;" not in render(page())
+    assert "on <bdi>shop/pod-a</bdi>, <bdi>staging/pod-a</bdi></h1>" in text
+    assert "<h3><bdi>shop/orders</bdi></h3>" in text
+    (pod,) = page().pods
+    two = render(page(pods=[pod, {**pod, "pod": "pod-z", "applications": ["bills"]}]))
+    assert '<span class="who"><bdi>shop</bdi>/<bdi>orders</bdi>:</span> restart pod-a' in two
+
+
+def test_very_many_findings_are_cut_off():
+    """The worst are on the page, the rest is counted; no link is dead."""
+    rows = [finding(id=f"f{n}", task_id=f"0_{n}") for n in range(sections.MAX_FINDINGS + 7)]
+    rows.append(finding(id="last", detector="stale-eos-state", next_action="B"))
+    text = render(
+        page(findings=rows, timelines=[lane("holder", 1, 9, task_id=f"0_{sections.MAX_FINDINGS + 1}")])
+    )
+    assert text.count('<details class="finding"') == sections.MAX_FINDINGS
+    assert "8 findings more, none louder, in the table" in text
+    assert f"{len(rows)}</b><span>critical, open" in text
+    found = Balance(text)
+    assert {link[1:] for link in found.links} <= set(found.ids)
 
 
 def test_the_first_thing_to_do_is_said_once():
@@ -252,3 +318,22 @@ def test_drawings_of_many_applications_are_folded():
     assert text.count("<h3>") == 25
     assert text.count("&middot; 1 task</summary>") == 15
     assert Balance(text).open == []
+
+
+@given(at_us=st.integers(-(2**63), 2**63 - 1))
+def test_any_time_can_be_written(at_us):
+    """A wild clock must not end a page."""
+    assert len(text.clock(at_us)) == len("12:00:00")
+    assert len(text.day(at_us)) == len("2026-11-18")
+
+
+def test_a_severity_of_a_newer_version_stands_beside_warnings():
+    """Not before what is critical, not behind notes, and no page ends over it."""
+    rows = [
+        {"finding_id": level, "severity": level, "detector": "d", "task_id": "0_0", "application_id": "a", "pod": "p",
+         "store": None, "namespace": "n", "status": "open", "summary": f"said-{level}", "confidence": "confirmed",
+         "opened_at_us": START_US}
+        for level in ("info", "error", "critical")
+    ]  # fmt: skip
+    said = render(page(local=rows))
+    assert said.index("said-critical") < said.index("said-error") < said.index("said-info")

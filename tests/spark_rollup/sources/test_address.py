@@ -26,6 +26,8 @@ TWO = "b1:9092,[::1]:9093"
         ("segments", DirectoryAddress(Path("segments"))),
         ("/var/spool/in", DirectoryAddress(Path("/var/spool/in"))),
         ("file:///var/spool/in", DirectoryAddress(Path("/var/spool/in"))),
+        ("file:///a%20b/100%25%23/%C3%BC", DirectoryAddress(Path("/a b/100%#/ü"))),
+        ("file://localhost/in#1?", DirectoryAddress(Path("/in#1?"))),
         ("s3a://events", ObjectAddress("s3a://events")),
         ("s3a://events/fleet/a/", ObjectAddress("s3a://events/fleet/a")),
         ("s3://events/fleet", ObjectAddress("s3a://events/fleet")),
@@ -43,6 +45,7 @@ def test_every_form_is_read(text, meant):
     [
         ("gs://bucket/x", "gs:// is not known; give a directory"),
         ("s3a:///x", "names no bucket"),
+        ("file://host/in", "names the host host"),
         ("kafka://b1:9092", "names no topic"),
         ("kafka://b1:9092/a/b", "names no topic"),
         ("kafka://b1/events", "brokers are host:port"),

@@ -15,6 +15,7 @@ from spark_rollup import ingest
 from spark_rollup.bronze import read_events, read_quarantine
 from spark_rollup.errors import SourceError
 from spark_rollup.sources.files import Directory, FileSource, gone, is_damaged
+from spark_rollup.unpacked import Looked
 from tests.spark_rollup.support.fleet import Fleet
 
 NAME = "uid/boot-1-3.jsonl.gz"
@@ -62,6 +63,9 @@ class Flaky:
 
     def sizes(self, spark: object) -> Mapping[str, int]:
         return {str(path): 1 for path in Path(self.root).rglob("*.gz")}
+
+    def look(self, spark: object, files: Mapping[str, int]) -> Looked:
+        return Looked()
 
     def content(self, spark: object, path: str) -> bytes:
         return (self._whole / Path(path).relative_to(self.root)).read_bytes()

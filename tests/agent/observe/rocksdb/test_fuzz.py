@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.observe.rocksdb import manifest, store
+from agent.observe.rocksdb import replay, store
 from agent.observe.rocksdb.coding import DamagedError
+from agent.observe.rocksdb.manifest import parse_manifest
 from agent.observe.rocksdb.store import StoreFacts
 from agent.observe.rocksdb.version_edit import parse_edit
 from tests.oracle import hostile
@@ -128,7 +129,7 @@ def test_flood_of_deletions():
 @pytest.mark.usefixtures("traced")
 def test_flood_in_a_group(monkeypatch):
     """An atomic group without end is not collected without end."""
-    monkeypatch.setattr(manifest, "_MAX_NAMED_FILES", 1_000)
+    monkeypatch.setattr(replay, "_MAX_LIVE_FILES", 1_000)
     edit = b"".join(deleted(n) for n in range(500)) + varint(300) + varint(7)
     files = hostile.with_manifest(frame([counters(5), *[edit] * 20]))
     tracemalloc.reset_peak()
@@ -144,7 +145,7 @@ def test_flood_of_drops():
         b"".join(added(n, n) for n in range(start, start + 10_000)) for start in range(10, 40_010, 10_000)
     ]
     drop = family(7) + varint(202)
-    view = manifest.parse_manifest(frame([*edits, *[drop] * 60_000]), 5)
+    view = parse_manifest(frame([*edits, *[drop] * 60_000]), 5)
     assert len(view.live) == 40_000
 
 

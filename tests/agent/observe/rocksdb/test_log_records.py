@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.observe.rocksdb import log_records
 from agent.observe.rocksdb.crc32c import masked_crc32c
-from agent.observe.rocksdb.log_records import read_records
+from agent.observe.rocksdb.log_records import End, read_records
 from tests.support.rocksdb_writer import BLOCK_BYTES, frame
 
 RECORDS = st.lists(st.one_of(st.binary(max_size=50), st.integers(32_700, 70_000).map(bytes)), max_size=4)
@@ -108,3 +108,34 @@ def test_number_of_records_is_bounded(monkeypatch):
 def test_garbage(data):
     """No content makes it raise."""
     read_records(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "ending"),
+    [
+        (fragment(1, b"a"), End.WHOLE),
+        (fragment(1, b"a") + bytes(9), End.WHOLE),
+        (fragment(1, b"a")[:-1], End.CUT),
+        (fragment(2, b"first without last"), End.CUT),
+        (fragment(3, b"middle first"), End.CORRUPT),
+        (bytes(100) + b"x", End.CORRUPT),
+        (fragment(9, b"of a later release"), End.UNSUPPORTED),
+        (frame([bytes(40_000)])[:BLOCK_BYTES] + b"\0" * 9, End.CUT),
+        (b"\1\2\3\4\xff\xff\1" + bytes(40_000), End.CORRUPT),
+        (b"\1\2\3\4\xff\xff\1" + bytes(100), End.CUT),
+    ],
+)
+def test_endings(data, ending):
+    """A record that the file ends in is told apart from one that is wrong, and that from one that is new."""
+    assert read_records(data).ending is ending
+
+
+@given(RECORDS, st.data())
+def test_continued(records, data):
+    """A piece of a file, from where a record ends, gives what follows, at the same offsets."""
+    whole = frame(records)
+    ends = (0, *read_records(whole).ends)
+    count = data.draw(st.integers(0, len(records)))
+    rest = read_records(whole[ends[count] :], base=ends[count])
+    assert list(rest.records) == records[count:]
+    assert (rest.ending, rest.ends) == (End.WHOLE, ends[count + 1 :])

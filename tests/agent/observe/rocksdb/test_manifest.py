@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.disk import Unseen
-from agent.observe.rocksdb import manifest as module
-from agent.observe.rocksdb.manifest import ManifestView, Origin, parse_manifest, read_manifest
+from agent.observe.rocksdb import replay
+from agent.observe.rocksdb.manifest import ManifestCache, parse_manifest, read_manifest
+from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.replay import ManifestView, Origin
 from tests.support.rocksdb_writer import (
     OTHER_KEY,
     SNAPSHOT_KEY,
@@ -100,6 +102,7 @@ def test_families_added_and_dropped():
     )
     assert view.families == ((0, "default"), (1, "offsets"))
     assert [(file.number, file.family_id) for file in view.live] == [(6, 1)]
+    assert view.families_in_use == ("offsets",)
     assert view.flushed_sequence == 30
 
 
@@ -268,7 +271,7 @@ def test_reopened_all_the_time():
         2 * n: {"s/CURRENT": b"MANIFEST-%06d\n" % (5 + n), f"s/MANIFEST-{5 + n:06d}": GOOD}
         for n in range(1, 30)
     }
-    assert read_manifest(Scripted(db(), steps), "s") is Unseen.RACED
+    assert read_manifest(Scripted(db(), steps), "s") == Unread(Unseen.RACED)
 
 
 def test_write_in_progress():
@@ -285,30 +288,82 @@ def test_torn_for_good():
     assert (view.torn, view.live) == (True, ())
 
 
+MISSING = "MANIFEST-000005: gone: CURRENT names it, and it is not there"
+NO_NAME = "CURRENT: corrupt: it names no manifest"
+
+
 @pytest.mark.parametrize(
-    ("files", "unseen"),
+    ("files", "unseen", "problem"),
     [
-        ({}, Unseen.VANISHED),
-        ({"s/CURRENT": b"MANIFEST-000005\n"}, Unseen.VANISHED),
-        ({"s/CURRENT": b""}, Unseen.UNREADABLE),
-        ({"s/CURRENT": b"garbage" * 100}, Unseen.UNREADABLE),
+        ({}, Unseen.VANISHED, ""),
+        ({"s/CURRENT": b"MANIFEST-000005\n"}, Unseen.VANISHED, MISSING),
+        ({"s/CURRENT": b""}, Unseen.UNREADABLE, NO_NAME),
+        ({"s/CURRENT": b"MANIFEST-000005"}, Unseen.UNREADABLE, NO_NAME),
+        ({"s/CURRENT": b"garbage" * 100}, Unseen.UNREADABLE, NO_NAME),
     ],
 )
-def test_unseen(files, unseen):
-    """What cannot be read is told by its reason."""
-    assert read_manifest(FilesDisk(files), "s") is unseen
+def test_unseen(files, unseen, problem):
+    """What cannot be read is told by its reason; only where no CURRENT is, nothing is wrong."""
+    assert read_manifest(FilesDisk(files), "s") == Unread(unseen, problem)
+
+
+class Denying(FilesDisk):
+    """Refuses to read files of one kind."""
+
+    def __init__(self, files, word) -> None:
+        super().__init__(files)
+        self._word = word
+
+    def read_at(self, path, offset, length):
+        return Unseen.DENIED if self._word in path else super().read_at(path, offset, length)
+
+
+@pytest.mark.parametrize("word", ["CURRENT", "MANIFEST"])
+@pytest.mark.parametrize("cache", [None, ManifestCache()])
+def test_refused(word, cache):
+    """What may not be read says so, with the file."""
+    outcome = read_manifest(Denying(db(), word), "s", cache)
+    assert isinstance(outcome, Unread)
+    assert (outcome.unseen, outcome.problem.endswith(": denied")) == (Unseen.DENIED, True)
+    assert word in outcome.problem
+
+
+@pytest.mark.parametrize(
+    ("content", "ending"),
+    [
+        (lambda data: data, "whole"),
+        (lambda data: data + bytes(100), "whole"),
+        (lambda data: data[:-1], "cut"),
+        (lambda data: data + data[:20], "cut"),
+        (lambda data: data + data[:-1], "cut"),
+        (lambda data: data + b"garbage of thirty bytes or more", "cut"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "corrupt"),
+        (lambda data: bytes([data[0] ^ 1]) + data[1:], "corrupt"),
+        (lambda data: b"", "corrupt"),
+        (lambda data: bytes(100), "corrupt"),
+        (lambda data: frame([added(6, 9)]), "corrupt"),
+        (lambda data: frame([counters(5), varint(99)]), "unsupported"),
+    ],
+)
+def test_endings(content, ending):
+    """What RocksDB passes over (a cut record) is told apart from what it refuses, and that from what is new to us."""
+    view = read_manifest(FilesDisk(db(content=content(GOOD))), "s")
+    assert isinstance(view, ManifestView)
+    assert view.ending.value == ending
+    assert (view.problem is None) == (ending == "whole")
+    assert view.problem is None or view.problem.startswith(f"MANIFEST-000005: {ending}: ")
 
 
 def test_vanishes_meanwhile():
     """A store that is deleted between two reads has vanished."""
     gone = {"s/CURRENT": None, "s/MANIFEST-000005": None}
     for when in (2, 3):
-        assert read_manifest(Scripted(db(), {when: gone}), "s") is Unseen.VANISHED
+        assert read_manifest(Scripted(db(), {when: gone}), "s") == Unread(Unseen.VANISHED)
 
 
 def test_number_of_files_is_bounded(monkeypatch):
-    """A manifest that names more files than any store has is not replayed to its end."""
-    monkeypatch.setattr(module, "_MAX_NAMED_FILES", 3)
+    """A manifest with more live files than any store has is not replayed to its end."""
+    monkeypatch.setattr(replay, "_MAX_LIVE_FILES", 3)
     view = edits(counters(5), *(added(n, n) + counters(n + 1, n) for n in range(6, 20)))
     assert view.torn
     assert len(view.new_files) == 4
@@ -316,7 +371,7 @@ def test_number_of_files_is_bounded(monkeypatch):
 
 def test_number_of_families_is_bounded(monkeypatch):
     """A manifest that adds families without end is not replayed to its end, even if it drops them again."""
-    monkeypatch.setattr(module, "_MAX_FAMILIES", 3)
+    monkeypatch.setattr(replay, "_MAX_FAMILIES", 3)
     dropped = [family_add(n, "f") + family(n) + varint(202) for n in range(1, 5)]
     assert not edits(counters(5), *dropped[:3]).torn
     assert edits(counters(5), *dropped).torn
@@ -341,20 +396,4 @@ def test_numbers_beyond_sense(part):
 def test_current_beyond_sense():
     """A manifest number that RocksDB cannot have given is garbage."""
     files = {"s/CURRENT": b"MANIFEST-%d\n" % 2**62}
-    assert read_manifest(FilesDisk(files), "s") is Unseen.UNREADABLE
-
-
-def test_too_large(monkeypatch):
-    """A manifest beyond the bound is not read."""
-    monkeypatch.setattr(module, "MAX_MANIFEST_BYTES", len(GOOD) - 1)
-    assert read_manifest(FilesDisk(db()), "s") is Unseen.TOO_LARGE
-
-
-def test_long_manifest():
-    """A manifest of many blocks is read to its end, piece by piece."""
-    records = [counters(5)] + [added(n, n) + counters(n + 1, n) for n in range(6, 9000)]
-    disk = FilesDisk(db(content=frame(records)))
-    view = read_manifest(disk, "s")
-    assert isinstance(view, ManifestView)
-    assert (view.flushed_sequence, len(view.live), view.torn) == (8999, 8994, False)
-    assert max(len(piece) for _, _, piece in disk.reads) <= 256 << 10
+    assert read_manifest(FilesDisk(files), "s") == Unread(Unseen.UNREADABLE, NO_NAME)

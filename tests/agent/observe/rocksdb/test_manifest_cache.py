@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.disk import FileStat, Unseen
-from agent.observe.rocksdb.manifest import ManifestCache, ManifestView, parse_manifest, read_manifest
-from tests.support.rocksdb_writer import added, counters, deleted, frame
+from agent.observe.rocksdb import manifest
+from agent.observe.rocksdb.manifest import ManifestCache, parse_manifest, read_manifest
+from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.replay import ManifestView
+from tests.support.rocksdb_writer import added, counters, deleted, frame, string, varint
 from tests.support.tree_disk import FilesDisk
 
 EDITS = [
@@ -27,7 +31,7 @@ class Disk(FilesDisk):
         return FileStat(found.kind, 7, found.size_bytes, hash(self.files[path]))
 
 
-def look(disk: FilesDisk, content: bytes, cache: ManifestCache) -> ManifestView | Unseen:
+def look(disk: FilesDisk, content: bytes, cache: ManifestCache) -> ManifestView | Unread:
     """The store's manifest has this content now."""
     disk.files = {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": content}
     return read_manifest(disk, "s", cache)
@@ -92,3 +96,141 @@ def test_preallocated_rest_is_read_again():
     disk, cache = Preallocated({}), ManifestCache()
     assert look(disk, before + bytes(len(after) + 64 - len(before)), cache) == parse_manifest(before, 5)
     assert look(disk, after + bytes(64), cache) == parse_manifest(after, 5)
+
+
+PADDING = varint(5) + string(bytes(30_000))
+
+
+@pytest.fixture(scope="module")
+def weeks():
+    """A manifest of 9 MiB, as a process has after weeks, of 300 flushes that were compacted away one by one."""
+    pairs = (
+        added(n, n, custom=PADDING) + counters(n + 1, n) + (deleted(n - 1) if n > 7 else b"")
+        for n in range(7, 320)
+    )
+    content = frame([counters(2), *pairs])
+    assert len(content) > 8 << 20
+    return content
+
+
+def test_no_size_ends_it(weeks):
+    """A manifest of any size is read, in a few looks, and from then on only what is new of it."""
+    disk, cache = Disk({}), ManifestCache()
+    first = look(disk, weeks, cache)
+    assert isinstance(first, Unread)
+    assert (first.unseen, first.goes_on) == (Unseen.TOO_LARGE, True)
+    while isinstance(seen := look(disk, weeks, cache), Unread):
+        assert seen.goes_on
+    assert (seen.flushed_sequence, [one.number for one in seen.live], seen.torn) == (319, [319], False)
+    most = max(len(piece) for _, _, piece in disk.reads)
+    assert most <= 256 << 10
+    disk.reads.clear()
+    more = frame([added(900, 901) + counters(902, 901)])
+    after = look(disk, weeks + more, cache)
+    assert isinstance(after, ManifestView)
+    assert after.flushed_sequence == 901
+    assert sum(len(piece) for path, _, piece in disk.reads if "MANIFEST" in path) < 4_000
+
+
+def test_no_look_reads_it_all(weeks, monkeypatch):
+    """The work of one look is bounded, whatever the file has."""
+    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 1 << 20)
+    disk, cache = Disk({}), ManifestCache()
+    looks = 0
+    while isinstance(look(disk, weeks, cache), Unread):
+        assert sum(len(piece) for _, _, piece in disk.reads) < (1 << 20) + (600 << 10)
+        disk.reads.clear()
+        looks += 1
+    assert looks >= 7
+
+
+def test_dear_ones_stay(weeks):
+    """Many small manifests do not push a long one out, which would be read from its start again."""
+    disk, cache = Disk({}), ManifestCache(limit=3)
+    while isinstance(look(disk, weeks, cache), Unread):
+        pass
+    for name in "abcdefgh":
+        disk.files = {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": frame(EDITS)}
+        read_manifest(disk, name, cache)
+    assert len(cache) == 3
+    disk.reads.clear()
+    assert isinstance(look(disk, weeks, cache), ManifestView)
+    assert {path for path, _, _ in disk.reads} == {"s/CURRENT"}
+
+
+def test_damage_is_not_read_from_the_start(weeks):
+    """Behind the last good record a damaged manifest is read again and again, before it never."""
+    disk, cache = Disk({}), ManifestCache()
+    torn = weeks[:-1] + bytes([weeks[-1] ^ 1])
+    while isinstance(seen := look(disk, torn, cache), Unread):
+        pass
+    assert seen.ending.value == "corrupt"
+    disk.reads.clear()
+    assert look(disk, torn, cache) == seen
+    assert sum(len(piece) for path, _, piece in disk.reads if "MANIFEST" in path) < 200_000
+    whole = look(disk, weeks, cache)
+    assert isinstance(whole, ManifestView)
+    assert not whole.torn
+
+
+@pytest.fixture
+def days(monkeypatch):
+    """A manifest that takes seven looks."""
+    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 400)
+    monkeypatch.setattr(manifest, "_PIECE_BYTES", 200)
+    content = frame([counters(2), *(added(n, n) + counters(n + 1, n) for n in range(7, 70))])
+    assert len(content) > 2_800
+    return content
+
+
+def store_of(name: str, content: bytes) -> dict[str, bytes]:
+    return {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": content}
+
+
+def test_two_at_once(days):
+    """Only so many long manifests are read side by side; the others wait for their turn, and it comes."""
+    disk, cache = Disk({}), ManifestCache()
+    for name in "abcd":
+        disk.files |= store_of(name, days)
+    seen = {name: read_manifest(disk, name, cache) for name in "abcd"}
+    assert [isinstance(x, Unread) and x.waits for x in seen.values()] == [False, False, True, True]
+    for _ in range(30):
+        seen |= {name: read_manifest(disk, name, cache) for name in "abcd"}
+    assert all(isinstance(x, ManifestView) for x in seen.values())
+
+
+def test_turn_of_one_that_is_gone(days):
+    """A half-read manifest whose database was opened again keeps nobody waiting."""
+    disk, cache = Disk(store_of("a", days) | store_of("b", days)), ManifestCache()
+    for name in "ab":
+        read_manifest(disk, name, cache)
+    assert cache.is_busy
+    disk.files |= {"a/CURRENT": b"MANIFEST-000007\n", "a/MANIFEST-000007": frame(EDITS[:3])}
+    assert isinstance(read_manifest(disk, "a", cache), ManifestView)
+    assert not cache.is_busy
+
+
+def test_who_waits_forgets_nothing(days):
+    """A manifest that grew much while others are read is continued when its turn comes, not begun anew."""
+    disk, cache = Disk(store_of("a", days[:300])), ManifestCache()
+    while isinstance(read_manifest(disk, "a", cache), Unread):
+        pass
+    disk.files = store_of("b", days) | store_of("c", days) | store_of("a", days)
+    assert all(isinstance(read_manifest(disk, name, cache), Unread) for name in "bca")
+    disk.files = store_of("a", days)
+    cache.take("b")
+    disk.reads.clear()
+    while isinstance(read_manifest(disk, "a", cache), Unread):
+        pass
+    assert ("a/MANIFEST-000005", 0, days[:200]) not in disk.reads
+
+
+def test_half_read_ones_stay(days):
+    """What is being read is not pushed out, however many others come: it would never end."""
+    disk, cache = Disk(store_of("a", days)), ManifestCache(limit=1)
+    outcomes = []
+    for _ in range(20):
+        outcomes.append(read_manifest(disk, "a", cache))
+        disk.files |= store_of("b", frame(EDITS[:3]))
+        read_manifest(disk, "b", cache)
+    assert any(isinstance(x, ManifestView) for x in outcomes)

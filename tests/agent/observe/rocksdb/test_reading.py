@@ -1,22 +1,10 @@
-"""Bounded reads: of one file, and of all files together."""
+"""Bounded reads of all files of a database together."""
 
 from __future__ import annotations
 
-import pytest
-
 from agent.inventory.disk import LockState, Unseen
-from agent.observe.rocksdb.reading import MeteredDisk, read_whole
+from agent.observe.rocksdb.reading import MeteredDisk
 from tests.support.tree_disk import FilesDisk
-
-
-@pytest.mark.parametrize("size", [0, 1, (256 << 10) - 1, 256 << 10, (256 << 10) + 1])
-def test_whole(size):
-    """A file of any length comes whole, and never more than its limit."""
-    disk = FilesDisk({"f": b"x" * size})
-    assert read_whole(disk, "f", size) == b"x" * size
-    assert read_whole(disk, "gone", size) is Unseen.VANISHED
-    if size:
-        assert read_whole(disk, "f", size - 1) is Unseen.TOO_LARGE
 
 
 def test_budget_of_bytes():

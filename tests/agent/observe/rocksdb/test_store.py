@@ -11,6 +11,7 @@ from agent.observe.rocksdb import sst
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.intervals import EntryInterval
 from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
+from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store, sst_name
 from tests.support.rocksdb_writer import added, counters, deleted, frame
 from tests.support.tree_disk import FilesDisk
@@ -270,13 +271,13 @@ def test_compacting_all_the_time():
         disk.files["s/MANIFEST-000005"] = frame(records)
 
     disk = Compacting({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(1)}, compact)
-    assert read_store(disk, "s") is Unseen.RACED
+    assert read_store(disk, "s") == Unread(Unseen.RACED)
 
 
 def test_store_deleted_meanwhile(encodings):
     """A store that is deleted while it is read has vanished."""
     disk = Compacting(in_memory(encodings, "xxh3").files, lambda disk, _: disk.files.clear())
-    assert read_store(disk, "s") is Unseen.VANISHED
+    assert read_store(disk, "s") == Unread(Unseen.VANISHED)
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x"])

@@ -72,12 +72,12 @@ def hostile_page(text: str) -> PageData:
     )  # fmt: skip
 
 
-def replayed_page(scenario_name: str) -> PageData:
-    """Replay a recorded incident and take the page right after it."""
+def replayed_page(scenario_name: str, *told: str) -> PageData:
+    """Replay a recorded incident and take the page right after it; `told`: only these settings are given."""
     scenario = load_scenario(TRACES / scenario_name)
     trace = next(iter(scenario.traces.values()))
     config = load_config(
-        sets=[f"{key}={value}" for key, value in scenario.settings.items()],
+        sets=[f"{key}={value}" for key, value in scenario.settings.items() if not told or key in told],
         flags={"state_dir": "/state", "pod": "orders-0", "namespace": "shop"},
     )
     disk = MemoryDisk()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -55,7 +56,7 @@ class Reader(HTMLParser):
 def test_a_recorded_incident_is_told_in_full() -> None:
     """The finding, its evidence, the task with its stores, offsets, and the settings with their origin."""
     reader = Reader(render(replayed_page("kafka-20685-4.1.2")))
-    for words in ("1 critical finding", "skipped-eos-wipe", "confirmed", "KAFKA-20685", "Next:", "Evidence: ",
+    for words in ("1 critical finding", "skipped-eos-wipe", "suspected", "KAFKA-20685", "Next:", "Evidence: ",
                   "0_0", "8 639", "processing_guarantee", "flag", "Kafka Streams 4.1.2"):  # fmt: skip
         assert words in reader.text
     assert "statewarden explain skipped-eos-wipe" in reader.text
@@ -94,7 +95,28 @@ def test_hostile_names_stay_text(text: str) -> None:
         ({"ready": False}, "The first look is not done yet"),
         ({"applications": (), "applications_total": 0}, "Nothing to watch: no application directory"),
         ({"blind": (BlindRow(NOW_US, None, "watch-limit", "everything"),)}, "the agent is blind right now"),
-        ({"counts": ((Severity.INFO, 1),)}, "Nothing wrong; 1 remark"),
+        ({"counts": ((Severity.INFO, 1),)}, "Nothing found but 1 remark"),
+        (
+            {"counts": ((Severity.INFO, 5),), "facts_missing": 4, "undecided": 9},
+            "Nothing proved; 4 facts missing: 9 detectors cannot decide",
+        ),
+        (
+            {
+                "counts": ((Severity.WARNING, 3),),
+                "missing_counts": ((Severity.WARNING, 3),),
+                "facts_missing": 1,
+                "undecided": 1,
+            },
+            "Nothing proved; 1 fact missing: 1 detector cannot decide",
+        ),
+        (
+            {
+                "counts": ((Severity.WARNING, 4),),
+                "missing_counts": ((Severity.WARNING, 3),),
+                "facts_missing": 3,
+            },
+            "1 warning finding",
+        ),
         ({"counts": ((Severity.WARNING, 1),)}, "1 warning finding"),
         ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning findings"),
     ],
@@ -102,6 +124,14 @@ def test_hostile_names_stay_text(text: str) -> None:
 def test_the_headline(fields: dict[str, object], words: str) -> None:
     """One line says how things stand, and never that all is well while the agent cannot see."""
     assert words in Reader(render(page_data(**fields))).text
+
+
+def test_without_facts_nothing_is_proved() -> None:
+    """A healthy recording with two facts told: no all-clear, but what is missing, and for how many detectors."""
+    text = Reader(render(replayed_page("benign-restart-eos-4.1.2", "processing_guarantee"))).text
+    assert re.search(r"Nothing proved; \d facts missing: \d+ detectors cannot decide", text)
+    assert "Nothing wrong" not in text
+    assert " no finding " in text
 
 
 def test_nothing_to_watch_names_the_usual_reason() -> None:

@@ -1,0 +1,89 @@
+"""`scan --may-be-empty`: a first start passes a gate; a misspelt path and a directory that cannot be read do not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.cli.first_start import is_before_first_start
+from tests.agent.cli.commands import PLAIN, plant
+from tests.agent.cli.test_offline import DROPPED
+
+EMPTY = "--may-be-empty"
+
+
+@pytest.mark.parametrize("names", [(), ("lost+found",), ("kafka-streams",), ("logs/today", "lost+found")])
+@pytest.mark.parametrize("inner", ["", "kafka-streams"])
+def test_before_the_first_start_nothing_is_found(
+    statewarden: Callable, tmp_path: Path, names: tuple[str, ...], inner: str
+) -> None:
+    """Missing or empty, on a volume that is empty or has something else on it."""
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    said = statewarden("scan", tmp_path / inner, EMPTY)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [
+        "0 critical, 0 warning, 0 info",
+        f"{tmp_path / inner}: no application has started here yet",
+    ]
+    assert statewarden("scan", tmp_path / inner, EMPTY, "--json").out == ""
+    assert statewarden("scan", tmp_path / inner).code == 2
+
+
+def test_what_is_there_is_judged(statewarden: Callable, damaged: Path) -> None:
+    """The flag takes nothing away from a directory that is not empty."""
+    assert statewarden("scan", damaged, EMPTY, *PLAIN).code == 1
+    (damaged / "app" / "0_0" / ".checkpoint").unlink()
+    assert statewarden("scan", damaged, EMPTY, *PLAIN).code == 0
+
+
+@pytest.mark.parametrize("path", ["kafka-stream", "", "kafka-streams/app", "kafka-streams/app/0_0", "a/b/c"])
+def test_a_wrong_path_does_not_pass(statewarden: Callable, tmp_path: Path, path: str) -> None:
+    """Misspelt, a level too high or too low: where an application lies near, an empty place is a mistake."""
+    plant(tmp_path / "kafka-streams")
+    said = statewarden("scan", tmp_path / path, EMPTY)
+    assert said.code == 2
+    assert "give " in said.complaint
+
+
+def test_a_volume_that_is_not_mounted_does_not_pass(statewarden: Callable, tmp_path: Path) -> None:
+    """Nothing above it but the root: the volume is missing, not the state."""
+    said = statewarden("scan", "/no-such-volume/kafka-streams", EMPTY)
+    assert said.code == 2
+    assert "no volume is mounted above it" in said.complaint
+    (tmp_path / "file").touch()
+    assert statewarden("scan", tmp_path / "file", EMPTY).code == 2
+
+
+@pytest.mark.parametrize("closed", ["state", "state/app", "state/app/0_0"])
+def test_what_may_not_be_read_does_not_pass_as_empty(tmp_path: Path, repository: Path, closed: str) -> None:
+    """A gate of the wrong group sees nothing: that is no first start."""
+    tmp_path.chmod(0o755)
+    plant(tmp_path / "readable")
+    (tmp_path / "state" / "app" / "0_0").mkdir(parents=True)
+    path = tmp_path / closed
+    path.chmod(0o750 if os.geteuid() == 0 else 0o000)
+    done = subprocess.run(
+        [sys.executable, "-c", DROPPED, "scan", "state", EMPTY],
+        cwd=tmp_path, env={"PYTHONPATH": str(repository), "PATH": os.environ["PATH"]},
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    path.chmod(0o755)
+    if closed == "state/app/0_0":
+        assert "denied" in done.stdout + done.stderr
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "permission denied" in done.stderr
+
+
+def test_it_looks_into_few_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A volume with a million directories does not hold up a start."""
+    monkeypatch.setattr("agent.cli.first_start.MOST", 5)
+    for number in range(20):
+        (tmp_path / f"{number:02d}").mkdir()
+    assert is_before_first_start(tmp_path)

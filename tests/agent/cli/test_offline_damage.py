@@ -1,0 +1,87 @@
+"""`scan` of damaged stores that nobody holds, on a real disk."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.commands import PLAIN
+
+STORE = "app/0_0/rocksdb/s"
+
+
+@pytest.fixture
+def state(tmp_path: Path, repository: Path) -> Path:
+    """Give a state directory with a real store, closed clean, of RocksDB 9.7.3."""
+    place = tmp_path / "state" / STORE
+    place.mkdir(parents=True)
+    with tarfile.open(repository / "tests/data/rocksdb/recorded.tar.gz") as archive:
+        for member in archive.getmembers():
+            file = archive.extractfile(member) if Path(member.name).parent.name == "9.7.3" else None
+            if file is not None:
+                (place / Path(member.name).name).write_bytes(file.read())
+    (place / "IDENTITY").write_text("6f5a2f0e-0000-4000-8000-000000000001\n")
+    (place / "LOCK").touch()
+    (tmp_path / "state/app/.lock").touch()
+    (tmp_path / "state/app/0_0/.checkpoint").write_text("0\n1\napp-s-changelog 0 7361\n")
+    return tmp_path / "state"
+
+
+def one(place: Path, pattern: str) -> Path:
+    return max((place / STORE).glob(pattern))
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "sst of 0 bytes": lambda place: one(place, "*.sst").write_bytes(b""),
+    "sst without footer": lambda place: one(place, "*.sst").write_bytes(
+        one(place, "*.sst").read_bytes()[:-53] + bytes(53)
+    ),
+    "empty CURRENT": lambda place: one(place, "CURRENT").write_bytes(b""),
+    "no manifest": lambda place: one(place, "MANIFEST-*").unlink(),
+    "manifest of 100 bytes": lambda place: one(place, "MANIFEST-*").write_bytes(
+        one(place, "MANIFEST-*").read_bytes()[:100]
+    ),
+    "manifest with a flipped bit": lambda place: flip(one(place, "MANIFEST-*")),
+}
+
+
+def test_whole(statewarden: Callable, state: Path) -> None:
+    """The store as it is says nothing of damage."""
+    said = statewarden("scan", state, *PLAIN, "--json")
+    assert {"torn-store", "auditor-blind"} & {row["detector"] for row in said.rows} == set()
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged(statewarden: Callable, state: Path, damage: str) -> None:
+    """One scan tells damage as damage, says where it is blind, and is no success."""
+    DAMAGE[damage](state)
+    said = statewarden("scan", state, *PLAIN, "--json", "--fail-on", "warning")
+    assert said.code == 1
+    rows = {row["detector"]: row for row in said.rows}
+    assert (rows["torn-store"]["severity"], rows["torn-store"]["confidence"]) == ("warning", "confirmed")
+    assert rows["torn-store"]["store"] == "s"
+    assert "store-damaged" in rows["auditor-blind"]["summary"]
+
+
+def test_diff_of_damage(statewarden: Callable, state: Path, tmp_path: Path) -> None:
+    """Two copies that cannot be read are not the same, nor is one of them smaller: nobody knows."""
+    whole = tmp_path / "whole"
+    shutil.copytree(state, whole)
+    DAMAGE["manifest with a flipped bit"](state)
+    for a, b in ((state, state), (state, whole), (whole, state)):
+        said = statewarden("diff", a, b, "--json")
+        assert said.code == 1
+        (row,) = said.rows
+        assert row["relation"] == "unknown"
+        assert "MANIFEST-" in row["why"]
+    assert statewarden("diff", whole, whole).code == 0

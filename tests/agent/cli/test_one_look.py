@@ -1,0 +1,220 @@
+"""What a scan may say of a directory on which somebody works, and what it closes with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent.cli import offline
+from agent.config import load_config
+from agent.runtime import one_look
+from agent.runtime.pipeline import Pipeline
+from tests.agent.cli.commands import FACTS, PLAIN, plant
+
+NOW_US = 1_900_000_000_000_000
+HOUR_US = 3_600_000_000
+HOLD = """
+import fcntl, sys
+held = open(sys.argv[1], "r+b")
+fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+LOCKS = {"application": ".lock", "task": "0_0/.lock", "store": "0_0/rocksdb/s/LOCK"}
+
+
+class HandClock:
+    """A clock that moves only when told to."""
+
+    time_us = NOW_US
+
+    def now_us(self) -> int:
+        return self.time_us
+
+    def monotonic_s(self) -> float:
+        return self.time_us / 1_000_000
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    """Give the time that a scan sees."""
+    clock = HandClock()
+    monkeypatch.setattr(offline, "SystemClock", lambda: clock)
+    return clock
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let another process hold a record lock, as Kafka Streams and RocksDB do."""
+    path.touch()
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"locked\n"
+        yield
+        child.kill()
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> Path:
+    """Give a directory with two tasks; of the store of 0_1 a single data file is left."""
+    root = plant(tmp_path / "state")
+    (root / "app" / "0_0" / ".checkpoint").unlink()
+    remains = root / "app" / "0_1" / "rocksdb" / "s"
+    remains.mkdir(parents=True)
+    (remains / "000012.sst").write_bytes(b"data")
+    return root
+
+
+def torn_tasks(root: Path, capsys: pytest.CaptureFixture[str], pause: Callable[[float], object]) -> list[str]:
+    """Scan; which tasks are torn?"""
+    offline.scan(root, load_config(sets=PLAIN[1::2]), as_json=True, fail_on="critical", pause=pause)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [row["task_id"] for row in rows if row["detector"] == "torn-store"]
+
+
+def no_pause(_: float) -> None:
+    """Fail: nobody should wait."""
+    pytest.fail("a scan waited")
+
+
+def test_a_dead_directory_needs_no_second_look(
+    torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody works there: what is torn stays torn, however fresh."""
+    assert torn_tasks(torn, capsys, no_pause) == ["0_1"]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_deletion_that_goes_on_is_not_torn(
+    torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str], lock: str
+) -> None:
+    """Whoever holds any lock of the application may be deleting: a second look decides, not an hour that never was."""
+
+    def goes_on(seconds: float) -> None:
+        clock.time_us += int(seconds * 1_000_000)
+        (torn / "app" / "0_1" / "rocksdb" / "s" / "000012.sst").unlink()
+
+    with locked(torn / "app" / LOCKS[lock]):
+        assert torn_tasks(torn, capsys, goes_on) == []
+
+
+def test_what_stays_torn_beside_a_running_application_is_told(
+    torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second look finds the same remains: it is told, though somebody works there."""
+
+    def quiet(seconds: float) -> None:
+        clock.time_us += int(seconds * 1_000_000)
+
+    with locked(torn / "app" / ".lock"):
+        assert torn_tasks(torn, capsys, quiet) == ["0_1"]
+
+
+def test_a_running_application_is_judged_at_now(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside it a dead one is judged an hour later, and the agent itself at now."""
+    root = plant(plant(tmp_path / "state", application="dead"), application="alive")
+    judged: dict[str, set[int]] = {}
+    plain = Pipeline._judge
+
+    def noting(self, scope, now_us, application, task, known):
+        judged.setdefault(application.id if application else "", set()).add(now_us)
+        plain(self, scope, now_us, application, task, known)
+
+    monkeypatch.setattr(Pipeline, "_judge", noting)
+    with locked(root / "alive" / ".lock"):
+        offline.scan(root, load_config(), as_json=True, fail_on="critical", pause=no_pause)
+    assert judged == {"": {NOW_US}, "alive": {NOW_US}, "dead": {NOW_US, NOW_US + HOUR_US}}
+
+
+def snapshots(repository: Path) -> list[Path]:
+    return sorted((repository / "tests" / "data" / "snapshots").glob("*.tar.gz"))
+
+
+def test_nothing_that_is_printed_knows_of_the_hour(
+    repository: Path, tmp_path: Path, clock: HandClock, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Durations and times are those of the directory: pretending to wait for two hours changes no letter."""
+    for archive in snapshots(repository):
+        root = tmp_path / archive.name
+        with tarfile.open(archive) as packed:
+            packed.extractall(root, filter="data")
+        said = []
+        for hours in (1, 2):
+            monkeypatch.setattr(one_look, "JUDGED_AFTER_US", hours * HOUR_US)
+            for as_json in (False, True):
+                config = load_config(sets=[f"{key}={value}" for key, value in FACTS.items()])
+                offline.scan(root, config, as_json=as_json, fail_on="critical", pause=no_pause)
+                said.append(capsys.readouterr().out)
+        assert said[:2] == said[2:]
+        times = [
+            json.loads(line)[key] or ""
+            for line in said[1].splitlines()
+            for key in ("opened_at", "resolved_at")
+        ]
+        assert all(time < "2030-03-17T17:46:41" for time in times)  # NOW_US
+
+
+# -- the closing line -----------------------------------------------------------------------------------
+
+
+def test_a_scan_closes_with_what_it_looked_at(statewarden: Callable, damaged: Path) -> None:
+    """Also where nothing was found: how much there was, and what one look cannot see."""
+    (damaged / "app" / "0_0" / ".checkpoint").unlink()
+    (damaged / "app" / "0_1").mkdir()
+    last = statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
+    assert last.startswith(
+        "looked at 1 application, 2 tasks, 1 store on disk (no task held); one look does not see past"
+    )
+    with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
+        assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
+
+
+def test_a_replay_closes_with_what_it_looked_at(statewarden: Callable, traces: Path) -> None:
+    """What was before the recording is not seen."""
+    said = statewarden("replay", traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz", *PLAIN)
+    last = said.out.splitlines()[-1]
+    assert last.startswith("looked at 1 application, ")
+    assert last.endswith(" recorded operations; what happened before the first one is not seen")
+
+
+def test_json_stays_findings_only(statewarden: Callable, damaged: Path) -> None:
+    """Programs read one finding per line and nothing else."""
+    said = statewarden("scan", damaged, *PLAIN, "--json")
+    assert [row["detector"] for row in said.rows] == ["resurrected-checkpoint"]
+    assert said.err == ""
+
+
+# -- an application that is not there -----------------------------------------------------------------
+
+
+def test_a_misspelt_application_is_told(
+    statewarden: Callable, damaged: Path, traces: Path, tmp_path: Path
+) -> None:
+    """A flag for an application that is not there decides nothing, so it is said; the verdict stands."""
+    said = statewarden("scan", damaged, *PLAIN, "--set", "ap:processing_guarantee=at_least_once")
+    assert (said.code, said.err) == (1, "statewarden: --set: no application ap here; there is: app\n")
+    trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
+    said = statewarden("replay", trace, *PLAIN, "--set", "ap:num_standby_replicas=0")
+    assert said.err.startswith("statewarden: --set: no application ap here; there is: ")
+    assert statewarden("scan", damaged, *PLAIN, "--set", "app:num_standby_replicas=0").err == ""
+
+
+def test_a_file_for_several_applications_is_no_mistake(
+    statewarden: Callable, damaged: Path, tmp_path: Path
+) -> None:
+    """One settings file may serve pods of many applications."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[application."elsewhere"]\nnum_standby_replicas = 1\n')
+    assert statewarden("scan", damaged, *PLAIN, "--config", file).err == ""

@@ -1,0 +1,157 @@
+"""Detector `changelog-truncated`: which offsets are compared, and how long one must stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent.contract.events import Severity
+from tests.support.out_of_range import ALOS
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    session,
+    severities,
+    store,
+    task,
+)
+
+ID = "changelog-truncated"
+
+
+def dossier(
+    ends: int = 3000,
+    *,
+    offset_at_open: int | None = 5000,
+    puts: int = 5000,
+    reopened: tuple[float, ...] = (),
+    release: str | None = "4.1.2",
+    **more: Any,
+) -> Any:
+    """A session from 10 s to 50 s that trusted `offset_at_open` and wrote `ends` at 49 s."""
+    held = session(
+        10, 50, puts=puts, first=mark(49, ends, puts), offset_at_open=offset_at_open, puts_at_open=puts
+    )
+    base = database(puts=puts, born=-100)
+    base.reopened_us = tuple(at(x) for x in reopened)
+    return case(task(store([base], [held])), release=release, **more)
+
+
+def test_one_is_the_change_of_meaning():
+    """From 2.6 on the offset is one lower for the same record; "unknown" is no offset."""
+    assert judge(ID, dossier(4999)) == []
+    assert severities(ID, dossier(4998)) == [Severity.CRITICAL]
+    assert severities(ID, dossier(0)) == [Severity.CRITICAL]
+    assert judge(ID, dossier(-4)) == []
+
+
+def test_an_opening_that_trusted_nothing():
+    """Without an offset in force the replay begins at the start."""
+    assert judge(ID, dossier(offset_at_open=None)) == []
+    assert judge(ID, dossier(offset_at_open=-4)) == []
+
+
+def test_store_that_held_nothing():
+    """Where nothing was ever flushed there is nothing to be ahead with: a warning."""
+    assert severities(ID, dossier(puts=0)) == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(("reopened", "said"), [((10,), 1), ((10, 30), 0), ((-50, 10), 1), ((10, 49.5), 1)])
+def test_reopening_in_between(reopened, said):
+    """The opening itself leaves one old log; another one before the lower offset means that it was opened again."""
+    assert len(judge(ID, dossier(reopened=reopened))) == said
+
+
+def test_old_logs_that_are_not_kept():
+    """Where RocksDB keeps few old logs an opening may have left no trace."""
+    one = dossier()
+    one.task.stores["s"].databases[""].all_reopens = False
+    assert judge(ID, one) == []
+
+
+def test_store_that_was_wiped():
+    """Up to 2.5 a store is wiped within the session."""
+    one = dossier()
+    one.task.stores["s"].sessions[0].wiped = True
+    assert judge(ID, one) == []
+
+
+@pytest.mark.parametrize(
+    ("segmented", "release", "said"), [(False, "4.3.0", 1), (True, "4.3.0", 0), (True, "4.3.1", 1)]
+)
+def test_offset_of_another_segment(segmented, release, said):
+    """4.3.0 opens a windowed store at the offset of its oldest segment, which is lower than the highest."""
+    one = dossier(6000, release=release)
+    held = one.task.stores["s"].sessions[0]
+    one.task.stores["s"].segmented = segmented
+    held.stored_offset_at_open, held.stored_offset = 3599, 2000
+    assert len(judge(ID, one)) == said
+
+
+def test_global_stores_have_no_changelog():
+    """A global store is read from its topic, and wiped when that is out of range."""
+    one = dossier()
+    one.task.id = "global"
+    assert judge(ID, one) == []
+
+
+def standing(*, until: float = 140, held_at: float = 5, exactly: str = ALOS, **more: Any) -> Any:
+    """A checkpoint of 5000 at `held_at`, and one of 3000 at 30 s, after an opening at 20 s that trusted none."""
+    facts = [
+        checkpoint(held_at, 5000, ended=10, deleted=True),
+        checkpoint(30, 3000, ended=None if until > 130 else until),
+    ]
+    sessions = [session(0, 15, puts=5000), session(20)]
+    base = database(puts=5000, born=more.pop("born", -1))
+    return case(task(store([base], sessions), checkpoints=facts), guarantee=exactly, now=140, **more)
+
+
+def test_how_long_it_stands():
+    """A minute, or two commit intervals."""
+    assert severities(ID, standing()) == [Severity.WARNING]
+    assert len(judge(ID, standing(until=90))) == 1
+    assert judge(ID, standing(until=89.9)) == []
+    assert judge(ID, standing(told={"commit_interval_ms": 60_000})) == []
+    assert len(judge(ID, standing(told={"commit_interval_ms": 55_000}))) == 1
+
+
+def test_standing_without_the_release():
+    """Nobody can tell whether the release wipes what is out of range."""
+    assert judge(ID, standing(release=None)) == []
+
+
+def test_standing_on_another_incarnation():
+    """A store made after the higher checkpoint never held it."""
+    assert judge(ID, standing(born=6)) == []
+    other = standing()
+    other.task.checkpoints[0].incarnation = 7
+    assert judge(ID, other) == []
+
+
+def test_checkpoint_of_nobody():
+    """What was written while nobody held the store, or stood only until it was let go, is no end of a replay."""
+    one = standing()
+    one.task.stores["s"].sessions[1].released_us = at(31)
+    assert judge(ID, one) == []
+
+
+def test_chain_of_the_verdict():
+    """Both offsets with their times; dated to the lower one."""
+    verdict = judge(ID, standing())[0]
+    assert [(step.at_us, step.what) for step in verdict.evidence] == [
+        (at(5), "offset 5000"),
+        (at(30), "offset 3000, the same store, not wiped"),
+    ]
+    assert (verdict.opened_at_us, verdict.store, verdict.identity) == (at(30), "s", "identity-1")
+
+
+def test_a_store_in_order_hides_no_other():
+    """Every store is judged for itself."""
+    one = dossier()
+    one.task.stores = {"a": store([database()], [session(0)], name="a"), **one.task.stores}
+    assert [verdict.store for verdict in judge(ID, one)] == ["s"]

@@ -1,0 +1,72 @@
+"""After an absence: whether a task directory is the one that is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Source
+from agent.inventory.absence import Absence
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.observations import TaskLook
+from agent.layout.paths import classify
+from tests.support.scenario_case import at, checkpoint, database, store, task
+
+INODE = 10
+
+
+def known(*, deleted: bool = False) -> Task:
+    """A task with two stores and the checkpoint of 10 s."""
+    one = task(
+        store([database()]),
+        store([database(identity="identity-2", segment="w.0")], name="w", segmented=True),
+        checkpoints=[checkpoint(10, 3000, ended=20 if deleted else None, deleted=deleted)],
+    )
+    one.inode = INODE
+    return one
+
+
+class Files:
+    """Identities in the places of the databases that are known, and the time of the checkpoint."""
+
+    def __init__(self, one: Task, identities: list[str | None], written: float | None) -> None:
+        self.identities = dict(zip(one.database_paths, identities, strict=False))
+        self.written = written
+
+    def identity(self, path: str) -> str | None:
+        return self.identities.get(path)
+
+    def written_us(self, path: str) -> int | None:
+        assert path == "app/0_0/.checkpoint"
+        return None if self.written is None else at(self.written)
+
+
+def is_recognised(one: Task, identities: list[str | None], written: float | None) -> bool:
+    """Whether the directory is taken for the one that is known; its inode number is the same."""
+    inventory = Inventory({"app": Application("app", tasks={"0_0": one})})
+    look = TaskLook(classify("app/0_0"), at(40), Source.BASELINE, inode=INODE)
+    Absence(inventory, at(30)).prepare(look, Files(one, identities, written))
+    forgotten = {each.forgotten_us for each in one.stores.values()}
+    assert forgotten == ({0} if one.inode == INODE else {at(30)})
+    return one.inode == INODE
+
+
+@pytest.mark.parametrize("written", [None, 10, 40])
+@pytest.mark.parametrize(
+    "identities", [["identity-1", "identity-2"], ["identity-1", "new"], [None, None], []]
+)
+def test_one_store_that_stayed_tells_the_directory(identities, written):
+    """A wipe of single stores, segments that expired, and a directory that was emptied make no other directory."""
+    assert is_recognised(known(), identities, written)
+
+
+@pytest.mark.parametrize("identities", [["new", "newer"], ["new", None]])
+@pytest.mark.parametrize(("written", "same"), [(None, False), (40, False), (10, True)])
+def test_only_new_stores_and_another_checkpoint_make_another_directory(identities, written, same):
+    """The checkpoint that was known, still there, says that the directory was not deleted."""
+    assert is_recognised(known(), identities, written) is same
+
+
+@pytest.mark.parametrize("written", [None, 40])
+def test_without_a_checkpoint_the_stores_decide(written):
+    """What was deleted before the absence says nothing of the directory."""
+    assert not is_recognised(known(deleted=True), ["new", "newer"], written)

@@ -1,0 +1,90 @@
+"""What tells that a copy did not keep file times, and up to when."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.inventory.copied import copied_until_us, is_birth_known, is_copied, times_are_copied
+from agent.inventory.model import Database, Store, Task
+
+SECOND_US = 1_000_000
+BORN_US = 1_790_000_000_400_000
+COPIED_US = BORN_US + 3_600 * SECOND_US
+
+
+def database(born_us: int, oldest_us: int = 0, *reopened_us: int) -> Database:
+    """A database; RocksDB keeps whole seconds of its oldest data."""
+    oldest_us -= oldest_us % SECOND_US
+    return Database(
+        "a/0_0/rocksdb/s", None, born_us=born_us, oldest_data_us=oldest_us, reopened_us=reopened_us
+    )
+
+
+def task(*databases: Database) -> Task:
+    """A task with one store per database."""
+    found = Task("a", "0_0", "a/0_0")
+    for number, one in enumerate(databases):
+        found.stores[f"s{number}"] = Store(f"s{number}", False, {"": one})
+    return found
+
+
+@given(st.integers(0, 10 * SECOND_US), st.integers(0, SECOND_US - 1))
+def test_an_original_is_never_a_copy(age_us: int, part_us: int):
+    """RocksDB writes IDENTITY first: the data of a store is as old or younger, to the second."""
+    assert not is_copied(database(BORN_US + part_us, BORN_US + part_us + age_us))
+
+
+@given(st.integers(2 * SECOND_US, 10**13))
+def test_a_copy_that_is_made_two_seconds_later_is_told(later_us: int):
+    """Its data is older than its IDENTITY."""
+    assert is_copied(database(BORN_US + later_us, BORN_US))
+
+
+def test_old_logs_tell_where_data_does_not():
+    """An open long before the store was made; data decides where there is some."""
+    assert is_copied(database(COPIED_US, 0, BORN_US + 1))
+    assert not is_copied(database(COPIED_US, COPIED_US, BORN_US + 1))
+
+
+def test_the_log_of_a_torn_store_is_no_sign_of_a_copy():
+    """What a torn deletion left of it is renamed right before the new store's IDENTITY is written."""
+    assert not is_copied(database(BORN_US, 0, BORN_US - 3_000))
+
+
+def test_without_any_sign_nothing_is_a_copy():
+    """Also where there is no store at all."""
+    assert copied_until_us(task()) == 0
+    assert not times_are_copied(task(database(BORN_US, BORN_US)), BORN_US)
+
+
+def test_a_copy_is_over_when_one_of_its_stores_is_opened():
+    """What is written later has its own time; opens from before the copy say nothing of that."""
+    opened_us = COPIED_US + 60 * SECOND_US
+    found = task(database(COPIED_US, BORN_US, BORN_US + 5, opened_us), database(COPIED_US + 9, BORN_US))
+    assert copied_until_us(found) == opened_us
+    assert times_are_copied(found, COPIED_US + 50 * SECOND_US)
+    assert not times_are_copied(found, opened_us + 1)
+
+
+def test_a_copy_that_nobody_opened_is_not_over():
+    """Every time below it is in doubt."""
+    assert times_are_copied(task(database(COPIED_US, BORN_US)), COPIED_US + 10**15)
+
+
+@pytest.mark.parametrize(
+    ("own", "sibling", "known"),
+    [
+        (database(BORN_US, BORN_US), database(COPIED_US, BORN_US), True),
+        (database(COPIED_US, BORN_US), database(BORN_US, BORN_US), False),
+        (database(COPIED_US), database(COPIED_US, BORN_US), False),
+        (database(COPIED_US), database(BORN_US, BORN_US), True),
+        (database(COPIED_US + 99 * SECOND_US), database(COPIED_US, BORN_US, COPIED_US + 9 * SECOND_US), True),
+        (database(COPIED_US), database(COPIED_US), None),
+    ],
+    ids=["own data", "own old data", "sibling copied", "sibling kept", "made after the copy", "no data"],
+)
+def test_own_data_decides_before_that_of_siblings(own: Database, sibling: Database, known: bool | None):
+    """A store without data was copied with the others, or not; one that was made after the copy was not."""
+    assert is_birth_known(task(own, sibling), own) is known

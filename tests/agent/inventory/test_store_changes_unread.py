@@ -1,0 +1,167 @@
+"""Store level of the reducer: what could not be read is never the same as nothing there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.contract.events import Source
+from agent.inventory.observations import StoreOffsets, problem_kind
+from agent.inventory.stores import Database
+from tests.support.scenario_case import at
+from tests.support.scenario_looks import FREE, HELD, Reducing, database_look, flush, lock_look, task_look
+
+SHORT = "000008.sst: corrupt: file is too short"
+TORN = "MANIFEST-000005: cut: it ends inside the record at byte 9"
+OFFSETS = StoreOffsets(status=1, offsets=(("app-s-changelog-0", 41, 9),))
+
+
+def whole(seconds: float):
+    """A look that reads everything."""
+    look = database_look(
+        seconds, born=1, puts=50, opened_puts=20, flushes=(flush(6, 50, 1),), offsets=OFFSETS
+    )
+    return replace(
+        look, files=3, size_bytes=300, entries_low=10, entries_high=40, missing_files=(4,), opened_sequence=20
+    )
+
+
+def unread(seconds: float, reason: str = "raced", *problems: str):
+    """A look that reads nothing but the names."""
+    look = database_look(seconds, born=1, manifest=None)
+    return replace(look, manifest_problem=reason, problems=problems, offsets_unread=True)
+
+
+def seen(*looks) -> Database:
+    """The database after these looks."""
+    one = Reducing()
+    one.see(task_look(0.5), *looks)
+    return one.store.databases[""]
+
+
+@pytest.mark.parametrize("reason", ["raced", "vanished", "MANIFEST-000005: denied"])
+def test_nothing_read_changes_nothing(reason):
+    """Files, counters, offsets and what is missing stay what they were; that they are old is known."""
+    before, after = seen(whole(1)), seen(whole(1), unread(9, reason))
+    for name in (
+        "files",
+        "size_bytes",
+        "entries_low",
+        "entries_high",
+        "puts",
+        "opened_puts",
+        "opened_sequence",
+    ):
+        assert getattr(after, name) == getattr(before, name) != 0
+    assert (after.offsets, after.missing_files, after.missing_since_us) == (OFFSETS, (4,), at(1))
+    assert (before.knows_puts, before.knows_entries) == (True, True)
+    assert (after.knows_puts, after.knows_entries) == (False, False)
+    assert after.manifest_problem == reason
+
+
+def test_torn_manifest_takes_nothing_back():
+    """A manifest without its end names fewer files: what the whole one named is not gone."""
+    torn = replace(
+        database_look(9, born=1, puts=30, manifest=5), manifest_problem=TORN, problems=(TORN,), files=1
+    )
+    after = seen(whole(1), torn)
+    assert (after.files, after.puts, after.opened_puts, after.knows_puts) == (3, 50, 20, False)
+
+
+def test_torn_from_the_beginning():
+    """Of a store that was never seen whole, what its manifest still tells is a lower bound, and says so."""
+    torn = replace(
+        database_look(9, born=1, puts=30, opened_puts=10, manifest=5), manifest_problem=TORN, files=1
+    )
+    after = seen(torn)
+    assert (after.files, after.puts, after.opened_puts, after.knows_puts) == (1, 30, 10, False)
+
+
+def test_problems_have_a_beginning():
+    """Each is known since the first of all looks in a row that found it."""
+    one = Reducing()
+    one.see(task_look(0.5), whole(1))
+    files = one.store.databases[""]
+    for seconds, problems in [(5, (SHORT,)), (7, (SHORT, TORN)), (9, (TORN,)), (11, (SHORT, TORN))]:
+        one.see(replace(whole(seconds), problems=problems))
+    assert files.problem_since_us == {SHORT: at(11), TORN: at(7)}
+    assert files.lasting_problems(at(12), for_us=5_000_000) == (TORN,)
+    assert files.lasting_problems(at(16), for_us=5_000_000) == (SHORT, TORN)
+    one.see(whole(20))
+    assert (files.problems, files.problem_since_us) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind"),
+    [
+        (SHORT, "corrupt"),
+        (TORN, "cut"),
+        ("000007.sst: denied", "denied"),
+        ("offsets: unsupported: entry status: 5 bytes", "unsupported"),
+    ],
+)
+def test_kinds(problem, kind):
+    """The kind stands behind the file's name."""
+    assert problem_kind(problem) == kind
+
+
+def test_uncounted_entries_are_known_to_be_old():
+    """Counters that could not be read this time keep their last value, which is not to be trusted now."""
+    after = seen(whole(1), replace(whole(2), entries_low=None, entries_high=None))
+    assert (after.entries_low, after.knows_puts, after.knows_entries) == (10, True, False)
+
+
+# -- a store whose sequence numbers were compacted to 0 ----------------------------------------------------
+
+
+def zeroed(seconds: float, puts: int = 0, *, source: Source = Source.INOTIFY, flushes=()):
+    """A store of 5000 puts, compacted into the last level, opened, and flushed since."""
+    look = database_look(seconds, born=1, puts=puts, opened_puts=5000, flushes=(flush(3, 0, 1), *flushes))
+    return replace(look, source=source, zeroed_puts=5000, opened_sequence=5000)
+
+
+def test_zeroed_store_that_is_new_to_the_agent():
+    """What had been given out at the open was written before it: counting begins there, not at 0."""
+    one = Reducing()
+    one.see(task_look(2), zeroed(3))
+    assert (one.store.puts, one.store.databases[""].file_puts) == (5000, 0)
+    one.see(zeroed(9, 5300, flushes=(flush(4, 5300, 8),)))
+    assert (one.store.puts, one.store.puts_at(at(7))) == (5300, 5000)
+    assert (one.store.databases[""].opened_puts, one.store.databases[""].opened_sequence) == (5000, 5000)
+
+
+def test_zeroed_and_flushed_before_the_first_look():
+    """The same where the flush was there already: what came before it came before it."""
+    one = Reducing()
+    one.see(task_look(2), zeroed(9, 5300, flushes=(flush(4, 5300, 8),)))
+    assert (one.store.puts, one.store.puts_at(at(7)), one.store.puts_at(at(8))) == (5300, 5000, 5300)
+
+
+def test_watched_store_lost_what_it_had_not_flushed():
+    """Of a store that was watched it is known what was flushed: the rest of what was given out went with a crash."""
+    one = Reducing()
+    one.see(task_look(0.5), database_look(1, born=1, puts=4900, flushes=(flush(2, 4900, 1),)))
+    one.see(zeroed(9))
+    assert one.store.puts == 4900
+
+
+def test_store_that_changed_while_the_agent_was_away():
+    """Nobody saw what was flushed then: all that had been given out may have been."""
+    one = Reducing()
+    one.see(task_look(0.5), database_look(1, born=1, puts=4900, flushes=(flush(2, 4900, 1),)))
+    one.see(zeroed(9, source=Source.BASELINE))
+    assert one.store.puts == 5000
+
+
+# -- sessions ---------------------------------------------------------------------------------------------
+
+
+def test_unread_offsets_tell_no_close():
+    """Where the `offsets` family cannot be read, nobody knows whether the store was closed: not that it was not."""
+    one = Reducing()
+    look = replace(database_look(1, born=1, lock=HELD), offsets_unread=True)
+    one.see(task_look(0.5), look)
+    one.see(replace(look, at_us=at(9), lock=FREE), lock_look(9, FREE))
+    assert one.store.sessions[-1].released_us is not None
+    assert one.store.sessions[-1].closed is None

@@ -1,0 +1,125 @@
+"""Looks at stores that cannot be read to the end: what is said of them, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Source
+from agent.layout.paths import classify
+from agent.observe.observer import Observer
+from agent.observe.rocksdb import manifest
+from tests.support.rocksdb_writer import added, counters, deleted, frame, string, varint
+from tests.support.tree_disk import FilesDisk
+
+PLACE = classify("app/0_0/rocksdb/s")
+GOOD = frame([counters(2), added(3, 40, size=5) + counters(4, 50)])
+
+
+class Store(FilesDisk):
+    """One database with an identity and a manifest; `stat` answers for its directory, too."""
+
+    def __init__(self, content: bytes, **files: bytes) -> None:
+        base = {
+            "IDENTITY": b"id-1\n",
+            "CURRENT": b"MANIFEST-000005\n",
+            "MANIFEST-000005": content,
+            "LOCK": b"",
+        }
+        super().__init__({f"{PLACE.path}/{name}": data for name, data in (base | files).items()})
+
+    def stat(self, path):
+        return super().stat(f"{path}/IDENTITY") if path == PLACE.path else super().stat(path)
+
+
+def look(disk: FilesDisk, observer: Observer | None = None):
+    return (observer or Observer(disk)).database(PLACE, 77, Source.RESCAN)
+
+
+def test_torn_manifest():
+    """What it names before the tear is told, and that it is torn."""
+    seen = look(Store(GOOD + GOOD[:9]))
+    assert (seen.manifest, seen.puts) == (5, 40)
+    assert seen.manifest_problem is not None
+    assert seen.manifest_problem.startswith("MANIFEST-000005: cut: ")
+    assert seen.manifest_problem in seen.problems
+
+
+@pytest.mark.parametrize(("name", "content"), [("CURRENT", b""), ("CURRENT", b"x"), ("MANIFEST-000005", b"")])
+def test_damage_is_a_problem(name, content):
+    """Damage is told both as the reason of the manifest and as a problem."""
+    seen = look(Store(GOOD, **{name: content}))
+    assert seen.manifest_problem in seen.problems
+    assert seen.problems[0].startswith(f"{name}: corrupt: ")
+
+
+def test_nothing_there_is_no_problem():
+    """A database that is being made has no CURRENT yet."""
+    disk = Store(GOOD)
+    del disk.files[f"{PLACE.path}/CURRENT"]
+    seen = look(disk)
+    assert (seen.manifest, seen.manifest_problem, seen.problems) == (None, "vanished", ())
+    assert seen.offsets_unread
+
+
+def test_files_that_cannot_be_read():
+    """Each damaged or missing SST file is named."""
+    records = [counters(2), *(added(n, n, size=5) + counters(n + 1, n) for n in (3, 4))]
+    seen = look(Store(frame(records), **{"000003.sst": b"short"}))
+    assert seen.problems == ("000003.sst: corrupt: file is too short", "000004.sst: vanished")
+    assert (seen.missing_files, seen.manifest_problem, seen.entries_low) == ((4,), None, None)
+
+
+def test_compacted_to_zero():
+    """Where sequence numbers were compacted away, the open says how far the store had come."""
+    seen = look(Store(frame([added(3, 0, size=5), counters(4, 5000), counters(5, 5000)])))
+    assert (seen.puts, seen.zeroed_puts, seen.opened_puts, seen.opened_sequence) == (0, 5000, 5000, 5000)
+    flushed = [added(3, 0, size=5), counters(4, 5000), added(6, 5300, size=5) + counters(7, 5310)]
+    after = look(Store(frame(flushed)))
+    assert (after.puts, after.zeroed_puts, after.opened_puts, after.opened_sequence) == (
+        5300,
+        5000,
+        5000,
+        5000,
+    )
+
+
+def test_not_compacted():
+    """Where files tell, what was given out beyond them and lost is not taken for flushed."""
+    seen = look(Store(frame([added(3, 4900, size=5), counters(4, 5000)])))
+    assert (seen.puts, seen.zeroed_puts, seen.opened_puts, seen.opened_sequence) == (4900, 0, 4900, 5000)
+
+
+def test_long_manifest_goes_on(monkeypatch):
+    """A manifest that one look does not read says so, until it was read."""
+    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 300)
+    monkeypatch.setattr(manifest, "_PIECE_BYTES", 150)
+    records = [counters(2), *(added(n, n) + counters(n + 1, n) + deleted(n - 1) for n in range(3, 40))]
+    disk = Store(frame(records))
+    observer = Observer(disk)
+    seen = look(disk, observer)
+    assert (seen.goes_on, seen.waits, seen.manifest) == (True, False, None)
+    assert [x.split(": ")[1] for x in seen.problems] == ["too-large"]
+    while seen.goes_on:
+        seen = look(disk, observer)
+    assert (seen.puts, seen.files, seen.manifest_problem) == (39, 1, None)
+
+
+def test_half_read_manifest_of_a_store_that_is_gone(monkeypatch):
+    """It keeps nobody waiting: its turn ends with the directory."""
+    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 300)
+    monkeypatch.setattr(manifest, "_PIECE_BYTES", 150)
+    records = [counters(2), *(added(n, n) + counters(n + 1, n) for n in range(3, 40))]
+    disk = Store(frame(records))
+    observer = Observer(disk)
+    assert look(disk, observer).goes_on
+    disk.files.clear()
+    look(disk, observer)
+    assert len(observer._manifests) == 0
+
+
+def test_other_path():
+    """Files on another path are no missing ones; how many entries they have is not known."""
+    record = added(3, 9, size=5, custom=varint(65) + string(varint(1))) + counters(4, 9)
+    seen = look(Store(frame([counters(2), record])))
+    assert (seen.missing_files, seen.entries_low, seen.puts, seen.files) == ((), None, 9, 1)
+    assert [x.split(": ")[1] for x in seen.problems] == ["elsewhere"]

@@ -1,0 +1,197 @@
+"""One story on the stage: a state directory, a stand-in application, an agent that watches or a `scan` that looks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from deploy.demo.agents import REPOSITORY, Agent, AgentError
+from tests.lifelike.clients import probe_while_trickling
+from tests.lifelike.disk import copy_without_times, damage
+from tests.lifelike.story import Said, Story, StoryError
+
+APPLICATION = Path(__file__).with_name("application.py")
+WATCHED_S = 2.0
+"""The agent watches for so long before the story begins."""
+DONE_WITHIN_S = 120.0
+POLL_S = 0.05
+PLAYS = 3
+"""A story that could not be played to its end is begun anew so often in all."""
+
+LAST_S = 14.0
+"""The agent looks on for so long after the story: every verdict that waits has waited."""
+
+
+class CutShortError(Exception):
+    """The story could not be played to its end; says why."""
+
+
+class Stage:
+    """Plays one story."""
+
+    def __init__(self, story: Story, home: Path, python: str) -> None:
+        """Prepare.
+
+        Args:
+            story: What to play.
+            home: A directory of its own.
+            python: Interpreter that has rocksdict.
+        """
+        self._story, self._home, self._python = story, home, python
+        self._state = home / "state"
+        self._state.mkdir(parents=True)
+        self._said: list[Said] = []
+        self._faults: list[str] = []
+        self._agent: Agent | None = None
+        self._application: subprocess.Popen[str] | None = None
+        self._steps: Mapping[str, Callable[..., None]] = {
+            "==": self._start_application,
+            "@agent": self._start_agent,
+            "@noagent": self._stop_agent,
+            "@wipespool": lambda: shutil.rmtree(home / "agent" / "spool", ignore_errors=True),
+            "@wait": lambda seconds: time.sleep(float(seconds)),  # how long is part of the story
+            "@dead": self._wait_for_death,
+            "@scan": self._scan,
+            "@copy": self._copy,
+            "@damage": self._damage,
+            "@trickle": self._trickle,
+        }
+
+    def play(self) -> list[str]:
+        """Play to the end and judge.
+
+        Returns:
+            What was wrong; empty = nothing.
+
+        Raises:
+            CutShortError: something kept it from being played.
+        """
+        try:
+            if not self._story.late:
+                self._start_agent()
+            for step in self._story.steps:
+                self._do(step)
+            self._end_application()
+            if self._agent is not None:
+                time.sleep(LAST_S)
+        except (OSError, AgentError, AssertionError) as error:
+            raise CutShortError(str(error) or type(error).__name__) from error
+        finally:
+            self._clear()
+        return [*self._faults, *self._story.faults(self._said)]
+
+    def _do(self, step: str) -> None:
+        word, *arguments = step.split()
+        if word in self._steps:
+            self._steps[word](*arguments)
+        elif word.startswith("@"):
+            raise StoryError(f"{self._story.name}: no such step: {step}")
+        else:
+            assert self._application is not None, f"{self._story.name}: {step}: no application runs"
+            assert self._application.stdin is not None
+            self._application.stdin.write(step + "\n")
+            self._application.stdin.flush()
+
+    def _start_application(self, name: str) -> None:
+        self._end_application()
+        self._application = subprocess.Popen(
+            [self._python, str(APPLICATION), str(self._state), name], stdin=subprocess.PIPE, text=True
+        )
+
+    def _end_application(self) -> None:
+        """Let it do what it was told so far, then leave without closing anything: what a kill leaves behind."""
+        if self._application is None:
+            return
+        assert self._application.stdin is not None
+        self._application.stdin.close()
+        self._reap()
+
+    def _wait_for_death(self) -> None:
+        assert self._application is not None
+        self._reap()
+
+    def _reap(self) -> None:
+        assert self._application is not None
+        code, self._application = self._application.wait(), None
+        if code > 0:
+            raise CutShortError(f"the application ended early ({code}; 7: no inode number came back)")
+
+    def _wait_until_done(self) -> None:
+        """Wait until the process, if one runs, has done what it was told so far."""
+        if self._application is None:
+            return
+        marker = self._home / "done"
+        marker.unlink(missing_ok=True)
+        self._do(f"done {marker}")
+        give_up_at = time.monotonic() + DONE_WITHIN_S
+        while not marker.exists():
+            if self._application.poll() is not None or time.monotonic() > give_up_at:
+                raise CutShortError("the application did not do in time what it was told")
+            time.sleep(POLL_S)
+
+    def _damage(self, *how: str) -> None:
+        self._wait_until_done()
+        damage(self._state, *how)
+
+    def _start_agent(self) -> None:
+        home = self._home / "agent"
+        self._agent = Agent("p0", self._state, home, self._home / "sink", self._story.settings, self._hear)
+        self._agent.wait_ready()
+        time.sleep(WATCHED_S)
+
+    def _stop_agent(self) -> None:
+        assert self._agent is not None
+        self._agent.stop()
+        self._agent = None
+
+    def _hear(self, _pod: str, line: Mapping[str, object]) -> None:
+        if line.get("logger") == "agent.findings":
+            self._said.append(Said.of(line))
+
+    def _scan(self) -> None:
+        self._wait_until_done()
+        sets = [part for pair in self._story.settings.items() for part in ("--set", "=".join(pair))]
+        command = [sys.executable, "-m", "agent", "scan", str(self._state), "--json", *sets]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=False)
+        if done.returncode not in (0, 1):
+            self._faults.append(f"scan ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+        self._said += [Said.of(json.loads(line)) for line in done.stdout.splitlines()]
+
+    def _copy(self, bytes_per_s: str = "0") -> None:
+        """Put a copy that kept no times in the place of the state directory."""
+        self._end_application()
+        original = self._home / "original"
+        self._state.rename(original)
+        copy_without_times(original, self._state, float(bytes_per_s))
+        shutil.rmtree(original)
+
+    def _trickle(self, clients: str, seconds: str) -> None:
+        assert self._agent is not None
+        self._faults += probe_while_trickling(self._agent.url, int(clients), float(seconds))
+
+    def _clear(self) -> None:
+        if self._application is not None and self._application.poll() is None:
+            self._application.kill()
+            self._application.wait()
+        if self._agent is not None:
+            with suppress(AgentError):  # it is killed then
+                self._agent.stop()
+
+
+def play(story: Story, home: Path, python: str) -> list[str]:
+    """Play one story in a directory of its own, more than once if need be; what was wrong, or nothing."""
+    why = ""
+    for number in range(1, PLAYS + 1):
+        place = home / str(number)
+        place.mkdir(parents=True)
+        try:
+            return Stage(story, place, python).play()
+        except CutShortError as error:
+            why = str(error)
+    return [f"not played: {why}"]

@@ -1,0 +1,120 @@
+"""Stories are read as README.md says, and judged as their heads say; nothing is played here."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.lifelike.disk import copy_without_times, damage
+from tests.lifelike.run import STORIES
+from tests.lifelike.story import Said, Story, StoryError, Want, read_story
+
+LOUD = Said("torn-store", "warning", "confirmed", "0_0", "its files are torn")
+CRITICAL = Said("skipped-eos-wipe", "critical", "confirmed", "0_0", "it holds uncommitted data")
+
+
+def written(place: Path, text: str) -> Path:
+    path = place / "story.txt"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", sorted(STORIES.glob("*.txt")), ids=lambda path: path.stem)
+def test_every_story_can_be_read(path: Path):
+    """A misspelt head would be a story that asks for nothing."""
+    assert read_story(path).steps
+
+
+def test_every_step_of_every_story_is_known():
+    """A misspelt step would end a run of minutes."""
+    commands = set(re.findall(r"    def do_(\w+)\(", (STORIES.parent / "application.py").read_text()))
+    steps = set(re.findall(r'"(==|@\w+)": ', (STORIES.parent / "stage.py").read_text()))
+    used = {step.split()[0] for path in STORIES.glob("*.txt") for step in read_story(path).steps}
+    assert used <= commands | steps
+    assert {"==", "@scan"} < steps
+    assert {"applock", "kill"} < commands
+
+
+def test_a_head_is_read(tmp_path: Path):
+    """Settings, wishes and flags; comments are not steps."""
+    path = written(
+        tmp_path,
+        "#! set a=1 b=x=y\n#! late\n#! want quiet\n#! allow one two\n#! want d info 0_1 unknown\n"
+        "#! never c d\n#! most 2 e\n# words\n\n== app\nkill\n",
+    )
+    assert read_story(path) == Story(
+        "story",
+        ("== app", "kill"),
+        {"a": "1", "b": "x=y"},
+        late=True,
+        quiet=True,
+        wants=(Want("d", "info", "0_1", "unknown"),),
+        allowed=frozenset({"one", "two"}),
+        never=frozenset({"c", "d"}),
+        most={"e": 2},
+    )
+
+
+@pytest.mark.parametrize("head", ["#! wnat quiet", "#! set x", "#! want d info", "# nothing"])
+def test_a_head_that_says_nothing_is_refused(tmp_path: Path, head: str):
+    """With the place of the line."""
+    with pytest.raises(StoryError, match=r"story\.txt"):
+        read_story(written(tmp_path, f"{head}\n== app\n"))
+
+
+def test_a_quiet_story_lets_only_warnings_of_the_allowed_pass():
+    """Never a critical word."""
+    story = Story("s", (), {}, quiet=True, allowed=frozenset({"torn-store", "skipped-eos-wipe"}))
+    assert story.faults([LOUD]) == []
+    assert story.faults([LOUD, CRITICAL]) == [str(CRITICAL)]
+    assert Story("s", (), {}, quiet=True).faults([LOUD]) == [str(LOUD)]
+
+
+def test_a_wish_is_met_by_its_detector_severity_and_task():
+    """And by its confidence, where that is asked for."""
+    story = Story("s", (), {}, wants=(Want("torn-store", "warning", "0_0"),))
+    assert story.faults([LOUD]) == []
+    assert story.faults([CRITICAL]) == [
+        "no torn-store warning 0_0; said: skipped-eos-wipe critical confirmed"
+    ]
+    unsure = Story("s", (), {}, wants=(Want("torn-store", "warning", "0_0", "unknown"),))
+    assert unsure.faults([LOUD]) == ["no torn-store warning 0_0 unknown; said: torn-store warning confirmed"]
+
+
+def test_a_detector_may_be_forbidden_or_limited():
+    """`never` forbids its info, too; `most` counts findings, however often each is told."""
+    said = [Said("wipe-storm", "info", "unknown", "0_0", "told", name) for name in ("a", "a", "b")]
+    assert Story("s", (), {}, never=frozenset({"torn-store"})).faults(said) == []
+    assert Story("s", (), {}, never=frozenset({"wipe-storm"})).faults(said) == [str(said[0])]
+    assert Story("s", (), {}, most={"wipe-storm": 2}).faults(said) == []
+    assert Story("s", (), {}, most={"wipe-storm": 1}).faults(said) == [
+        "2 findings of wipe-storm, at most 1 wanted"
+    ]
+
+
+def test_a_copy_has_the_content_and_not_the_times(tmp_path: Path):
+    """In order of names."""
+    source = tmp_path / "a"
+    (source / "inner").mkdir(parents=True)
+    (source / "inner" / "file").write_bytes(b"x")
+    old = (1_000_000_000, 1_000_000_000)
+    os.utime(source / "inner" / "file", old)
+    copy_without_times(source, tmp_path / "b")
+    assert (tmp_path / "b" / "inner" / "file").read_bytes() == b"x"
+    assert (tmp_path / "b" / "inner" / "file").stat().st_mtime > old[0]
+
+
+def test_files_are_damaged_as_told(tmp_path: Path):
+    """Each kind, and a pattern that matches nothing is an error."""
+    file = tmp_path / "x.sst"
+    for how, number, left in (("flip", "1", b"ac"), ("truncate", "1", b"a"), ("no-footer", "0", bytes(53))):
+        file.write_bytes(b"ab" if how == "flip" else b"a" * 60)
+        damage(tmp_path, "*.sst", how, number)
+        assert file.read_bytes()[-len(left) :] == left
+    damage(tmp_path, "*.sst", "remove")
+    assert not file.exists()
+    with pytest.raises(AssertionError, match="nothing matches"):
+        damage(tmp_path, "*.sst", "remove")

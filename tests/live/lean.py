@@ -1,0 +1,31 @@
+"""What `make prove` plays of the catalogue."""
+
+from __future__ import annotations
+
+from tests.live.plan import ALOS, EOS
+
+LEAN: tuple[tuple[str, str, str], ...] = (
+    ("k20685", "4.2.1", EOS),
+    ("k20685", "3.7.2", EOS),
+    ("dirty-close", "4.3.1", EOS),
+    ("torn-cleanup", "3.9.2", ALOS),
+    ("torn-cleanup", "4.3.1", ALOS),
+    ("k20805", "4.3.0", ALOS),
+    ("k20805", "4.2.1", ALOS),
+    ("k7672", "2.0.1", EOS),
+    ("life", "2.5.1", EOS),
+    ("life", "4.3.1", ALOS),
+    ("scale-standby", "3.6.2", EOS),
+    ("upgrade", "3.4.1", ALOS),
+    ("life-odd", "3.9.2", EOS),
+    ("scale-odd", "4.3.1", EOS),
+    ("compacted-log-elsewhere", "2.0.1", ALOS),
+    ("life-idle", "4.3.1", EOS),
+    ("lost-segment", "4.3.1", ALOS),
+    ("lost-segment", "4.2.1", ALOS),
+    ("lost-segment-close", "4.3.1", EOS),
+    ("versioned-crash", "4.2.1", EOS),
+    ("reset", "3.9.2", ALOS),
+)
+"""What `make prove` plays: of every damage one affected and one other release, and benign lives, those among them
+that were once taken for damage."""

@@ -1,0 +1,63 @@
+"""Up to when an audit looks, with Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from agent.contract.events import Kind
+from spark_rollup import audit, beats
+from spark_rollup.config import AuditOptions
+from spark_rollup.correlate import unaudited
+from spark_rollup.gaps import FAST, fast_clocks
+from tests.spark_rollup.support.fleet import Fleet, at_us
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:
+    """Give the audit's time, and what `unaudited` says of which pod."""
+    events, loaded, as_of_us = audit.prepare(spark, AuditOptions(source, source))
+    unseen = audit.unseen_by(events, beats.beats(events), as_of_us, loaded.ahead)
+    rows = unaudited.find(SimpleNamespace(gaps=unseen)).collect()  # type: ignore[arg-type]
+    assert all(row["severity"] == "warning" for row in rows)
+    return as_of_us, {row["pod"]: row["summary"] for row in rows}
+
+
+def test_one_fast_clock_silences_nobody(spark, tmp_path):
+    """A heartbeat one hour ahead: two healthy pods are not called silent, the third is named."""
+    fleet = Fleet("shop")
+    for name in ("pod-a", "pod-b", "pod-c"):
+        fleet.pod(name, announces_end=False)
+    fleet.pods[2].tells(Kind.HEARTBEAT, 4470, tasks=1)
+    as_of_us, said = told(spark, fleet.write(tmp_path / "in"))
+    assert as_of_us == at_us(870)
+    assert said.keys() == {"pod-c"}
+    assert "its clock is ahead of all others" in said["pod-c"]
+    assert "3600 s" in said["pod-c"]
+
+
+def test_agents_that_really_fell_silent_are_told(spark, tmp_path):
+    """One pod speaks on for an hour: the others are silent, and its clock is right."""
+    fleet = Fleet("shop")
+    for name in ("pod-a", "pod-b"):
+        fleet.pod(name, announces_end=False)
+    fleet.pod("pod-c", ends_s=4500, announces_end=False)
+    as_of_us, said = told(spark, fleet.write(tmp_path / "in"))
+    assert as_of_us == at_us(4470)
+    assert said.keys() == {"pod-a", "pod-b"}
+    assert all("the agent said nothing" in text for text in said.values())
+
+
+def test_what_a_fast_clock_said_last_is_in_doubt(spark):
+    """It may have been earlier by as much as the clock is ahead, a day at most."""
+    as_of_us, day_us = at_us(900), 86_400_000_000
+    ahead = {("shop", "pod-c"): 5_000_000, ("shop", "pod-d"): 2**60}
+    rows = fast_clocks(spark.range(1), ahead, as_of_us).collect()
+    assert {row["pod"]: (as_of_us - row["from_us"], row["to_us"], row["cause"]) for row in rows} == {
+        "pod-c": (5_000_000, as_of_us, FAST),
+        "pod-d": (day_us, as_of_us, FAST),
+    }
