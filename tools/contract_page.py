@@ -49,6 +49,7 @@ OPENTELEMETRY = (
     ("Resource `service.instance.id`", "`boot_id`"),
     ("Resource `k8s.namespace.name`, `k8s.pod.name`, `k8s.node.name`", "`namespace`, `pod`, `node`"),
     ("Resource `k8s.pod.uid`", "`pod_uid`"),
+    ("Resource `k8s.cluster.name`", "`cluster`, if present"),
     ("InstrumentationScope name, version", "`io.statewarden`, `schema_version`"),
     ("Attribute `cloudevents.event_id` and `_source`, `_spec_version`, `_subject`, `_type`", "the envelope"),
     ("Attribute `statewarden.<field>`", "every other field of `data`, lists as arrays of maps"),

@@ -21,6 +21,7 @@ lock rollup --extra rollup pyproject.toml
 lock java --group java
 lock dashboards --group dashboards
 lock charts --group charts
+lock rocksdict --group rocksdict
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock delivery --extra objectstore --extra kafka --group delivery --constraint deploy/locks/dev.txt pyproject.toml
 # what the agent's image with sinks carries, in the versions that the delivery tests use

@@ -7,14 +7,21 @@ from pyspark.sql.types import StructType
 from spark_rollup import schemas
 
 TABLES: dict[str, tuple[StructType, str]] = {
-    "findings": (schemas.FINDING, "one row per cross-pod finding; also one line each in `findings.jsonl`"),
+    "findings": (
+        schemas.FINDING,
+        "one row per finding of a rule or of an agent alone; also one line each in `findings.jsonl`",
+    ),
     "timelines": (
         schemas.TIMELINE,
         "one row per interval (half-open) or mark (`to_us` null) of a task on a pod",
     ),
     "coverage": (schemas.COVERAGE, "one row per pod: how much of its time was really watched"),
     "pods": (schemas.PODS, "one row per pod, as last seen"),
-    "restarts": (schemas.RESTARTS, "one row per held copy of a task: may its pod be restarted?"),
+    "restarts": (
+        schemas.RESTARTS,
+        "one row per copy of a task that is or was just held, or is damaged (no task: about the application on that "
+        "pod): may its pod be restarted?",
+    ),
     "churn": (schemas.CHURN, "one row per task and hour in which something moved"),
     "quarantine": (schemas.QUARANTINE, "one row per line (or file) of the input that was not used, and why"),
 }
@@ -48,7 +55,13 @@ MEANINGS = {
     "unknown_seconds": "time in which nobody watched",
     "watched_ratio": "1 - unknown / span; null without a span",
     "agent_state": "`watching`, `stopped` or `silent`",
-    "answer": "`safe`, `clean-stop-only`, `restore`, `keep` or `unknown`; `safe-to-restart` explains them",
+    "told_by": "`fleet`: a rule; `agent`: an agent's open critical or warning that no rule settles",
+    "answer": "the worst of `kinds`",
+    "kinds": "`damaged`, `clean-stop-only`, `keep`, `unknown`, `restore`, `safe`, `not-running`; see "
+    "[safe-to-restart](rollup.md#answers-of-safe-to-restart)",
+    "follow": "detectors and rules whose open critical finding has to be followed first",
+    "first_action": "what those findings ask for",
+    "doubt": "why nobody knows what became of the copy; null = it is watched",
     "healthy_elsewhere": "pods with a healthy, recent copy",
     "ill_elsewhere": "pods with a copy that is none, and why",
     "restore_bytes": "size of what has to be restored where no copy is elsewhere",

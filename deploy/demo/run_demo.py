@@ -272,7 +272,7 @@ def run(demo: Demo, screen: Screen, *, keep: bool) -> int:
         for problem in missed:
             screen.say(f"MISSED: {problem}", "critical")
         if not missed:
-            screen.say("Every recorded bug was found by its agent and confirmed by the fleet audit.", "good")
+            screen.say("Every recorded bug was found by its agent and told by the fleet audit.", "good")
         screen.say(f"Report: {report}", "head")
         screen.say(f"Took {time.monotonic() - began:.0f} s.")
         if keep:

@@ -52,13 +52,21 @@ DETECTORS: dict[str, AlertFacts] = {
         "Uncommitted records may have been kept; nobody can tell from the disk alone."
     ),
     "unrestored-store": AlertFacts(_WRONG),
+    "changelog-truncated": AlertFacts(
+        "The store holds what its changelog does not: after a reset it counts twice, after a loss it is the only copy."
+    ),
     "startup-pass": AlertFacts("The start takes longer; nothing else.", 30),
     "startup-lock-leak": AlertFacts("The next start replays or wipes more than it had to."),
-    "unclean-store": AlertFacts("The next assignment wipes the store and restores it in full."),
+    "unclean-store": AlertFacts(
+        "Under exactly-once the next assignment wipes the store and restores it in full."
+    ),
     "false-clean-store": AlertFacts(_UNCOMMITTED),
+    "lost-segment": AlertFacts(
+        "Windows are gone from the store or hold too little, now or from the next start on; no replay brings them back."
+    ),
     "stale-segment-offset": AlertFacts("The next start replays from far back, or restores in full."),
     "premature-cleanup": AlertFacts("A copy is gone that was to be kept: the task restores in full."),
-    "regressed-checkpoint": AlertFacts("The next start replays more than needed; the cause is not known."),
+    "regressed-checkpoint": AlertFacts("The start replays more than needed, if the offset comes back."),
     "frozen-checkpoint": AlertFacts("A crash now costs a replay of everything since that checkpoint."),
     "malformed-checkpoint": AlertFacts(
         "The next start fails or restores in full; the volume may be failing."
@@ -83,6 +91,9 @@ RULES: dict[str, AlertFacts] = {
     "resurrected-checkpoint": AlertFacts(_WRONG),
     "unrestored-task": AlertFacts(_WRONG),
     "stale-eos-state": AlertFacts(_UNCOMMITTED + " Pods that restored from it since have them too."),
+    "cloned-process": AlertFacts(
+        "Under exactly_once_v2 both fence each other for ever: every task is wiped again and again, and nothing gets on."
+    ),
     "missing-standby": AlertFacts(
         "If the last copy goes, the task restores from its changelog; up to 2.2.1 it loses data."
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.contract.events import Level, Severity
 from agent.detectors.base import DetectorMeta, Scope
+from spark_rollup.config import FLEET
 from spark_rollup.correlate.base import RuleMeta
 from tools.alerts import facts, twins
 from tools.alerts.model import Alert, Case
@@ -91,7 +92,9 @@ def _alert(
 ) -> Alert:
     kind, unit_id = unit
     local = scope is not None
-    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"}}'
+    # the rollup repeats what an agent says alone; the agent's own alert is enough for that
+    teller = "" if local else f',told_by="{FLEET}"'
+    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"{teller}}}'
     grouped = local and level in (Level.EXPOSURE, Level.SELF)
     expr = f"sum without (task_id) ({selector}) > 0" if grouped else f"{selector} > 0"
     if severity is Severity.CRITICAL:
@@ -99,7 +102,9 @@ def _alert(
     else:
         usual_m = facts.INFO_WAIT_M if severity is Severity.INFO else facts.WAIT_M[level]
         wait_m, keep_m = for_m or usual_m, 0
-    labels = {"namespace": "shop", "pod": "orders-0"} if local else {"audited_namespace": "shop"}
+    labels = (
+        {"namespace": "shop", "pod": "orders-0"} if local else {"audited_namespace": "shop", "told_by": FLEET}
+    )
     if scope is not Scope.AGENT:
         labels["application_id"] = "orders"
     labels[kind] = unit_id
@@ -152,7 +157,7 @@ def _cases(
     else:
         quieter = _series(metric, {**labels, "severity": "warning", "task_id": "0_3"})
         cases.append(Case("does not fire yet: suspected is a ticket, not a page", {quieter: "1x200"}, 120))
-        gap = {series: "1x5 stale _x3 1x50"}
+        gap = dict.fromkeys(both, "1x5 stale _x3 1x50")
         cases.append(Case("goes on over a restart of the agent", gap, 8, labels, says))
         gone = {series: "1x5 stale"}
         cases.append(Case("ends when the task was restored", gone, 7 + keep_m))

@@ -45,6 +45,10 @@ DETECTORS: dict[str, Twin] = {
         "N14, a lost membership wiped all active tasks at once", "benign-eos-fencing-4.1.2"
     ),
     "unrestored-store": Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
+    "changelog-truncated": Twin(
+        "N22, an offset out of range, and the replay over the old files came back to where it was",
+        "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
+    ),
     "startup-pass": Twin("N6, a restart on a release without that pass", "benign-restart-alos-2.8.2"),
     "startup-lock-leak": Twin(
         "N18, the same start on the release with the fix", "control-20663-startup-lock-4.3.1"
@@ -53,6 +57,7 @@ DETECTORS: dict[str, Twin] = {
     "false-clean-store": Twin(
         "a dirty close whose wipe was not prevented", "control-dirty-close-wiped-4.3.1"
     ),
+    "lost-segment": Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
     "stale-segment-offset": Twin("N5, segments closed clean", "control-20663-close-4.3.0"),
     "premature-cleanup": Twin("N8, the cleaner waited for its delay", "control-20805-4.2.1"),
     "regressed-checkpoint": Twin(
@@ -92,6 +97,7 @@ RULES: dict[str, Twin] = {
     "unrestored-task": Twin("N7 and N15, the new owner restored in full", "benign-move-3.9.2"),
     "stale-eos-state": Twin("the same crash on the release with the fix", "control-9891-2.5.1"),
     "diverged-replica": Twin("N20, a standby that is behind catches up", "benign-rolling-standby-3.9.2"),
+    "cloned-process": Twin("a task moved, each pod kept its process id", "benign-move-3.9.2"),
     "cloned-volume": Twin("N7, a task moved, its identities did not", "benign-move-3.9.2"),
     "split-owner": Twin(
         "N14, a frozen member comes back and finds itself fenced", "benign-eos-fencing-4.1.2"
