@@ -12,7 +12,7 @@ import json
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from agent.contract.events import Affected, Level, Severity  # noqa: E402 - the repository goes on the path first
+from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
 from agent.detectors.registry import BY_ID  # noqa: E402
 from agent.findings.ledger import Finding  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
@@ -67,6 +67,7 @@ class Outcome:
         pending: Expectations whose detectors are not registered yet.
         false_alarms: Findings of warning or above that nothing allows.
         faults: Detectors that raised.
+        records: All that the agents reported, a line of JSON each.
     """
 
     scenario: str
@@ -79,6 +80,7 @@ class Outcome:
     pending: list[str] = field(default_factory=list)
     false_alarms: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    records: list[str] = field(default_factory=list)
 
 
 def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outcome:
@@ -87,7 +89,9 @@ def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outco
     outcome = Outcome(scenario["id"], scenario["expected"]["verdict"], told)
     settings = told_settings(scenario["settings"], told)
     for pod in scenario["pods"]:
-        findings = replay_pod(folder / pod["trace"], settings, outcome.faults, delay_ms)
+        said: list[Record] = []
+        findings = replay_pod(folder / pod["trace"], settings, outcome.faults, delay_ms, said.append)
+        outcome.records += [f"{scenario['id']} {told.value} {pod['name']} {_line(x)}" for x in said]
         outcome.found += [(pod["name"], x) for x in findings]
     wishes = scenario["expect"]["find"]
     if told is not Told.ALL:
@@ -112,7 +116,17 @@ def _name_missing_facts(outcome: Outcome, settings: dict[str, object]) -> None:
             outcome.needing.append((name, ", ".join(wanted)))
 
 
-def replay_pod(trace: Path, settings: dict[str, object], faults: list[str], delay_ms: int) -> list[Finding]:
+def _line(record: Record) -> str:
+    return json.dumps([record.kind, record.observed_at_us, dict(record.body)], default=str)
+
+
+def replay_pod(
+    trace: Path,
+    settings: dict[str, object],
+    faults: list[str],
+    delay_ms: int,
+    emit: Callable[[Record], None] = lambda record: None,
+) -> list[Finding]:
     """Replay one pod with the settings that an operator would give.
 
     Args:
@@ -120,6 +134,7 @@ def replay_pod(trace: Path, settings: dict[str, object], faults: list[str], dela
         settings: What the operator says.
         faults: Takes detectors that raised.
         delay_ms: Longest time (seeded, random) until a notification is followed: a busy or throttled agent.
+        emit: Takes every record.
     """
     book = SettingsBook({key: Setting(str(value), "flag") for key, value in settings.items()})
     disk = MemoryDisk()
@@ -127,7 +142,7 @@ def replay_pod(trace: Path, settings: dict[str, object], faults: list[str], dela
         disk,
         book,
         first_time_us(trace),
-        lambda record: None,
+        emit,
         on_fault=lambda detector, error: faults.append(f"{trace.parent.name}: {detector}: {error!r}"),
     )
     replay(trace, pipeline, disk, QUIET_US, delays=_delays(delay_ms))
@@ -297,6 +312,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--delay-ms", type=int, default=0, help="follow notifications up to so late")
     parser.add_argument("--page", type=Path, help="write the result to this Markdown file")
+    parser.add_argument(
+        "--records", type=Path, help="write every record here: the same before and after a move"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     chosen = parser.parse_args(arguments)
     folders = sorted(x.parent for x in chosen.traces.glob("*/scenario.json") if chosen.word in x.parent.name)
@@ -311,6 +329,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes = [wish.result() for wish in wishes]
     print_table([x for x in outcomes if x.told is levels[0]])
     print_knowledge(outcomes)
+    if chosen.records is not None:
+        chosen.records.write_text("".join(f"{line}\n" for x in outcomes for line in x.records), "utf-8")
     if chosen.page is not None:
         chosen.page.write_text(render_page(outcomes), "utf-8")
     missed = sum(len(x.missed) for x in outcomes)
