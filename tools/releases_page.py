@@ -25,7 +25,8 @@ def _head() -> tuple[str, ...]:
         "",
         "Generated from `agent/layout/facts.py` and the detectors' metadata by `make docs`; do not edit.",
         "",
-        "What each release does with its state directory. ● every patch release of the line, ◐ some (the details say"
+        "What each release does with its state directory; [state format](state-format.md) explains it."
+        " ● every patch release of the line, ◐ some (the details say"
         " which) or not known, · none. Evidence: `recorded` = seen in runs of the released jars, `source` = read in"
         " the source at the release tag.",
         "",

@@ -19,8 +19,8 @@ from commits there), and a removal in a task with a windowed store or a source t
 Cost: a few comparisons per store.
 Source: StoreChangelogReader.hasRestoredToEnd and pollRecordsFromRestoreConsumer, DefaultStateUpdater.
 handleTaskCorruptedException (3.9.1, 4.3.1), AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is
-out of range, which drops the offset and keeps the files under at-least-once, or counts as restored; state-semantics
-D11.
+out of range, which drops the offset and keeps the files under at-least-once, or counts as restored;
+docs/state-format.md#d11.
 """
 
 from __future__ import annotations

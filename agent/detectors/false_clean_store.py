@@ -46,7 +46,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        RocksDBStore.close and StreamTask.closeDirty (4.3.0, 4.3.1); design 2.4; recorded as
+        RocksDBStore.close and StreamTask.closeDirty (4.3.0, 4.3.1); docs/state-format.md#what-the-last-close-wrote and
+        docs/state-format.md#d1; recorded as
         `dirty-close-kill-4.3.1`, twins `control-dirty-close-wiped-4.3.1`, `eos-4.3.1-crash-*`.
     """
     task = case.task

@@ -43,7 +43,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        state-semantics N22, D3, D4; recorded in `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`,
+        docs/state-format.md#n22, docs/state-format.md#d3, docs/state-format.md#d4; recorded in
+        `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`,
         `benign-close-while-restoring-4.3.1`.
     """
     task = case.task

@@ -36,7 +36,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (semantics 2.13 b).
+        StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (docs/state-format.md#kafka-20663).
     """
     task, application = case.task, case.application
     assert task is not None

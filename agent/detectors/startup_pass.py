@@ -35,7 +35,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one application.
 
     Source:
-        StateDirectory.initializeStartupStores, KafkaStreams.start (4.3.0+); state-semantics N18.
+        StateDirectory.initializeStartupStores, KafkaStreams.start (4.3.0+);
+        docs/state-format.md#start-up-pass.
     """
     application = case.application
     assert application is not None

@@ -30,7 +30,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        state-semantics N19.
+        docs/state-format.md#n19.
     """
     task = case.task
     assert task is not None

@@ -59,7 +59,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        Utils.delete walks in directory order (all releases); state-semantics D8; recorded as `torn-clean-*`.
+        Utils.delete walks in directory order (all releases); docs/state-format.md#d8; recorded as `torn-clean-*`.
     """
     task = case.task
     assert task is not None

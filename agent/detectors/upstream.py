@@ -1,6 +1,6 @@
 """Upstream issues: affected releases and where the fix shipped. Data; the only release numbers of the detectors.
 
-Source: state-semantics section 2, checked against release tags where it says [S].
+Source: docs/state-format.md#bugs and docs/state-format.md#hazards-without-an-issue; releases are those of Kafka's tags.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        state-semantics N13, N14.
+        StateManagerUtil.closeStateManager (2.6.0+); docs/state-format.md#n13, docs/state-format.md#n14.
     """
     task = case.task
     assert task is not None

@@ -39,7 +39,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        KAFKA-19943, KIP-1259; semantics 2.14.
+        KAFKA-19943, KIP-1259; docs/state-format.md#kafka-19943.
     """
     task = case.task
     retention_ms = case.settings.assumed("delete_retention_ms")

@@ -1,7 +1,7 @@
 """File and directory names in a state directory, each with the class that makes it.
 
 Source: StateDirectory, OffsetCheckpoint, RocksDBStore, AbstractSegments (Kafka Streams 2.0 to 4.3) and
-RocksDB's `filename.cc`; reference `state-semantics.md` sections 1.1 to 1.6.
+RocksDB's `filename.cc`; docs/state-format.md#layout.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lock query: asks the kernel who would be in the way of a read lock, and takes nothing.
 
 Works on a read-only descriptor, on a read-only mount and across PID namespaces, where `/proc/locks` is empty
-(reference `components.md`, part 2, section 9).
+(docs/state-format.md#reading-locks).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from agent.layout.paths import StatePath, classify
 from agent.observe.observer import Observer
 
 LOCK_POLL_US = 250_000
-"""State-semantics 0.1: 250 ms to 1 s is enough for everything but a hand-off within one process."""
+"""Short enough for everything but a hand-off within one process (docs/state-format.md#lock-poll)."""
 
 SLOW_POLL_US = 5_000_000
 LOCKS_PER_POLL = 64

@@ -1,6 +1,7 @@
-"""Measure what the design promises, and write docs/benchmarks.md: `make bench`.
+"""Measure what docs/benchmarks.md promises: `make bench`.
 
-Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise.
+Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise,
+`--page FILE` keeps the tables; what follows from them goes into docs/benchmarks.md by hand.
 """
 
 from __future__ import annotations
@@ -39,12 +40,11 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "look-back": bench_look_back.run,
     "skew": bench_skew.run,
 }
-PAGE = ROOT / "docs" / "benchmarks.md"
 MEMORY = Path("/dev/shm")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the chosen benchmarks; the page is written only when all of them ran.
+    """Run the chosen benchmarks.
 
     Returns:
         Exit code, always 0: numbers are not judged.
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--load-seconds", type=float, help="length of each load on a watcher (default: 60 or 10)"
     )
-    parser.add_argument("--page", type=Path, help="write the result here, also if only some benchmarks ran")
+    parser.add_argument("--page", type=Path, help="write the tables into this file, too")
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.names) - BENCHMARKS.keys())
     if unknown or chosen.rounds < 1:
@@ -70,10 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(render_text(section))
         sys.stdout.flush()
         sections.append(section)
-    page = chosen.page or (None if chosen.names else PAGE)
-    if page is not None:
+    if chosen.page is not None:
         options = Options(chosen.full, chosen.rounds, Path(), Path())
-        page.write_text(render_page(sections, options), "utf-8")
+        chosen.page.write_text(render_page(sections, options), "utf-8")
     return 0
 
 

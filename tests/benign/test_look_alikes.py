@@ -1,7 +1,8 @@
 """Benign look-alikes N1 to N12: what Kafka Streams does in good order must not be called a fault.
 
-Each test plays one sequence of the state semantics, with everything that an operator can tell, and expects no
-finding of warning or above. An exposure that truly applies is named in the test. N13 to N25 are next door.
+Each test plays one sequence of docs/state-format.md#life-of-a-task-directory, with every setting that an operator can
+give, and expects no finding of warning or above. An exposure that truly applies is named in the test. N13 to N25 are
+next door.
 """
 
 from __future__ import annotations

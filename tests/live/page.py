@@ -1,4 +1,4 @@
-"""The page of the live proof: releases x scenarios x outcome, from a results file."""
+"""The page of the live proof: one matrix of scenario x release from a results file, exceptions below it."""
 
 from __future__ import annotations
 
@@ -8,59 +8,105 @@ from typing import Any
 from tests.live.plan import numbers
 
 Row = Mapping[str, Any]
+Key = tuple[str, str, str]
+"""Scenario, release, guarantee."""
+
+MARKER = "<!-- generated up to here (tests/live/page.py); below, written by hand -->"
 
 _HEAD = """# Live proof
 
-Real releases of Kafka Streams ran real lives against a real broker, with two live agents on each state directory: one
-told release, guarantee, delays and standbys (`--set`), one told nothing and in a PID namespace of its own. What must
-be found is proved by the application itself: the counts that its store holds afterwards. Written by
-`python tests/live/run.py --results FILE --page docs/live.md`; scenarios are in `tests/live`.
+Real releases of Kafka Streams ran against a real broker, with two live agents on each state directory: one
+with release, guarantee, delays and standbys configured (`--set`), one with nothing configured and in a PID
+namespace of its own. What must be found is proved by the application itself: the counts that its store holds
+afterwards. Written by `python tests/live/run.py --results FILE --page docs/live.md`; scenarios are in
+`tests/live`.
 
-- `quiet`: nothing of warning or above was said, and nothing was wrong.
-- detectors: what was said at warning or above, and had to be said or truly holds for that release.
-- **missed**, **false alarm**, **broke off**: what it says; none may stand here.
+`a` at-least-once, `e` exactly-once: nothing of warning or above was reported, and nothing was wrong. `A`, `E`:
+findings of warning or above, all of them required or true for that release; [listed below](#findings). `!`:
+missed, a false alarm, or broke off; none may be here. Empty: not run.
 """
+_LETTER = {"at_least_once": "a"}
 
 
-def render(rows: Iterable[Row], about: Mapping[str, str]) -> str:
+def render(rows: Iterable[Row], about: Mapping[str, str], page: str = "") -> str:
     """Write the page.
 
     Args:
         rows: Outcomes as `Outcome.as_json` gives them; of the same run the last counts.
         about: Scenario -> what happens in it, one sentence.
+        page: The page as it is; what is below the marker is kept.
     """
-    last = {(row["scenario"], row["release"], row["guarantee"]): row for row in rows}
-    parts = [_HEAD]
-    for scenario, sentence in about.items():
-        of_scenario = {key[1:]: row for key, row in last.items() if key[0] == scenario}
-        if of_scenario:
-            parts.append(f"## {scenario}\n\n{sentence}\n\n{_table(of_scenario)}")
+    last: dict[Key, Row] = {(row["scenario"], row["release"], row["guarantee"]): row for row in rows}
     wrong = sum(_is_wrong(row) for row in last.values())
-    parts.append(f"{len(last)} runs, {wrong} wrong.\n")
+    parts = [
+        _HEAD,
+        f"{len(last)} runs, {wrong} wrong.\n",
+        _matrix(last, [scenario for scenario in about if any(key[0] == scenario for key in last)]),
+        f"## Findings\n\n{_findings(last, about)}",
+        f"## Scenarios\n\n{_scenarios(last, about)}",
+        MARKER + (page.partition(MARKER)[2] or "\n"),
+    ]
     return "\n".join(parts)
 
 
-def _table(rows: Mapping[tuple[str, str], Row]) -> str:
-    guarantees = sorted({guarantee for _, guarantee in rows})
-    releases = sorted({release for release, _ in rows}, key=numbers)
-    lines = ["| release | " + " | ".join(guarantees) + " |", "|---" * (len(guarantees) + 1) + "|"]
-    for release in releases:
-        cells = [_cell(rows.get((release, guarantee))) for guarantee in guarantees]
-        lines.append(f"| {release} | " + " | ".join(cells) + " |")
+def _matrix(last: Mapping[Key, Row], scenarios: Iterable[str]) -> str:
+    releases = sorted({key[1] for key in last}, key=numbers)
+    lines = ["| scenario | " + " | ".join(releases) + " |", "|---" * (len(releases) + 1) + "|"]
+    for scenario in scenarios:
+        cells = (_cell(last, scenario, release) for release in releases)
+        lines.append(f"| {scenario} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(row: Row | None) -> str:
-    if row is None:
-        return ""
+def _cell(last: Mapping[Key, Row], scenario: str, release: str) -> str:
+    """Say what came out on one release: a letter per guarantee."""
+    here = {key[2]: row for key, row in last.items() if key[:2] == (scenario, release)}
+    return "".join(_letter(guarantee, row) for guarantee, row in sorted(here.items()))
+
+
+def _letter(guarantee: str, row: Row) -> str:
+    letter = _LETTER.get(guarantee, "e")
+    return "!" if _is_wrong(row) else letter.upper() if _loud(row) else letter
+
+
+def _findings(last: Mapping[Key, Row], about: Mapping[str, str]) -> str:
+    """List what was reported, runs with the same detectors in one row."""
+    grouped: dict[tuple[str, str, str], list[str]] = {}
+    for (scenario, release, guarantee), row in last.items():
+        if said := _outcome(row):
+            grouped.setdefault((scenario, guarantee, said), []).append(release)
+    lines = ["| scenario | guarantee | releases | detectors |", "|---|---|---|---|"]
+    order = list(about)
+    for (scenario, guarantee, said), releases in sorted(
+        grouped.items(), key=lambda item: order.index(item[0][0])
+    ):
+        lines.append(f"| {scenario} | {guarantee} | {', '.join(sorted(releases, key=numbers))} | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def _outcome(row: Row) -> str:
+    loud = ", ".join(_loud(row))
     if row["problem"]:
         return "**broke off**"
     if row["missed"]:
         return f"**missed** {', '.join(row['missed'])}"
-    loud = sorted({said["detector"] for said in row["findings"] if said["severity"] != "info"})
-    if row["false_alarms"]:
-        return f"**false alarm** {', '.join(loud)}"
-    return ", ".join(loud) or "quiet"
+    return f"**false alarm** {loud}" if row["false_alarms"] else loud
+
+
+def _scenarios(last: Mapping[Key, Row], about: Mapping[str, str]) -> str:
+    """Say what happens, scenarios with the same sentence in one row."""
+    played = {key[0] for key in last}
+    named: dict[str, list[str]] = {}
+    for scenario, sentence in about.items():
+        if scenario in played:
+            named.setdefault(sentence, []).append(scenario)
+    lines = ["| scenario | what happens |", "|---|---|"]
+    lines += [f"| {', '.join(scenarios)} | {sentence} |" for sentence, scenarios in named.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _loud(row: Row) -> list[str]:
+    return sorted({said["detector"] for said in row["findings"] if said["severity"] != "info"})
 
 
 def _is_wrong(row: Row) -> bool:

@@ -129,7 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.page:
             rows = [json.loads(line) for line in results.read_text().splitlines()]
             labels = sorted({*SCENARIOS, *(row["scenario"] for row in rows)}, key=_place)
-            options.page.write_text(render(rows, {label: _about(label) for label in labels}))
+            page = options.page.read_text() if options.page.exists() else ""
+            options.page.write_text(render(rows, {label: _about(label) for label in labels}, page))
     return int(wrong > 0)
 
 

@@ -1,4 +1,4 @@
-"""Three defects that end with issue J, where the storage changes: each test proves one, and fails once it is gone."""
+"""Three defects of the storage as Parquet files: each test proves one, and fails once it is gone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write(target: Path, name: str, day: int = 0) -> Path:
 
 
 @pytest.mark.xfail(
-    raises=Py4JJavaError, strict=True, reason="D7, issue J: compaction removes files that a reader has listed"
+    raises=Py4JJavaError, strict=True, reason="compaction removes files that a reader has listed"
 )
 def test_a_reader_that_began_before_a_compaction_reads_to_its_end(spark, tmp_path):
     """What it listed is there until it is done."""
@@ -49,7 +49,7 @@ def test_a_reader_that_began_before_a_compaction_reads_to_its_end(spark, tmp_pat
 @pytest.mark.xfail(
     raises=AssertionError,
     strict=True,
-    reason="D14, issue J: what spark-submit is given loses against our choice",
+    reason="what spark-submit is given loses against our choice",
 )
 def test_what_spark_submit_is_given_wins(tmp_path):
     """As docs/rollup.md says."""
@@ -68,7 +68,7 @@ def test_what_spark_submit_is_given_wins(tmp_path):
 @pytest.mark.xfail(
     raises=AssertionError,
     strict=True,
-    reason="D16, issue J: a run takes all files at once, however many there are",
+    reason="a run takes all files at once, however many there are",
 )
 def test_a_run_takes_files_in_turns(spark, tmp_path, monkeypatch):
     """As a stream does, so that what was taken is durable turn by turn."""

@@ -1,4 +1,4 @@
-"""Scenarios that read like the state semantics: releases, processes, tasks, cleaners, over virtual time.
+"""Scenarios that read like docs/state-format.md: releases, processes, tasks, cleaners, over virtual time.
 
     run = Scenario(release="3.9.2", guarantee="exactly_once_v2", standbys=0)
     app = run.start()

@@ -70,7 +70,7 @@ def test_close_on_a_very_slow_volume():
 
 
 FIELD = ["3.9.2", "4.2.1", "4.3.1"]
-"""Releases of the field test."""
+"""Releases that write a corrupted task's offsets before its wipe."""
 
 
 @pytest.mark.parametrize("release", FIELD)
