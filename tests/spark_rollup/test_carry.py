@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 
 from spark_rollup import audit, ingest, snapshot, snapshots
@@ -21,7 +20,7 @@ from spark_rollup.correlate.registry import RULES
 from tests.spark_rollup.support import stretched
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us
 from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
-from tests.spark_rollup.test_oracle import fleets
+from tests.spark_rollup.test_oracle import fleet_of
 from tests.support.recorded_fleet import EXPECTED, replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -163,22 +162,8 @@ def _absence(told: Sequence[Event]) -> tuple[float, float]:
 
 
 def drawn(number: int) -> list[Fleet]:
-    """Let hypothesis draw fleets."""
-    found: list[Fleet] = []
-
-    @settings(
-        max_examples=number, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(fleet=fleets())
-    def collect(fleet: Fleet) -> None:
-        fleet.name = f"drawn-{len(found)}"
-        for pod in fleet.pods:
-            pod.uid = f"{fleet.name}-{pod.name}"
-        found.append(fleet)
-
-    collect()
-    return found
+    """Draw fleets, the same in every run."""
+    return [fleet_of(f"drawn-{index}") for index in range(number)]
 
 
 def over_midnight(told: Sequence[Event], second: float) -> list[Event]:

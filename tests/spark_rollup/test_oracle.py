@@ -124,7 +124,7 @@ def _step(dice: Random, at: int) -> Step:
     )
 
 
-def _fleet(name: str) -> Fleet:
+def fleet_of(name: str) -> Fleet:
     """Draw the life of two or three pods with one application; its name is the seed."""
     dice = Random(name)
     fleet = Fleet(name)
@@ -152,7 +152,7 @@ def _fleet(name: str) -> Fleet:
 @cache
 def drawn() -> list[Fleet]:
     """Draw many fleets, the same in every run; they are judged together, in one audit."""
-    return [_fleet(f"fleet-{number}") for number in range(FLEETS)]
+    return [fleet_of(f"fleet-{number}") for number in range(FLEETS)]
 
 
 MORE.append(drawn)
