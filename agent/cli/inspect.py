@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agent import __version__
+from agent.cli.compare import Copy, Difference, Relation, compare
 from agent.cli.offline import require_state_directory
 from agent.cli.output import finding_line, printable
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
 from agent.layout.paths import Role, classify
 from agent.observe.kernel_disk import KernelDisk
-from agent.runtime.compare import Copy, Difference, Relation, compare
-from agent.runtime.names import make_pseudonyms, names_of
-from agent.runtime.pipeline import Pipeline
+from agent.publish.known_names import make_pseudonyms, names_of
 
 COPIED_ROLES = frozenset(
     {Role.CHECKPOINT, Role.STORE_CHECKPOINT, Role.PROCESS_FILE, Role.IDENTITY, Role.CURRENT, Role.OPTIONS}

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.model import BlindInterval
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 
 META = DetectorMeta(
     id="auditor-blind",

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.upstream import KAFKA_8574
 from agent.inventory.model import Session, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.upstream import KAFKA_8574
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real

@@ -28,9 +28,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.changelog_ends import ShortChangelog, short_changelogs
 from agent.inventory.model import Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.changelog_ends import ShortChangelog, short_changelogs
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 

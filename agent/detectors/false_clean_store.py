@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.reopening import DEAD_US, reopenings
-from agent.detectors.telling import assumptions, where
-from agent.detectors.upstream import FALSE_CLEAN
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import is_closed_without_offset, uncovered_puts
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.reopening import DEAD_US, reopenings
+from agent.judging.telling import assumptions, where
+from agent.judging.upstream import FALSE_CLEAN
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import commits_passed, dirty_puts, is_more_than_ten_thousand

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.telling import checkpoint_of
-from agent.detectors.upstream import KAFKA_5998
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.telling import checkpoint_of
+from agent.judging.upstream import KAFKA_5998
 from agent.layout.facts import Fact
 from agent.layout.names import changelog_store
 from agent.layout.profile import Truth

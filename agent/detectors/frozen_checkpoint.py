@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.telling import assumptions, checkpoint_of, last_mark, where
 from agent.inventory.model import Session, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.telling import assumptions, checkpoint_of, last_mark, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import due_flush

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
-from agent.detectors.reopening import reopenings
-from agent.detectors.telling import where
-from agent.detectors.upstream import INTERRUPTED_WIPE
 from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
+from agent.judging.reopening import reopenings
+from agent.judging.telling import where
+from agent.judging.upstream import INTERRUPTED_WIPE
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        `agent.detectors.killed_close`; recorded as `corrupt-kill-*`.
+        `agent.judging.killed_close`; recorded as `corrupt-kill-*`.
     """
     task, application = case.task, case.application
     assert task is not None

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.upstream import KIP_1035
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.upstream import KIP_1035
 
 META = DetectorMeta(
     id="layout-conflict",

@@ -19,16 +19,16 @@ from collections.abc import Iterable
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
-from agent.detectors.telling import where
-from agent.detectors.upstream import LOST_SEGMENT
 from agent.inventory.disk import LockState
 from agent.inventory.model import Store, Task
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.inventory.settings import COMMIT_INTERVAL_MS
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
+from agent.judging.telling import where
+from agent.judging.upstream import LOST_SEGMENT
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 

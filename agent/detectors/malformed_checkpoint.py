@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.telling import checkpoint_of
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.telling import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
 META = DetectorMeta(

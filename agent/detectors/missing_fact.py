@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.inventory.settings import KEYS_BY_NAME
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 
 META = DetectorMeta(
     id="missing-fact",

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.telling import assumptions
-from agent.detectors.upstream import KAFKA_20805
 from agent.inventory.model import Application, PastTask, Shape
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.telling import assumptions
+from agent.judging.upstream import KAFKA_20805
 
 META = DetectorMeta(
     id="premature-cleanup",

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.falls import Fall, checkpoint_falls
-from agent.detectors.telling import checkpoint_of
-from agent.detectors.upstream import KAFKA_13249
 from agent.inventory.model import Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.falls import Fall, checkpoint_falls
+from agent.judging.telling import checkpoint_of
+from agent.judging.upstream import KAFKA_13249
 from agent.layout.profile import Truth
 
 META = DetectorMeta(

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.telling import where
-from agent.detectors.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, PastDatabase, Session, Shape, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.telling import where
+from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.upstream import KAFKA_6647
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.upstream import KAFKA_6647
 
 META = DetectorMeta(
     id="shared-state-dir",

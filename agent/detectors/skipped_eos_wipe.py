@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.reopening import reopenings
-from agent.detectors.restoration_end import restoration_end
-from agent.detectors.telling import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
-from agent.detectors.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.inventory.model import Mark, Session, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.reopening import reopenings
+from agent.judging.restoration_end import restoration_end
+from agent.judging.telling import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
+from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real

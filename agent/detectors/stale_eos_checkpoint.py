@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.reopening import DEAD_US
-from agent.detectors.telling import assumptions, checkpoint_of, most_affected, where
-from agent.detectors.upstream import KAFKA_10362, KAFKA_20685
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.reopening import DEAD_US
+from agent.judging.telling import assumptions, checkpoint_of, most_affected, where
+from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import first_flush_beyond

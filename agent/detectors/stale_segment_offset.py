@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.upstream import KAFKA_20663
 from agent.inventory.model import Database, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.upstream import KAFKA_20663
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.verdicts import NOISE_RECORDS

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.upstream import KAFKA_19434
 from agent.inventory.model import Application, ProcessLife, Session, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.upstream import KAFKA_19434
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 

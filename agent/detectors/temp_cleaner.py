@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 
 META = DetectorMeta(
     id="temp-cleaner",

@@ -17,13 +17,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.reopening import DEAD_US
-from agent.detectors.telling import checkpoint_of, where
-from agent.detectors.upstream import TORN_DELETION, TORN_FILES
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Shape, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, problem_kind
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.reopening import DEAD_US
+from agent.judging.telling import checkpoint_of, where
+from agent.judging.upstream import TORN_DELETION, TORN_FILES
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real

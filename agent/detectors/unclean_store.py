@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.telling import where
-from agent.detectors.upstream import KIP_1035
 from agent.inventory.disk import LockState
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.telling import where
+from agent.judging.upstream import KIP_1035
 
 META = DetectorMeta(
     id="unclean-store",

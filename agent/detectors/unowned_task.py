@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.telling import assumptions
-from agent.detectors.upstream import KAFKA_8187
 from agent.inventory.model import Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.telling import assumptions
+from agent.judging.upstream import KAFKA_8187
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
-from agent.detectors.telling import assumptions, where
-from agent.detectors.upstream import KAFKA_7672, KAFKA_16017
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
+from agent.judging.telling import assumptions, where
+from agent.judging.upstream import KAFKA_7672, KAFKA_16017
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from

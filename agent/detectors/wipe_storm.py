@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.inventory.model import WIPES_KEPT
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 
 META = DetectorMeta(
     id="wipe-storm",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.reopening import reopenings
-from agent.detectors.telling import assumptions, where
-from agent.detectors.upstream import KAFKA_19943
 from agent.inventory.model import Session, Store, Task
+from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.reopening import reopenings
+from agent.judging.telling import assumptions, where
+from agent.judging.upstream import KAFKA_19943
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real

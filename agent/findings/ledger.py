@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agent.contract.codec import rfc3339
 from agent.contract.digest import hex_digest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.detectors.base import DetectorMeta, Evidence, Kind, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 
 CLOSED_KEPT = 512
 """Resolved findings that are remembered, so that an episode is not told twice."""

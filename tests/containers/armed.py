@@ -21,7 +21,7 @@ def since_start_s() -> float:
 
 def main(state: str) -> int:
     """Import what `statewarden run` does, then watch; nothing is looked at beside the directories."""
-    for name in ("agent.cli", "agent.runtime.supervisor"):
+    for name in ("agent.cli", "agent.process.supervisor"):
         importlib.import_module(name)
     from agent.clock import SystemClock
     from agent.watch.inotify_source import InotifySource

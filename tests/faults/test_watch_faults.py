@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SystemClock
-from agent.runtime import lookout as lookout_module
-from agent.runtime.canary import LATE_AFTER_S
-from agent.runtime.lookout import Mode
+from agent.lookout import turn as lookout_module
+from agent.lookout.canary import LATE_AFTER_S
+from agent.lookout.turn import Mode
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox

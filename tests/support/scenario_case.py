@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agent.contract.events import Severity
-from agent.detectors.base import Case, Verdict
-from agent.detectors.registry import BY_ID
+from agent.detectors import BY_ID
 from agent.inventory.disk import LockState
 from agent.inventory.model import (
     Application,
@@ -21,6 +20,7 @@ from agent.inventory.model import (
     Task,
 )
 from agent.inventory.settings import ApplicationSettings, Setting
+from agent.judging.base import Case, Verdict
 from agent.layout.profile import Profile
 from agent.layout.releases import ANY_RELEASE, ReleaseRange
 

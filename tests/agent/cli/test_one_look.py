@@ -14,8 +14,8 @@ import pytest
 
 from agent.cli import offline
 from agent.config import load_config
-from agent.runtime import one_look
-from agent.runtime.pipeline import Pipeline
+from agent.engine import one_look
+from agent.engine.pipeline import Pipeline
 from tests.agent.cli.commands import FACTS, PLAIN, plant
 
 NOW_US = 1_900_000_000_000_000

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agent.cli.output import exit_code, finding_line, print_findings, printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.detectors.base import Evidence
 from agent.findings.ledger import Finding
+from agent.judging.base import Evidence
 
 FINDING = Finding(
     id="0123456789abcdef",

@@ -6,8 +6,8 @@ import pytest
 
 from agent.contract.events import Confidence, Severity
 from agent.detectors.auditor_blind import NOTHING_AFTER_US
-from agent.detectors.base import Case
 from agent.inventory.model import BlindInterval, Inventory
+from agent.judging.base import Case
 from tests.support.scenario_case import at, judge
 
 ID = "auditor-blind"

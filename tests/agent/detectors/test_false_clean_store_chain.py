@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.detectors.base import Case
+from agent.judging.base import Case
 from tests.support.scenario_case import at, case, database, judge, session, store, task
 
 ID = "false-clean-store"

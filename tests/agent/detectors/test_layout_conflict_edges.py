@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.detectors.base import Case
+from agent.judging.base import Case
 from agent.layout.profile import Profile
 from tests.support.scenario_case import at, case, judge
 

@@ -6,8 +6,8 @@ import pytest
 
 from agent.contract.events import Confidence, Severity
 from agent.detectors import resurrected_checkpoint
-from agent.detectors.base import Case
 from agent.inventory.model import Application, CheckpointFact, Database, Inventory, Store, Task
+from agent.judging.base import Case
 from tests.support.scenario import KEY_VALUE, Scenario
 
 ID = "resurrected-checkpoint"

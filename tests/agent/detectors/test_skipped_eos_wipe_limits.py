@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from agent.detectors.base import Case
 from agent.inventory.observations import StoreOffsets
+from agent.judging.base import Case
 from tests.support.scenario_case import (
     PLAIN,
     TIMESTAMPED,

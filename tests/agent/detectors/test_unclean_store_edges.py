@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.detectors.base import Case
 from agent.inventory.model import Store
 from agent.inventory.observations import StoreOffsets
+from agent.judging.base import Case
 from tests.support.scenario_case import at, case, database, judge, store, task
 
 ID = "unclean-store"

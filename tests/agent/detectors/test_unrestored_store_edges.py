@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.contract.events import Confidence, Severity
-from agent.detectors.base import Case
 from agent.inventory.model import Session, Shape
+from agent.judging.base import Case
 from tests.support.scenario_case import at, case, database, judge, mark, past, session, store, task
 
 ID = "unrestored-store"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.detectors.base import Case
 from agent.inventory.model import Store
+from agent.judging.base import Case
 from tests.support.scenario_case import at, case, database, judge, session, store, task
 
 ID = "zombie-state"

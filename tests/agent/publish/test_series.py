@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
 from agent.preflight.checks import CHECK_IDS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.metrics import Exposition
