@@ -15,7 +15,7 @@ from agent.inventory.blindness import blind_seconds
 from agent.lookout.self_limits import Step
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import StoreName, task_rows, told_rows
+from agent.publish.finding_rows import task_rows, told_rows
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
@@ -24,7 +24,7 @@ from agent.publish.snapshot import (
     SpoolMetrics,
     WatchMetrics,
 )
-from agent.publish.task_table import TaskTable
+from agent.publish.task_table import StoreName, TaskTable
 from agent.ship.shipper import Shipper
 from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats
