@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
 from agent.layout.facts import FACTS
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ROCKSDB_RELEASES, Release, ReleaseRange

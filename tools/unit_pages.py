@@ -9,8 +9,8 @@ import importlib
 import re
 from collections.abc import Callable, Iterable
 
-from agent.detectors.base import Detector
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
+from agent.judging.base import Detector
 from spark_rollup.correlate.base import Rule
 from spark_rollup.correlate.registry import RULES
 

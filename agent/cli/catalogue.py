@@ -14,10 +14,10 @@ from pathlib import Path
 from agent.cli.output import printable
 from agent.config import Config
 from agent.contract.codec import ContractError, decode, rfc3339
-from agent.detectors.base import DetectorMeta
-from agent.detectors.registry import BY_ID, DETECTORS
+from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UsageError
 from agent.inventory.settings import KEYS
+from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir()), _AGENT / "pages")

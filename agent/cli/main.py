@@ -214,7 +214,7 @@ def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None
 
 def _run(chosen: argparse.Namespace) -> int:
     from agent import logs
-    from agent.runtime.supervisor import Supervisor
+    from agent.process.supervisor import Supervisor
 
     names = (
         "state_dir",

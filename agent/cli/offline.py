@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent import __version__
+from agent.cli.events_directory import EventsDirectory
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import exit_code, print_findings, printable
 from agent.cli.streams import complain
@@ -15,17 +16,16 @@ from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
+from agent.engine.one_look import SETTLE_S, judge_again, judge_once, looked_at, needs_second_look, strangers
+from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
 from agent.layout.shape import is_application, is_surely_application
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
+from agent.publish.known_names import make_pseudonyms
 from agent.replay.memory_disk import MemoryDisk
-from agent.runtime.events_directory import EventsDirectory
-from agent.runtime.names import make_pseudonyms
-from agent.runtime.one_look import SETTLE_S, judge_again, judge_once, looked_at, needs_second_look, strangers
-from agent.runtime.pipeline import Pipeline
-from agent.runtime.replay_run import first_time_us, replay
+from agent.replay.run import first_time_us, replay
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}

@@ -1,1 +1,74 @@
-"""Detectors: dossier -> verdicts. Pure; one module each; registered in `registry`; none imports another."""
+"""The detectors, one module each, in the order of docs and output. No detector knows another."""
+
+from __future__ import annotations
+
+from agent.detectors import (
+    auditor_blind,
+    carried_checkpoint,
+    changelog_truncated,
+    ephemeral_state_dir,
+    false_clean_store,
+    foreign_checkpoint,
+    frozen_checkpoint,
+    interrupted_wipe,
+    layout_conflict,
+    lost_segment,
+    malformed_checkpoint,
+    missing_fact,
+    orphaned_task,
+    overlaid_store,
+    premature_cleanup,
+    regressed_checkpoint,
+    resurrected_checkpoint,
+    shared_state_dir,
+    skipped_eos_wipe,
+    stale_eos_checkpoint,
+    stale_segment_offset,
+    startup_lock_leak,
+    startup_pass,
+    temp_cleaner,
+    torn_store,
+    unclean_store,
+    unowned_task,
+    unrestored_store,
+    wipe_storm,
+    zombie_state,
+)
+from agent.judging.base import Detector
+
+_MODULES = (
+    resurrected_checkpoint,
+    carried_checkpoint,
+    unowned_task,
+    stale_eos_checkpoint,
+    skipped_eos_wipe,
+    interrupted_wipe,
+    unrestored_store,
+    changelog_truncated,
+    startup_pass,
+    startup_lock_leak,
+    unclean_store,
+    false_clean_store,
+    lost_segment,
+    stale_segment_offset,
+    premature_cleanup,
+    regressed_checkpoint,
+    frozen_checkpoint,
+    malformed_checkpoint,
+    overlaid_store,
+    foreign_checkpoint,
+    torn_store,
+    zombie_state,
+    orphaned_task,
+    shared_state_dir,
+    temp_cleaner,
+    ephemeral_state_dir,
+    layout_conflict,
+    wipe_storm,
+    missing_fact,
+    auditor_blind,
+)
+
+DETECTORS: tuple[Detector, ...] = tuple(Detector(module.META, module.judge) for module in _MODULES)
+
+BY_ID = {detector.meta.id: detector for detector in DETECTORS}

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.detectors.telling import checkpoint_of
-from agent.detectors.upstream import KAFKA_5998
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.telling import checkpoint_of
+from agent.judging.upstream import KAFKA_5998
 from agent.layout.facts import Fact
 from agent.layout.names import changelog_store
 from agent.layout.profile import Truth
@@ -30,15 +30,13 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         ProcessorStateManager.checkpoint up to 2.2.1 (KAFKA-5998).
     """
     task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
     fact = task.checkpoint
     if fact is None or task.is_global:
         return

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.inventory.model import WIPES_KEPT
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
 META = DetectorMeta(
     id="wipe-storm",
@@ -31,14 +31,13 @@ WIPES = 3
 WITHIN_US = 3_600_000_000
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         StateManagerUtil.closeStateManager (2.6.0+); docs/state-format.md#n13, docs/state-format.md#n14.
     """
     task = case.task
-    assert task is not None
     recent = [x for x in task.wiped_us if case.now_us - x <= WITHIN_US]
     if len(recent) < WIPES:
         return

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.detectors.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.detectors.reopening import reopenings
-from agent.detectors.telling import assumptions, where
-from agent.detectors.upstream import KAFKA_19943
 from agent.inventory.model import Session, Store, Task
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
+from agent.judging.reopening import reopenings
+from agent.judging.telling import assumptions, where
+from agent.judging.upstream import KAFKA_19943
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -35,7 +35,7 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -43,7 +43,6 @@ def judge(case: Case) -> Iterable[Verdict]:
     """
     task = case.task
     retention_ms = case.settings.assumed("delete_retention_ms")
-    assert task is not None
     if retention_ms is None:
         return
     for store in task.stores.values():
@@ -55,14 +54,14 @@ def judge(case: Case) -> Iterable[Verdict]:
                 return
 
 
-def _is_zombie(case: Case, before: Session, after: Session, retention_us: int) -> bool:
+def _is_zombie(case: TaskCase, before: Session, after: Session, retention_us: int) -> bool:
     in_store = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
     trusted = is_real(after.offset_at_open) or (in_store and is_real(after.stored_offset_at_open))
     return trusted and not after.created and after.opened_us - (before.released_us or 0) > retention_us
 
 
 def _tell(
-    case: Case, task: Task, store: Store, before: Session, after: Session, retention_ms: int
+    case: TaskCase, task: Task, store: Store, before: Session, after: Session, retention_ms: int
 ) -> Verdict:
     released_us = before.released_us or 0
     return Verdict(

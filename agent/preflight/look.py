@@ -11,6 +11,7 @@ from agent.clock import Clock, is_clock_synchronised
 from agent.config import Config
 from agent.delivery import SinkKind, parse_target
 from agent.errors import WatchError, WatchLimitError
+from agent.home.probe import nearest, try_to_write
 from agent.inventory.disk import Unseen
 from agent.layout.paths import Role
 from agent.observe.volume import Mount, find_mount, measure_space
@@ -18,7 +19,6 @@ from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
 from agent.preflight.survey import survey
 from agent.ship.home import lies_inside
-from agent.ship.probe import nearest, try_to_write
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import instance_limit, watch_limit
 

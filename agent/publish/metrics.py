@@ -10,6 +10,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from agent.engine.rows import StoreRow
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.family_text import (
     OPENMETRICS,
@@ -21,7 +22,7 @@ from agent.publish.family_text import (
     series_text,
 )
 from agent.publish.metric import Metric, MetricKind
-from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
+from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
 
 _LOG = logging.getLogger(__name__)
 _ERRORS = "statewarden_agent_collector_errors_total"
@@ -152,7 +153,7 @@ def _seconds(at_us: int | None) -> float | None:
     return None if at_us is None else at_us / 1_000_000
 
 
-def _store(read: Callable[[StoreMetrics], float | None]) -> Reader:
+def _store(read: Callable[[StoreRow], float | None]) -> Reader:
     def reader(snapshot: MetricsSnapshot) -> Series:
         rows = ((task, store, read(store)) for task in snapshot.tasks for store in task.stores)
         return {

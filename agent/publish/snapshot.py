@@ -10,17 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.contract.events import Severity
-
-
-@dataclass(frozen=True, slots=True)
-class StoreMetrics:
-    """One store of a task; None = could not tell."""
-
-    store: str
-    held: bool | None = None
-    offset: int | None = None
-    flushed_puts: int = 0
-    bytes: int = 0
+from agent.engine.rows import StoreRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +43,7 @@ class TaskMetrics:
     last_seen_at_us: int | None = None
     worst_severity: Severity | None = None
     exists: bool = True
-    stores: tuple[StoreMetrics, ...] = ()
+    stores: tuple[StoreRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def test_the_command_loads_no_spark_and_no_optional_sink(repository: Path) -> No
 
 def test_the_agent_loads_no_heavy_part_of_the_standard_library(repository: Path) -> None:
     """An agent that ships to a directory does without OpenSSL, a mail parser and psutil: 9 MiB in every pod."""
-    loaded = loaded_after(["agent.cli", "agent.runtime.supervisor"], repository)
+    loaded = loaded_after(["agent.cli", "agent.process.supervisor"], repository)
     assert not loaded & {"ssl", "_ssl", "_hashlib", "email", "psutil", "prometheus_client"}
 
 

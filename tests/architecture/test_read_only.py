@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-OWN_FILES = ("agent/ship/", "agent/runtime/", "agent/cli/")
+OWN_FILES = ("agent/ship/", "agent/home/", "agent/cli/")
 """Only these may write, and only the agent's own volume: spool, sink, baseline, a command's output."""
 
 WRITING_METHODS = {
@@ -87,12 +87,12 @@ def test_only_the_agents_own_files_are_written(repository: Path) -> None:
     assert found == {}
 
 
-def test_only_the_spool_is_locked(repository: Path) -> None:
-    """The one file lock that is ever taken keeps two agents off one spool."""
+def test_only_the_agents_own_directories_are_locked(repository: Path) -> None:
+    """The file locks that are ever taken keep two agents off one spool, and off one home."""
     found = {
         path: names
         for path, source in agent_modules(repository).items()
-        if not path.startswith("agent/ship/")
+        if not path.startswith(("agent/ship/", "agent/home/"))
         and (names := [line for line in offences(source) if line.rpartition(" ")[2] in LOCKING])
     }
     assert found == {}

@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+from agent.engine.pipeline import Pipeline
 from agent.inventory.settings import SettingsBook
 from agent.replay.memory_disk import MemoryDisk
+from agent.replay.run import first_time_us, replay
 from agent.replay.trace import read_trace
-from agent.runtime.pipeline import Pipeline
-from agent.runtime.replay_run import first_time_us, replay
 from tests.bench.measure import ROOT, run_module, spread
 from tests.bench.report import Options, Section
 from tests.bench.trace_maker import LANES, write_trace

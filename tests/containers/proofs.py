@@ -57,7 +57,7 @@ def image(home: Path) -> Iterator[str]:
 
 
 _COMPILED = """
-import sys, agent.cli, agent.runtime.supervisor, os
+import sys, agent.cli, agent.process.supervisor, os
 modules = [m for m in list(sys.modules.values()) if m.__name__ != "__main__"]
 files = [m.__cached__ for m in modules if getattr(m, "__cached__", None)]
 print(len(files), sum(not os.path.exists(f) for f in files))

@@ -19,7 +19,7 @@ from agent.cli.main import main as run_command
 from agent.contract.events import Record
 from agent.ship.spool import Spool
 
-for name in ("agent.runtime.supervisor", "obstore.store", "confluent_kafka"):
+for name in ("agent.process.supervisor", "obstore.store", "confluent_kafka"):
     with suppress(ImportError):
         __import__(name)
 

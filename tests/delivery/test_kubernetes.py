@@ -19,8 +19,8 @@ from agent.config import load_config
 from agent.contract.events import Origin
 from agent.delivery import KubernetesSettings
 from agent.errors import ConfigError
+from agent.process.supervisor import Supervisor
 from agent.publish.kubernetes import KubernetesEvents
-from agent.runtime.supervisor import Supervisor
 from tests.agent.publish.test_event_desk import finding
 from tests.delivery.servers import Certificates
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
 from spark_rollup.correlate.registry import RULES
 from tests.support.rows_shown import TRACES, rows_shown
 from tools.alerts import twins

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Severity
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
 from agent.publish.catalogue import CATALOGUE
 from spark_rollup import metrics as rollup_metrics
 from spark_rollup.correlate.registry import RULES

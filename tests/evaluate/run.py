@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
-from agent.detectors.registry import BY_ID  # noqa: E402
+from agent.detectors import BY_ID  # noqa: E402
+from agent.engine.pipeline import Pipeline  # noqa: E402
 from agent.findings.ledger import Finding  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402
-from agent.runtime.pipeline import Pipeline  # noqa: E402
-from agent.runtime.replay_run import first_time_us, replay  # noqa: E402
+from agent.replay.run import first_time_us, replay  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
 QUIET_US = 20 * 60 * 1_000_000

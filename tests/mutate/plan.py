@@ -8,11 +8,12 @@ from pathlib import Path
 
 from tests.mutate.worker import EVALUATION
 
-PACKAGES = ("agent/detectors", "agent/inventory", "agent/layout")
+PACKAGES = ("agent/detectors", "agent/judging", "agent/inventory", "agent/layout")
 DEPTHS = ("own", "wider", "benign", "evaluate")
 """Stages: a module's own tests; those of its package and of the layers above; look-alikes; recorded scenarios."""
 _WIDER = {
     "detectors": ("tests/agent/detectors",),
+    "judging": ("tests/agent/judging", "tests/agent/detectors"),
     "inventory": ("tests/agent/inventory", "tests/agent/detectors"),
     "layout": ("tests/agent/layout", "tests/agent/inventory", "tests/agent/detectors"),
 }
@@ -20,7 +21,7 @@ _WIDER = {
 
 
 def modules(root: Path, patterns: list[str]) -> list[str]:
-    """List modules of the three packages that match a pattern (all without one)."""
+    """List modules of these packages that match a pattern (all without one)."""
     found = [
         str(x.relative_to(root))
         for package in PACKAGES
@@ -30,10 +31,9 @@ def modules(root: Path, patterns: list[str]) -> list[str]:
     return [x for x in found if not patterns or any(fnmatch.fnmatch(x, p) for p in patterns)]
 
 
-def is_detector(root: Path, path: str) -> bool:
+def is_detector(path: str) -> bool:
     """Tell whether a module is a detector, as opposed to what detectors share."""
-    text = (root / path).read_text("utf-8")
-    return path.startswith("agent/detectors/") and "\nMETA = DetectorMeta(" in text
+    return path.startswith("agent/detectors/")
 
 
 def own_tests(root: Path, path: str) -> list[str]:
@@ -55,7 +55,7 @@ def stages(root: Path, path: str, until: str = DEPTHS[-1]) -> list[list[str]]:
         until: The last stage, one of DEPTHS.
     """
     own = own_tests(root, path)
-    wider = [] if is_detector(root, path) else [x for x in _WIDER[Path(path).parent.name] if [x] != own]
+    wider = [] if is_detector(path) else [x for x in _WIDER[Path(path).parent.name] if [x] != own]
     every = [own, wider, ["tests/benign"], [EVALUATION]]
     return [x for x in every[: DEPTHS.index(until) + 1] if x]
 

@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         decisions = [
             x
             for score in scores
-            if plan.is_detector(copy, score.path)
+            if plan.is_detector(score.path)
             for x in check.prove(score, chosen[score.path][0])
         ]
     return _conclude(scores, decisions, options)

@@ -28,6 +28,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Kind, Record, Severity  # noqa: E402 - path first
+from agent.engine.pipeline import Pipeline  # noqa: E402
 from agent.inventory import flushes, reduce, sessions, store_changes, task_changes  # noqa: E402
 from agent.inventory.disk import Unseen  # noqa: E402
 from agent.inventory.observations import DatabaseLook  # noqa: E402
@@ -35,7 +36,6 @@ from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402
 from agent.replay.player import Player  # noqa: E402
 from agent.replay.trace import Operation, read_trace  # noqa: E402
-from agent.runtime.pipeline import Pipeline  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
 QUIET_US = 20 * 60 * 1_000_000

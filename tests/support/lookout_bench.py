@@ -11,15 +11,15 @@ from pathlib import Path
 from agent.clock import Clock, SystemClock
 from agent.config import load_config
 from agent.contract.events import Kind, Record
+from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Finding
+from agent.home.canary_file import CanaryFile
 from agent.inventory.model import Task
+from agent.lookout.self_limits import Ceilings, SelfLimits
+from agent.lookout.turn import Lookout, Mode
+from agent.lookout.walk import Pace
+from agent.lookout.watch_keeper import Make, WatchKeeper, inotify_maker
 from agent.observe.kernel_disk import KernelDisk
-from agent.runtime.lookout import Lookout, Mode
-from agent.runtime.pipeline import Pipeline
-from agent.runtime.reconcile import Pace
-from agent.runtime.self_limits import Ceilings, SelfLimits
-from agent.runtime.watch_keeper import Make, WatchKeeper, inotify_maker
-from agent.ship.canary_file import CanaryFile
 from agent.watch.mailbox import Mailbox
 
 DEADLINE_S = 15.0

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.contract.events import Status
-from agent.detectors.base import Kind
-from agent.detectors.registry import BY_ID
-from agent.runtime.finding_rows import EVENT_SHOWN_US
+from agent.detectors import BY_ID
+from agent.judging.base import Kind
+from agent.publish.finding_rows import EVENT_SHOWN_US
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MINUTE_US = 60_000_000
@@ -61,7 +61,7 @@ class Fired:
 
 
 def finding_spans(told: Iterable[Told], end_us: int) -> list[Span]:
-    """Turn finding events into rows of `statewarden_task_findings`, as `agent/runtime/finding_rows.py` shows them.
+    """Turn finding events into rows of `statewarden_task_findings`, as `agent/publish/finding_rows.py` shows them.
 
     What is open when the recording ends stays open to the end of the time: an alert has every chance to fire.
     """

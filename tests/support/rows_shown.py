@@ -7,10 +7,10 @@ from pathlib import Path
 
 from agent.config import Config, load_config
 from agent.contract.events import Record
+from agent.engine.pipeline import Pipeline
+from agent.publish.finding_rows import task_rows
 from agent.replay.memory_disk import MemoryDisk
-from agent.runtime.finding_rows import task_rows
-from agent.runtime.pipeline import Pipeline
-from agent.runtime.replay_run import first_time_us, replay
+from agent.replay.run import first_time_us, replay
 from deploy.demo.scenarios import load_scenario
 
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"

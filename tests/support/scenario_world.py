@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from agent.contract.events import Record
+from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Finding
 from agent.inventory.disk import EntryKind, Unseen
 from agent.inventory.hints import Hint, HintKind
@@ -17,7 +18,6 @@ from agent.inventory.settings import Setting, SettingsBook
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.player import Player
 from agent.replay.trace import Operation
-from agent.runtime.pipeline import Pipeline
 
 BEGIN_US = 1_790_000_000_000_000
 STEP_US = 200

@@ -15,7 +15,7 @@ from agent.cli import catalogue
 from agent.config import AgentSettings
 from agent.contract.codec import encode
 from agent.contract.events import Kind, Origin, Record
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 
 IDS = [detector.meta.id for detector in DETECTORS]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agent.cli.output import exit_code, finding_line, print_findings, printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.detectors.base import Evidence
 from agent.findings.ledger import Finding
+from agent.judging.base import Evidence
 
 FINDING = Finding(
     id="0123456789abcdef",
@@ -64,6 +64,7 @@ def test_a_json_line_says_everything() -> None:
         "application_id": "orders",
         "task_id": "0_3",
         "store": "totals",
+        "identity": FINDING.identity,
         "pod": "pod-a",
         "opened_at": "2023-11-14T22:13:20.250000Z",
         "resolved_at": None,

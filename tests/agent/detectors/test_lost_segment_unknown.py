@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.lost_segment import BEFORE_THE_START
-from tests.agent.runtime.restarting import away
+from tests.agent.home.restarting import away
 from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_segments import (
     ALOS,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.detectors.base import DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
 from agent.findings.ledger import CLOSED_KEPT, Ledger, Place
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
 from agent.layout.releases import ReleaseRange
 
 PLACE = Place("d", "app", "0_0")

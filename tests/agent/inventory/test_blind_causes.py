@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agent.engine.looker import LOSSES
 from agent.inventory.blind_causes import BY_SLUG, CAUSES, render_causes
 from agent.inventory.disk import Unseen
 from agent.publish.catalogue import RESCAN_CAUSES
-from agent.runtime.looker import LOSSES
 from agent.watch.source import Cause
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.contract.events import Source
-from agent.detectors.registry import DETECTORS
+from agent.detectors import DETECTORS
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.hints import Hint
 from agent.inventory.model import Inventory

@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from agent.contract.events import Severity
+from agent.engine.rows import StoreRow
 from agent.publish import metrics
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.metric import MetricKind
@@ -24,7 +25,6 @@ from agent.publish.snapshot import (
     MetricsSnapshot,
     ShipMetrics,
     SpoolMetrics,
-    StoreMetrics,
     TaskFindings,
     TaskMetrics,
     WatchMetrics,
@@ -40,7 +40,7 @@ FULL = MetricsSnapshot(
     applications=("orders", "quiet"),
     tasks=(
         TaskMetrics("orders", "0_0", True, 1234567890, 1_700_000_000_500_000, 42, 4096, 2, 1_700_000_001_000_000,
-                    Severity.CRITICAL, stores=(StoreMetrics("counts", True, 1234567890, 42, 4096),)),
+                    Severity.CRITICAL, stores=(StoreRow("counts", True, 1234567890, 42, 4096),)),
         TaskMetrics("orders", "0_1", held=None),
         TaskMetrics("orders", "0_2", last_seen_at_us=1_700_000_000_000_000, exists=False),
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import PermanentShipError, RetryableShipError
-from agent.runtime.state import spool_row
+from agent.process.snapshots import spool_row
 from agent.ship.shipper import MAX_DELAY_S, Outcome, Shipper
 from agent.ship.spool import Spool
 from tests.agent.ship.ship_support import (

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from agent.config import load_config
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.detectors.base import Evidence
+from agent.engine.pipeline import Pipeline
+from agent.engine.rows import StoreRow
 from agent.findings.ledger import Finding
+from agent.judging.base import Evidence
 from agent.publish.page.data import (
     ApplicationRow,
     BlindRow,
     PageData,
     SettingRow,
-    StoreRow,
     TaskRow,
 )
+from agent.publish.page.rows import take_page
 from agent.replay.memory_disk import MemoryDisk
-from agent.runtime.page_rows import take_page
-from agent.runtime.pipeline import Pipeline
-from agent.runtime.replay_run import first_time_us, replay
+from agent.replay.run import first_time_us, replay
 from deploy.demo.scenarios import load_scenario
 
 NOW_US = 1_700_000_000_000_000

@@ -1,0 +1,395 @@
+"""Hints -> looks -> transitions: decides where to look, and when once is enough.
+
+No I/O of its own: it asks the observer, and the observer asks the disk. The same code serves live watching,
+scan and replay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from agent.contract.events import Source
+from agent.engine import rereads
+from agent.engine.listing import TOLD_AT_ONCE, directories
+from agent.engine.lock_polls import LockPolls
+from agent.engine.refusals import Refusals
+from agent.engine.rereads import SETTLE_US, databases
+from agent.engine.schedule import Schedule
+from agent.inventory.absence import Absence
+from agent.inventory.blindness import end_blind, note_blind
+from agent.inventory.disk import Disk, LockState, Unseen
+from agent.inventory.hints import Hint, HintKind
+from agent.inventory.model import Inventory, Task
+from agent.inventory.observations import Observation, Removal
+from agent.inventory.reduce import reduce_observation
+from agent.inventory.task_changes import REPLACEABLE
+from agent.inventory.transitions import Transition
+from agent.layout import names
+from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify, join
+from agent.observe.observer import Observer
+
+_EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
+
+
+class Looker:
+    """Owns the inventory and keeps it in step with the disk."""
+
+    def __init__(self, disk: Disk, started_us: int) -> None:
+        """Look through `disk` from `started_us` on."""
+        self.inventory = Inventory(started_us=started_us)
+        self.observer = Observer(disk)
+        self.outcomes: Counter[str] = Counter()
+        self._looked_at: set[tuple[str, str]] = set()
+        self._disk = disk
+        self._settling: Schedule[str] = Schedule()
+        self._polls = LockPolls(
+            self.inventory, self.observer, self._application, self.look_at_task, started_us
+        )
+        self._refusals = Refusals(self.inventory)
+        self._absence: Absence | None = None
+
+    def resume(self, known: Inventory, until_us: int) -> None:
+        """Go on with what an earlier agent knew; the next walk over everything tells what has changed since.
+
+        Args:
+            known: Its dossier.
+            until_us: Until when that was right.
+        """
+        self.inventory.applications.update(known.applications)
+        for interval in known.blind:
+            self.inventory.blind.append(interval)
+        self.inventory.root_seen = known.root_seen
+        self._absence = Absence(self.inventory, until_us)
+
+    def take_looked_at(self) -> set[tuple[str, str]]:
+        """Take (application, task) of every task that anybody looked at since the last call."""
+        looked_at, self._looked_at = self._looked_at, set()
+        return looked_at
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether the walk over everything after a restart is still to come."""
+        return self._absence is not None
+
+    # -- hints ------------------------------------------------------------------------------------------
+
+    def hint(self, hint: Hint, now_us: int, tell: Tell | None = None) -> list[Transition]:
+        """Follow one hint.
+
+        Args:
+            hint: Where to look; its own time orders removals.
+            now_us: Time of the look.
+            tell: See `rescan`.
+
+        Returns:
+            What changed.
+        """
+        if hint.kind is HintKind.RESCAN:
+            since_us = hint.since_us or hint.at_us
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, tell)
+        place = hint.place
+        if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
+            return self._removed(place, hint, now_us)
+        if hint.kind is HintKind.SELF_GONE:
+            return self._directory(place, now_us, Source.INOTIFY)
+        if place.role is Role.SST:
+            self.observer.note_written(place, hint.at_us)
+        return self._changed(place, hint, now_us)
+
+    def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        if place.role is Role.TEMPORARY and ((task := self._task_of(place)) is None or task.walk is None):
+            return []  # a quarter of what a busy application announces; it says something beside a deletion only
+        removal = Removal(place, hint.at_us, Source.INOTIFY)
+        changes: list[Transition] = []
+        if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
+            self._settling.want(place.database, now_us + SETTLE_US)
+        elif place.role in REPLACEABLE and place.database and self._seems_idle(place):
+            # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
+            changes += self._database(classify(place.database), now_us, Source.INOTIFY)
+        elif place.role is Role.CHECKPOINT and place.task_path is not None:
+            # an owner that has just opened deletes it, too: whether somebody holds the task must be known first
+            changes += self._look_at_waiting(place.task_path, now_us)
+        changes += self._reduce(removal)
+        if place.role is Role.APPLICATION:
+            changes += self._directory(place, now_us, Source.INOTIFY)
+        elif place.role in (Role.STORE, Role.SEGMENT):
+            changes += self._database(place, now_us, Source.INOTIFY)
+        elif place.role is Role.TASK_LOCK:
+            changes += self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
+        return changes
+
+    def _seems_idle(self, place: StatePath) -> bool:
+        task = self._task_of(place)
+        store = task.stores.get(place.store or "") if task is not None else None
+        return task is not None and task.walk is None and store is not None and store.session is None
+
+    def _changed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        role, kind = place.role, hint.kind
+        if role in (Role.CHECKPOINT, Role.STORE_CHECKPOINT):
+            if kind is HintKind.WRITTEN or kind is HintKind.CREATED:
+                return []  # written under its temporary name: the rename is what counts
+            return self._checkpoint(place, now_us, Source.INOTIFY)
+        if role in (Role.APPLICATION, Role.APPLICATION_LOCK, Role.PROCESS_FILE):
+            return self._application(place, now_us, Source.INOTIFY)
+        if role is Role.TASK:
+            return self._task_tree(place, now_us, Source.INOTIFY)
+        if role is Role.TASK_LOCK:
+            return self._task_lock(place, kind, now_us)
+        if role is Role.TOPOLOGY:
+            return self.rescan(place.path, now_us, Source.INOTIFY, "")
+        if role in DATABASE_ROLES:
+            self._settling.want(place.path, now_us + SETTLE_US)
+        elif role in _EVENTS and place.database is not None:
+            if role is Role.STORE_LOCK and kind is HintKind.WRITTEN:
+                return self._closed(place, hint, now_us)
+            if role is not Role.SST or kind is HintKind.WRITTEN:
+                self._settling.want(place.database, now_us + SETTLE_US)
+        return []
+
+    def _closed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
+        """Somebody closed a store. What it left is looked at first, then whether its process lives."""
+        database = classify(place.database or "")
+        self._settling.drop(database.path)
+        changes = self._database(database, now_us, Source.INOTIFY, announced_us=hint.at_us)
+        application = self.inventory.applications.get(place.application or "")
+        if application is not None and application.lock_ever_held:
+            changes += self._polls.ask_application(application, now_us, Source.INOTIFY)
+        return changes
+
+    def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        if place.role is Role.STATE_DIRECTORY:
+            return self.rescan("", now_us, Source.RESCAN, "")  # the watch tells of the loss when it is over
+        if place.role is Role.APPLICATION:
+            return self._application(place, now_us, source)
+        if place.role is Role.TASK:
+            return self._reduce(self.observer.task(place, now_us, source))
+        if place.role in DATABASE_ROLES:
+            return self._database(place, now_us, source)
+        return []
+
+    # -- looks ------------------------------------------------------------------------------------------
+
+    def _reduce(self, look: Observation) -> list[Transition]:
+        self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
+        self._refusals.mind(look.place, look.unseen, look.at_us)
+        if look.unseen is Unseen.VANISHED:
+            self._refusals.forget_below(look.place.path, look.at_us)
+        if self._absence is not None and look.source is Source.BASELINE:
+            self._absence.prepare(look, self.observer)
+        if look.place.task is not None and look.place.application is not None:
+            self._looked_at.add((look.place.application, look.place.task))
+        return reduce_observation(self.inventory, look)
+
+    def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        assert place.application is not None
+        root = classify(place.application)
+        known = self.inventory.applications.get(place.application)
+        before = known.lock if known else None
+        changes = self._reduce(self.observer.application(root, now_us, source))
+        application = self.inventory.applications.get(place.application)
+        if application is None or not application.exists:
+            return changes
+        if before is LockState.HELD and application.lock is not LockState.HELD:
+            for task in list(application.tasks.values()):
+                changes += self.look_at_task(task, now_us, source)
+        return changes
+
+    def look_at_application(self, application_id: str, now_us: int) -> list[Transition]:
+        """Look at an application's own files only: lock, process metadata."""
+        return self._application(classify(application_id), now_us, Source.RESCAN)
+
+    def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        changes = self._reduce(self.observer.task(place, now_us, source))
+        for database in self._databases_below(place):
+            changes += self._database(database, now_us, source)
+        checkpoint = classify(f"{place.path}/{names.CHECKPOINT_FILE}")
+        return changes + self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
+
+    def _task_lock(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
+        task, written = self._task_of(place), kind is HintKind.WRITTEN
+        changes = self._stores(task, now_us, Source.INOTIFY) if task is not None and written else []
+        return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
+
+    def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+        task = self._task_of(place)
+        if task is None:
+            changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
+            return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
+        look = self.observer.checkpoint(place, now_us, source)
+        if look.unseen is None:
+            self.observer.note_checkpoint(task.database_paths, look.mtime_us)
+        # flushes precede the checkpoint: what waits to be looked at in this task is part of its story
+        return self._look_at_waiting(task.path, now_us) + self._reduce(look)
+
+    def _look_at_waiting(self, task_path: str, now_us: int) -> list[Transition]:
+        changes: list[Transition] = []
+        for path in self._settling.below(f"{task_path}/"):
+            self._settling.drop(path)
+            changes += self._database(classify(path), now_us, Source.INOTIFY)
+        return changes
+
+    def _database(
+        self, place: StatePath, now_us: int, source: Source, *, announced_us: int = 0
+    ) -> list[Transition]:
+        # Taking an existing `.lock` makes no notification, but the open of a store that follows it does.
+        task = self._task_of(place)
+        changes: list[Transition] = []
+        if task is not None and task.lock is not None:
+            lock = classify(f"{task.path}/{names.LOCK_FILE}")
+            changes += self._reduce(self.observer.lock(lock, now_us, source))
+        look = self.observer.database(place, now_us, source, announced_us=announced_us)
+        changes += self._reduce(look)
+        database = rereads.database_at(self.inventory, place)
+        if not (is_deleted := rereads.is_being_deleted(task, now_us)):
+            self._refusals.mind_content(place, database, now_us)
+        if again_us := rereads.look_again_us(look, database, is_deleted=is_deleted):
+            self._settling.want(place.path, now_us + again_us)
+        return changes
+
+    def confirm(self, now_us: int) -> list[Transition]:
+        """Read long manifests to their ends, and look a second time at what may be passing, as if it were later."""
+        changes: list[Transition] = []
+        while waiting := [x for x in databases(self.inventory) if x.goes_on]:
+            changes += [y for x in waiting for y in self._database(classify(x.path), now_us, Source.RESCAN)]
+        later_us = now_us + rereads.TORN_AGAIN_US
+        again = [x for x in databases(self.inventory) if x.problems]
+        return changes + [y for x in again for y in self._database(classify(x.path), later_us, Source.RESCAN)]
+
+    def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
+        changes: list[Transition] = []
+        for store in list(task.stores.values()):
+            for database in list(store.databases.values()):
+                self._settling.drop(database.path)
+                changes += self._database(classify(database.path), now_us, source)
+        return changes
+
+    def look_at_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
+        """Look at a known task: its stores, its checkpoint, then its lock and directory."""
+        changes = self._stores(task, now_us, source)
+        checkpoint = classify(f"{task.path}/{names.CHECKPOINT_FILE}")
+        changes += self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
+        return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))
+
+    def _task_of(self, place: StatePath) -> Task | None:
+        application = self.inventory.applications.get(place.application or "")
+        return application.tasks.get(place.task or "") if application else None
+
+    # -- listing ----------------------------------------------------------------------------------------
+
+    def rescan(
+        self,
+        path: str,
+        now_us: int,
+        source: Source,
+        cause: str,
+        since_us: int = 0,
+        tell: Tell | None = None,
+    ) -> list[Transition]:
+        """Look at a directory and everything below it; a loss that it repairs becomes a blind interval.
+
+        Args:
+            path: Relative; empty = the whole state directory.
+            now_us: Time of the looks.
+            source: Why.
+            cause: Cause of the rescan; a loss is one that leaves a blind interval.
+            since_us: When the loss began; 0 = now.
+            tell: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
+
+        Returns:
+            What changed and was not told.
+        """
+        absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, tell)
+        if absence is not None:
+            changes += absence.conclude(now_us)
+            self._absence = None
+            end_blind(self.inventory, now_us, "agent-away")
+        if cause in LOSSES:
+            place = classify(path)
+            note_blind(self.inventory, since_us or now_us, now_us, cause, place.application, place.task)
+        if cause in LOSSES or cause == "start":
+            self._settle_held(now_us)
+        return changes
+
+    def _settle_held(self, now_us: int) -> None:
+        """A file may be closed whose manifest edit is not yet written; nothing will announce it any more."""
+        for database in databases(self.inventory):
+            if database.lock is LockState.HELD:
+                self._settling.want(database.path, now_us + SETTLE_US)
+
+    def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
+        place = classify(path)
+        if place.role is Role.TASK:
+            return self._task_tree(place, now_us, source)
+        if place.database is not None:
+            return self._database(classify(place.database), now_us, source)
+        if place.task is not None:
+            return self._task_tree(classify(place.task_path or ""), now_us, source)
+        entries = self._disk.list(path)
+        self._refusals.mind(place, entries if isinstance(entries, Unseen) else None, now_us)
+        if isinstance(entries, Unseen):
+            return self._directory(place, now_us, source) if path else []
+        self.inventory.root_seen = True
+        changes: list[Transition] = []
+        if place.role is Role.APPLICATION:
+            changes += self._application(place, now_us, source)
+        found = {join(path, entry.name) for entry in directories(entries)}
+        for child in sorted(found):
+            role = classify(child).role
+            if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
+                changes += self._rescan(child, now_us, source, tell)
+            if tell is not None and len(changes) >= TOLD_AT_ONCE:
+                tell(changes)
+                changes = []
+        return changes + self._vanished(place, found, now_us, source)
+
+    def _vanished(self, place: StatePath, found: set[str], now_us: int, source: Source) -> list[Transition]:
+        changes: list[Transition] = []
+        gone: list[Task] = []
+        for application in list(self.inventory.applications.values()):
+            tasks = [task for task in application.tasks.values() if task.exists and task.path not in found]
+            if place.role is Role.STATE_DIRECTORY:
+                if application.exists and application.id not in found:
+                    changes += self._application(classify(application.id), now_us, source)
+                    gone += tasks
+            elif place.role is Role.APPLICATION and application.id == place.application:
+                # a task of a topology that is there was looked for in its directory
+                gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
+        for task in gone:
+            changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
+        return changes
+
+    def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
+        known = self._task_of(task)
+        paths = set(known.database_paths) if known else set()
+        for entry in directories(self._disk.list(task.path)):
+            inner = f"{task.path}/{entry.name}"
+            for child in directories(self._disk.list(inner)):
+                paths.add(f"{inner}/{child.name}")
+        return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]
+
+    # -- the agent's own clock --------------------------------------------------------------------------
+
+    def next_us(self) -> int:
+        """When `tick` has something to do."""
+        settling = self._settling.next_us()
+        return self._polls.next_us if settling is None else min(self._polls.next_us, settling)
+
+    def shift(self, by_us: int) -> None:
+        """Move every time that is planned: the clock was set."""
+        self._settling.shift(by_us)
+        self._polls.shift(by_us)
+
+    def tick(self, now_us: int) -> list[Transition]:
+        """Look where a burst has settled, and poll locks."""
+        changes: list[Transition] = []
+        for path in self._settling.take(now_us):
+            changes += self._database(classify(path), now_us, Source.INOTIFY)
+        return changes + self._polls.poll(now_us)
+
+
+Tell = Callable[[list[Transition]], None]
+
+LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
+"""Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""

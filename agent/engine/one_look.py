@@ -1,0 +1,98 @@
+"""One look at a directory: at which time each application is judged, and what was looked at. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.engine.pipeline import Pipeline
+from agent.findings.ledger import Finding
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, Inventory
+from agent.inventory.settings import SettingsBook
+
+JUDGED_AFTER_US = 3_600_000_000
+"""What nobody works on is judged as if it had been quiet for an hour: rules that wait have waited."""
+
+SETTLE_S = 6.0
+"""A deletion removes a file at least every second; after so long without one it is over (`torn-store` asks for 5 s)."""
+
+_LISTED = 5
+
+
+def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
+    """Look at everything once and judge it; nothing that is told lies in the future.
+
+    Where somebody holds a lock, or a lock could not be asked, the next moment may change everything: judged at now.
+    """
+    pipeline.scan(now_us)
+    pipeline.confirm(now_us)
+    pipeline.beat(now_us)
+    pipeline.summarise(now_us, whom=_may_go_on)
+    pipeline.summarise(now_us + JUDGED_AFTER_US, whom=lambda application: not _may_go_on(application))
+    return _told(pipeline, now_us)
+
+
+def needs_second_look(inventory: Inventory) -> bool:
+    """Tell whether files are missing where somebody works: a deletion may be going on, and one look cannot tell."""
+    return any(
+        store.remains or any(database.missing_files for database in store.databases.values())
+        for application in inventory.applications.values()
+        if _may_go_on(application)
+        for task in application.tasks.values()
+        for store in task.stores.values()
+    )
+
+
+def judge_again(pipeline: Pipeline, now_us: int) -> list[Finding]:
+    """Look and judge a second time, `SETTLE_S` later."""
+    pipeline.look_again("", now_us)
+    pipeline.summarise(now_us, whom=_may_go_on)
+    return _told(pipeline, now_us)
+
+
+def _told(pipeline: Pipeline, now_us: int) -> list[Finding]:
+    return [
+        replace(x, resolved_at_us=now_us) if (x.resolved_at_us or 0) > now_us else x
+        for x in pipeline.ledger.findings()
+    ]
+
+
+def _may_go_on(application: Application) -> bool:
+    """Tell whether somebody works on an application's directory, or may."""
+    tasks = application.tasks.values()
+    locks = {application.lock, *(task.lock for task in tasks)}
+    locks.update(database.lock for t in tasks for s in t.stores.values() for database in s.databases.values())
+    known_free = not locks & {LockState.HELD, LockState.UNKNOWN}
+    return not known_free or bool(application.processes)
+
+
+def looked_at(inventory: Inventory) -> str:
+    """Count what there was to judge."""
+    applications = [x for x in inventory.applications.values() if x.exists]
+    tasks = [task for x in applications for task in x.tasks.values() if task.exists]
+    stores = sum(bool(store.databases) for task in tasks for store in task.stores.values())
+    held = sum(bool(task.held) for task in tasks)
+    counted = (
+        _plural(len(applications), "application"),
+        _plural(len(tasks), "task"),
+        _plural(stores, "store"),
+    )
+    return f"{', '.join(counted)} on disk ({_plural(held, 'task') if held else 'no task'} held)"
+
+
+def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:
+    """Tell of which applications a flag speaks that are not there; None = all are, or nothing is there yet.
+
+    A settings file may be shared by pods of several applications; a flag is for this one.
+    """
+    there = sorted(x.id for x in inventory.applications.values() if x.exists)
+    named = [name for name, group in settings.own.items() if any(x.origin == "flag" for x in group.values())]
+    unknown = sorted(set(named) - set(there))
+    if not unknown or not there:
+        return None
+    known = ", ".join(there[:_LISTED]) + (", ..." if len(there) > _LISTED else "")
+    return f"--set: no application {', '.join(unknown)} here; there is: {known}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,267 @@
+"""What the agent remembers over a restart: dossier and findings ⇄ lines of the baseline file.
+
+Written in slices between other work, when something changed, and never for more than a hundredth of the time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
+
+from agent import __version__
+from agent.engine.pipeline import Pipeline
+from agent.errors import BaselineError
+from agent.findings.ledger import Finding, Place
+from agent.home.baseline_file import (
+    CORRUPT_NAME,
+    MAX_TEXT_BYTES,
+    NEWER_NAME,
+    BaselineFile,
+    Line,
+)
+from agent.inventory.blindness import close_blind, note_blind
+from agent.inventory.model import Application, BlindInterval, Inventory, Task
+from agent.inventory.portable import from_plain, to_plain
+
+LOG = logging.getLogger(__name__)
+
+FORMAT = 1
+EVERY_S = 15.0
+"""Least distance of two baselines; also how often an unchanged one is dated anew."""
+SHARE = 100
+"""Writing takes at most one part in so many of the time."""
+SLICE = 100
+"""Tasks per slice: a few milliseconds, so that nothing waits for it."""
+RETRY_S = 60.0
+MAX_TASKS = 50_000
+"""Tasks that are remembered, those with the newest changes; five times the design size."""
+
+RUNNING = "running"
+
+
+class NewerBaselineError(BaselineError):
+    """Written by a newer agent."""
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What a baseline held.
+
+    Args of the dataclass:
+        until_us: Until when it was right.
+        reason: Why the agent ended, or that it did not say.
+        inventory: The dossier.
+        findings: Place, subject, finding.
+    """
+
+    until_us: int
+    reason: str
+    inventory: Inventory
+    findings: list[tuple[Place, str, Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A baseline that could not be used: until when it had been right, and why not."""
+
+    until_us: int
+    why: str
+
+
+def compose(pipeline: Pipeline, state_dir: str, at_us: int, reason: str) -> Iterator[Line]:
+    """Give the lines of a baseline, one per task; nothing may be believed of a file without the last one."""
+    inventory = pipeline.inventory
+    yield {"format": FORMAT, "agent": __version__, "state_dir": state_dir, "at_us": at_us, "reason": reason}
+    yield {"blind": [to_plain(x) for x in inventory.blind], "root_seen": inventory.root_seen}
+    count = 2
+    for place, subject, finding in pipeline.ledger.remembered():
+        yield {"finding": to_plain(finding), "place": list(place), "subject": subject}
+        count += 1
+    room = MAX_TASKS
+    for application in list(inventory.applications.values()):
+        tasks = sorted(application.tasks.values(), key=lambda task: -task.changed_us)[:room]
+        room -= len(tasks)
+        yield {"application": _without_tasks(application)}
+        count += 1
+        for task in tasks:
+            yield {"of": application.id, "task": to_plain(task)}
+            count += 1
+    yield {"lines": count}
+
+
+def _without_tasks(application: Application) -> Line:
+    bare = Application(application.id)
+    for field in fields(Application):
+        if field.name != "tasks":
+            setattr(bare, field.name, getattr(application, field.name))
+    return to_plain(bare)
+
+
+def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remembered:
+    """Put lines together again.
+
+    Raises:
+        NewerBaselineError: a newer agent wrote them.
+        BaselineError: they are not a whole baseline of this state directory.
+    """
+    head = next(lines, {})
+    if not isinstance(head.get("format"), int):
+        raise BaselineError("it does not begin with a format")
+    if head["format"] > FORMAT:
+        raise NewerBaselineError(f"it has format {head['format']}, this agent knows up to {FORMAT}")
+    if head.get("state_dir") != state_dir:
+        raise BaselineError(f"it is of another state directory: {head.get('state_dir')!r}")
+    found = Remembered(until_us, str(head.get("reason", RUNNING)), Inventory(), [])
+    count, ended = 1, False
+    for line in lines:
+        if ended:
+            raise BaselineError("it goes on after its end")
+        ended = "lines" in line
+        if ended and line["lines"] != count:
+            raise BaselineError(f"it has {count} lines and says {line['lines']}")
+        _take_line(found, line)
+        count += 1
+    if not ended:
+        raise BaselineError("its end is missing")
+    return found
+
+
+def _take_line(found: Remembered, line: Line) -> None:
+    try:
+        if "task" in line:
+            task = from_plain(Task, line["task"])
+            found.inventory.applications[line["of"]].tasks[task.id] = task
+        elif "application" in line:
+            application = from_plain(Application, line["application"])
+            found.inventory.applications[application.id] = application
+        elif "finding" in line:
+            detector, application_id, task_id = line["place"]
+            place = Place(str(detector), str(application_id), None if task_id is None else str(task_id))
+            found.findings.append((place, str(line["subject"]), from_plain(Finding, line["finding"])))
+        elif "blind" in line:
+            found.inventory.root_seen = bool(line["root_seen"])
+            for each in line["blind"]:
+                found.inventory.blind.append(from_plain(BlindInterval, each))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BaselineError(f"a line is not understood: {error!r}") from error
+
+
+class BaselineKeeper:
+    """Keeps the baseline file in step with a pipeline; used by the worker only."""
+
+    def __init__(self, file: BaselineFile, pipeline: Pipeline, state_dir: str) -> None:
+        """Keep `pipeline` in `file`."""
+        self._file, self._pipeline, self._state_dir = file, pipeline, state_dir
+        self._lines: Iterator[Line] | None = None
+        self._began_us = 0
+        self._cost_s = 0.0
+        self._next_s = 0.0
+        self._revision = -1  # of the baseline on disk
+        self._writing = -1
+        self.failures = 0
+        self.written = 0
+
+    def load(self) -> Remembered | Lost | None:
+        """Read what the agent before this one left.
+
+        Returns:
+            What it held; None if there is none. One that cannot be used is set aside.
+        """
+        until_us = self._file.written_us()
+        if until_us is None:
+            return None
+        try:
+            found = understand(self._file.lines(), self._state_dir, until_us)
+        except BaselineError as error:
+            newer = isinstance(error, NewerBaselineError)
+            LOG.error("baseline cannot be used, starting without one: %s", error)
+            try:
+                self._file.set_aside(NEWER_NAME if newer else CORRUPT_NAME)
+            except BaselineError as trouble:
+                LOG.error("%s", trouble)
+            return Lost(until_us, str(error))
+        for interval in found.inventory.blind:
+            if interval.ended_us is None:
+                close_blind(found.inventory, interval, until_us)
+        for application in found.inventory.applications.values():
+            for task in application.tasks.values():
+                task.walk = None  # only who watches can go on with a deletion under way
+        return found
+
+    def mind(self, now_us: int, now_s: float, clock_s: Any) -> None:
+        """Write the next slice, if one is due.
+
+        Args:
+            now_us: Wall clock.
+            now_s: Monotonic clock.
+            clock_s: Asks the monotonic clock anew, to know what the slice cost.
+        """
+        if self._lines is None and now_s < self._next_s:
+            return
+        try:
+            if self._lines is None:
+                if self._pipeline.revision == self._revision:
+                    self._file.touch(now_us)
+                    self._next_s = now_s + EVERY_S
+                    return
+                self._begin(now_us, RUNNING)
+            done = self._write_slice()
+            self._cost_s += max(0.0, clock_s() - now_s)
+            if done:
+                self._next_s = clock_s() + max(EVERY_S, self._cost_s * SHARE)
+        except BaselineError as error:
+            self._give_up(error)
+            self._next_s = now_s + RETRY_S
+
+    def finish(self, now_us: int, reason: str) -> None:
+        """Write a last baseline, whole, before the agent ends."""
+        try:
+            self._file.abandon()
+            self._begin(now_us, reason)
+            while not self._write_slice():
+                continue
+        except BaselineError as error:
+            self._give_up(error)
+
+    def _begin(self, now_us: int, reason: str) -> None:
+        self._lines = compose(self._pipeline, self._state_dir, now_us, reason)
+        self._began_us, self._cost_s = now_us, 0.0
+        self._writing = self._pipeline.revision
+
+    def _write_slice(self) -> bool:
+        assert self._lines is not None
+        size = 0
+        for line in islice(self._lines, SLICE):
+            self._file.write(line)
+            size += 1
+            if self._file.text_bytes > MAX_TEXT_BYTES:
+                raise BaselineError(f"more than {MAX_TEXT_BYTES} bytes of text: too much for a baseline")
+        if size == SLICE:
+            return False
+        self._file.commit(self._began_us)
+        self._lines = None
+        self._revision = self._writing
+        self.written += 1
+        return True
+
+    def _give_up(self, error: BaselineError) -> None:
+        self._file.abandon()
+        self._lines = None
+        self.failures += 1
+        LOG.error("baseline not written: %s", error)
+
+
+def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
+    """Let a pipeline go on where the baseline ends, or take down what is lost with it."""
+    found = keeper.load()
+    if isinstance(found, Lost):
+        note_blind(pipeline.inventory, min(found.until_us, now_us), now_us, "baseline-lost", detail=found.why)
+    elif found is not None:
+        ended = "ended without a word" if found.reason == RUNNING else f"was stopped ({found.reason})"
+        reason = f"it {ended}; who changed what meanwhile, and in which order, cannot be known"
+        pipeline.resume(found.inventory, found.findings, min(found.until_us, now_us), reason)
+        tasks = sum(len(x.tasks) for x in found.inventory.applications.values())
+        LOG.info("going on from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})

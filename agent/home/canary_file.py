@@ -1,0 +1,65 @@
+"""The canary: a file of the agent's own that is moved again and again, so that its notification can be waited for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from agent.errors import HomeError
+
+_STEM = "canary-"
+
+
+class CanaryFile:
+    """One empty file in a directory of its own. A move needs no room on the disk, so it works on a full one."""
+
+    def __init__(self, directory: Path) -> None:
+        """Make the directory and the file.
+
+        Raises:
+            HomeError: they cannot be made.
+        """
+        self.directory = directory
+        try:
+            directory.mkdir(exist_ok=True)
+            for leftover in directory.glob(f"{_STEM}*"):
+                leftover.unlink()
+            self._path = directory / f"{_STEM}0"
+            self._path.touch()
+        except OSError as error:
+            raise HomeError(f"cannot make a canary in {directory}: {error.strerror}") from error
+
+    def move(self, number: int) -> bool:
+        """Give the file its next name; False if the disk refuses."""
+        path = self.directory / f"{_STEM}{number}"
+        try:
+            self._path.rename(path)
+        except FileNotFoundError:
+            return self._make(path)
+        except OSError:
+            return False
+        self._path = path
+        return True
+
+    def restore(self) -> None:
+        """Make the directory anew, should somebody have tidied it up; without it nobody can listen there."""
+        with suppress(OSError):
+            self.directory.mkdir(parents=True, exist_ok=True)
+
+    def _make(self, path: Path) -> bool:
+        """Somebody has tidied up: a new file is moved in, so that this is announced like any other move."""
+        try:
+            self.directory.mkdir(exist_ok=True)
+            beside = self.directory / "new"
+            beside.touch()
+            beside.rename(path)
+        except OSError:
+            return False
+        self._path = path
+        return True
+
+
+def number_of(name: str) -> int | None:
+    """Tell the number in a canary's name; None if it is no canary."""
+    digits = name.removeprefix(_STEM)
+    return int(digits) if name.startswith(_STEM) and digits.isdecimal() else None

@@ -1,0 +1,126 @@
+"""Changelog offsets that fell on the same store, by its checkpoints: where, and what may explain it.
+
+Within one session an offset only grows: a restoration begins behind the one in force and goes up, and so does every
+write. It falls where the store was opened again meanwhile (a replay from further back), up to 2.4 where a standby reads
+again, and else only if the changelog ends before what the store holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agent.inventory.model import CheckpointFact, Session, Store, Task
+from agent.judging.base import TaskCase
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+
+MEANING_CHANGED = 1
+"""Up to 2.5 the offset is the next one to read, from 2.6 the last one applied."""
+SAME_OPENING_US = 1_000_000
+"""The old log of an opening and the look that found it lie less than a second apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """An offset that fell.
+
+    Args of the dataclass:
+        store: Of this store.
+        before: The checkpoint with the higher offset.
+        after: The next one.
+        reopened: The store was opened in between.
+        again: A standby may have read its changelog again from where it opened (up to 2.4).
+        trusted: The opening trusted an offset above the new one, and the store stayed open since.
+    """
+
+    store: Store
+    before: CheckpointFact
+    after: CheckpointFact
+    reopened: bool
+    again: Truth
+    trusted: bool
+
+    @property
+    def old(self) -> int:
+        """The higher offset."""
+        return self.before.offsets[self.store.name]
+
+    @property
+    def new(self) -> int:
+        """The lower one."""
+        return self.after.offsets[self.store.name]
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether something but a changelog that ends too early may have done it."""
+        return not self.trusted and (self.reopened or self.again is not Truth.NO)
+
+
+def checkpoint_falls(case: TaskCase) -> Iterator[Fall]:
+    """List where a checkpoint of a task says less of a store than the one before; "unknown" (-4) is no offset."""
+    task = case.task
+    for before, after in pairwise(task.checkpoints):
+        if before.incarnation != after.incarnation:
+            continue
+        for name, offset in after.offsets.items():
+            old = before.offsets.get(name)
+            store = task.stores.get(name)
+            if old is None or store is None or not 0 <= offset < old - MEANING_CHANGED:
+                continue
+            if is_same_store(store, before):
+                yield _fall(case, task, store, before, after)
+
+
+def is_same_store(store: Store, before: CheckpointFact) -> bool:
+    """Tell whether a checkpoint was written for the incarnation that is there; of segments nothing is known."""
+    born_us = max((x.born_us for x in store.databases.values()), default=0)
+    return store.segmented or 0 < born_us < before.written_us
+
+
+def _fall(case: TaskCase, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:
+    # LOG.old.* tells of a reopen that was too short for a lock poll to see
+    opens = [x.opened_us for x in store.sessions]
+    opens += [at_us for x in store.databases.values() for at_us in x.reopened_us]
+    reopened = any(before.written_us < at_us <= after.written_us for at_us in opens)
+    new = after.offsets[store.name]
+    session = session_at(store, after.written_us)
+    trusted = session is not None and stands_above(session.offset_at_open, new)
+    kept = session is not None and is_one_opening(store, session, after.written_us)
+    return Fall(store, before, after, reopened, _is_read_again(case, store, before, after), trusted and kept)
+
+
+def session_at(store: Store, at_us: int) -> Session | None:
+    """The session in which something was written, as far as it is known."""
+    return next((x for x in reversed(store.sessions) if x.opened_us <= at_us), None)
+
+
+def stands_above(offset: int | None, other: int) -> bool:
+    """Tell whether an offset is above another by more than the change of its meaning."""
+    return offset is not None and offset - MEANING_CHANGED > other
+
+
+def is_one_opening(store: Store, session: Session, until_us: int) -> bool:
+    """Tell whether a store stayed open from the beginning of a session: a corrupted task is closed and opened again."""
+    if session.wiped or not store.all_reopens:
+        return False
+    since_us = session.opened_us - SAME_OPENING_US
+    return all(
+        len([x for x in database.reopened_us if since_us < x <= until_us]) <= 1
+        for database in store.databases.values()
+    )
+
+
+def _is_read_again(case: TaskCase, store: Store, before: CheckpointFact, after: CheckpointFact) -> Truth:
+    """Tell whether a standby has read its changelog again from where its session began, and flushed that.
+
+    Source:
+        StandbyTask.checkpointedOffsets (2.0.1 to 2.4.1: taken once; 2.5.0: the present ones); seen live at 2.0.1.
+    """
+    session = session_at(store, before.written_us)
+    began = (session.offset_at_open if session is not None else None) or 0
+    grew = store.puts_at(after.written_us) > store.puts_at(before.written_us)
+    if not grew or after.offsets[store.name] < began:
+        return Truth.NO
+    return case.says(Fact.STANDBY_READS_AGAIN)

@@ -1,0 +1,112 @@
+"""Where a restoration ended: the checkpoint that stands, and how sure it is that it was the last one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointFact, Mark, Session, Store, Task
+from agent.judging.base import TaskCase
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.quantities.changelog import TEN_THOUSAND
+from agent.quantities.flushed import commits_passed, due_flush
+from agent.quantities.role import may_be_on_the_way, moved_by, was_deleted_in
+
+STANDS_US = 500_000
+"""The checkpoint at the end of the restoration stands; one that is written on the way (removal, a standby that
+becomes active) is replaced or deleted within milliseconds (seen live: 0.26 s)."""
+STANDS_BESIDE_STANDBYS_US = 10_000_000
+"""Up to 2.6 a standby writes at every commit, also on its way."""
+STANDS_ALONE_US = 300_000_000
+"""Without any work after it a checkpoint may be that of a paused restoration: five minutes without either."""
+RESTORING_US = 30_000_000
+"""The first commit after an opening writes a checkpoint, too: what was left then is restored within this time."""
+WORKED_US = 1_000_000
+"""A flush that a checkpoint follows at once belongs to that checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestorationEnd:
+    """A checkpoint at which a restoration ended.
+
+    Args of the dataclass:
+        offset: Its entry for the store.
+        certain: More than 10,000 records were flushed after it without another; otherwise the restoration may have
+            been paused there, or stand still.
+    """
+
+    offset: int
+    certain: bool
+
+
+def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) -> RestorationEnd | None:
+    """Tell the checkpoint with which the restoration of a session ended; None = not known.
+
+    While it restores, a task writes checkpoints, too: by the commit timer, and whenever it is paused, removed or
+    recycled, where a store that was not begun says "unknown". They say how far it came, not where the changelog ends.
+    So only the last one counts, that of a close aside: the end of a restoration writes one, and nothing until then
+    leaves it standing for certain but a task that flushes more than 10,000 records while commits go by.
+
+    Source:
+        DefaultStateUpdater.pauseTask, maybeCompleteRestoration, maybeCheckpointTasks (3.8.0 to 4.2.1).
+    """
+    end_us = case.now_us if after.released_us is None else after.released_us
+    fact = _last_before_the_close(task, store, after, end_us)
+    if fact is None:
+        return None
+    offset, until_us = fact.offsets[store.name], min(fact.ended_us or end_us, end_us)
+    stood_us = until_us - fact.written_us
+    alone = case.settings.number("num_standby_replicas") == 0
+    rare = case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES
+    if was_deleted_in(fact, after.released_us):
+        return None
+    if stood_us < (STANDS_US if alone or rare else STANDS_BESIDE_STANDBYS_US):
+        return None
+    due_us = due_flush(store, Mark(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile)
+    if due_us is not None and due_us <= until_us and commits_passed(case.settings, until_us - due_us):
+        return RestorationEnd(offset, certain=True)
+    if moved_by(task, fact) > TEN_THOUSAND:
+        return None
+    if case.says(Fact.PAUSE) is Truth.NO:
+        return RestorationEnd(offset, certain=True)
+    if may_be_on_the_way(task, fact, after.opened_us) and not (alone and stood_us >= RESTORING_US):
+        return None  # a standby goes on from there without another one, for up to 10,000 records
+    if _was_worked_after(store, after, fact, until_us) or _stands_alone(case, store, after, fact):
+        return RestorationEnd(offset, certain=False)
+    return None
+
+
+def _last_before_the_close(task: Task, store: Store, after: Session, end_us: int) -> CheckpointFact | None:
+    closes_us = end_us if after.released_us is None else end_us - CLOSES_WITHIN_US
+    return next(
+        (
+            fact
+            for fact in reversed(task.checkpoints)
+            if store.name in fact.offsets and after.opened_us <= fact.written_us <= closes_us
+        ),
+        None,
+    )
+
+
+def _was_worked_after(store: Store, after: Session, fact: CheckpointFact, until_us: int) -> bool:
+    """New data reached the disk while it stood, or the session closed in order further on."""
+    flushed = any(
+        fact.written_us < at_us <= until_us - WORKED_US
+        for database in store.databases.values()
+        for _, at_us in database.flushed
+    )
+    last = after.last
+    went_on = last is not None and last.at_us > fact.written_us and last.offset > fact.offsets[store.name]
+    return flushed or (after.closed is True and went_on)
+
+
+def _stands_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact) -> bool:
+    """It stood until the process ended without a close, or closed where it stood, or stands for minutes."""
+    until_us = case.now_us if after.released_us is None else after.released_us
+    last = after.last
+    if after.closed and last is not None:
+        return last.offset == fact.offsets[store.name]
+    if fact.ended_us is not None and fact.ended_us < until_us:
+        return False
+    stands_us = STANDS_ALONE_US if after.released_us is None else STANDS_BESIDE_STANDBYS_US
+    return until_us - fact.written_us >= stands_us

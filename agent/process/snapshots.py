@@ -1,0 +1,160 @@
+"""Pipeline values -> the immutable snapshot that a scrape reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from agent import __version__
+from agent.clock import Clock
+from agent.engine.pipeline import Pipeline
+from agent.home.baseline import BaselineKeeper
+from agent.inventory.blindness import blind_seconds
+from agent.lookout.self_limits import Step
+from agent.lookout.turn import Lookout
+from agent.observe.memory import resident_bytes
+from agent.publish.finding_rows import task_rows, told_rows
+from agent.publish.snapshot import (
+    DetectorMetrics,
+    FindingCount,
+    MetricsSnapshot,
+    ShipMetrics,
+    SpoolMetrics,
+    WatchMetrics,
+)
+from agent.publish.task_table import StoreName, TaskTable
+from agent.ship.shipper import Shipper
+from agent.ship.spool import Spool
+from agent.ship.stats import SpoolStats
+
+if TYPE_CHECKING:
+    from agent.publish.kubernetes import KubernetesEvents
+
+FULL_EVERY_S = 0.25
+FULL_SHARE = 20
+"""After a change a snapshot may take one part in so many of the time: big directories get fewer."""
+IDLE_EVERY_S = 1.0
+IDLE_SHARE = 1000
+"""The same while nothing changes."""
+
+
+class Snapshots:
+    """The latest snapshot; rows of tasks are made anew when something changed, the agent's own numbers always."""
+
+    def __init__(self, lookout: Lookout, clock: Clock, store_name: StoreName | None = None) -> None:
+        """Report on `lookout`; for `store_name` see `TaskTable`."""
+        self._table = TaskTable(store_name)
+        self._lookout, self._clock = lookout, clock
+        self._snapshot = MetricsSnapshot(agent_version=__version__)
+        self._revision = (-1, -1)
+        self._made_s = self._refreshed_s = self._cost_s = 0.0
+
+    def latest(self) -> MetricsSnapshot:
+        """Give the latest snapshot; may be called by any thread."""
+        return self._snapshot
+
+    def refresh(
+        self,
+        spool: Spool | None,
+        shipper: Shipper | None,
+        baseline: BaselineKeeper | None,
+        events: KubernetesEvents | None = None,
+        preflight: Mapping[str, int] | None = None,
+        refused: Mapping[str, int] | None = None,
+    ) -> None:
+        """Bring the snapshot up to date, within its share of the time; `refused` as `spool_row` takes it."""
+        began_s = self._clock.monotonic_s()
+        pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
+        revision = (pipeline.revision, pipeline.looker.outcomes.total())
+        is_idle = revision == self._revision and self._lookout.is_ready == self._snapshot.ready
+        if began_s < self._refreshed_s + (IDLE_EVERY_S if is_idle else FULL_EVERY_S):
+            return
+        self._refreshed_s = began_s
+        share = IDLE_SHARE if is_idle else FULL_SHARE
+        rows = self._snapshot
+        if began_s - self._made_s >= self._cost_s * share:
+            rows = take_snapshot(pipeline, now_us, self._table)
+            self._made_s, self._revision = began_s, revision
+            self._cost_s = self._clock.monotonic_s() - began_s
+        ship = shipper.stats() if shipper else None
+        self._snapshot = replace(
+            rows,
+            up=True,
+            ready=self._lookout.is_ready,
+            watch=_watch_row(self._lookout, baseline, now_us),
+            last_delay_s=self._lookout.delay_s,
+            spool=spool_row(spool.stats() if spool else None, now_us, refused or {}),
+            ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
+            if ship
+            else ShipMetrics(),
+            heartbeat_at_us=now_us,
+            resident_memory_bytes=resident_bytes(),
+            kubernetes_events=events.outcomes() if events is not None else {},
+            preflight=preflight or {},
+        )
+
+
+def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsSnapshot:
+    """Build what the next scrapes report of applications, tasks, findings and detectors."""
+    listed, unlisted = task_rows(pipeline.ledger, now_us)
+    counts = Counter((x.application_id, x.detector, x.severity) for x in pipeline.ledger.open_findings())
+    return MetricsSnapshot(
+        agent_version=__version__,
+        applications=tuple(sorted(a.id for a in pipeline.inventory.applications.values() if a.exists)),
+        tasks=table.update(pipeline, now_us),
+        tasks_seen_at_us=now_us,
+        findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
+        told=told_rows(pipeline.ledger),
+        task_findings=listed,
+        unlisted=unlisted,
+        detectors=tuple(
+            DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
+        ),
+        observations=dict(pipeline.looker.outcomes),
+    )
+
+
+def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -> WatchMetrics:
+    inventory, keeper = lookout.pipeline.inventory, lookout.keeper
+    watch, mail, walk = keeper.counters(), lookout.mailbox.counters(), lookout.reconciler.counters
+    return WatchMetrics(
+        watches=watch.watches,
+        unwatched=watch.unwatched,
+        events=watch.events,
+        queue_overflows=watch.overflows,
+        restarts=keeper.restarts,
+        canary=keeper.has_canary,
+        canaries_missed=keeper.canaries_missed,
+        missed_changes=dict(lookout.missed_changes),
+        rescans=dict(lookout.pipeline.rescans),
+        blind_s=blind_seconds(inventory, now_us),
+        blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
+        slowed_now=frozenset(inventory.slowed),
+        limits=lookout.inotify_limits(),
+        waiting=mail.waiting + lookout.waiting,
+        coalesced=mail.coalesced,
+        dropped=mail.dropped,
+        reconcile_entries=walk.entries,
+        reconcile_round_s=walk.round_s,
+        clock_steps=lookout.clocks.steps,
+        self_limited=frozenset(x.slug for x in Step if Step.NONE < x <= lookout.limits.step),
+        baselines_written=baseline.written if baseline else 0,
+        baseline_failures=baseline.failures if baseline else 0,
+    )
+
+
+def spool_row(spool: SpoolStats | None, now_us: int, refused: Mapping[str, int]) -> SpoolMetrics:
+    """Put the spool's state into the snapshot's form.
+
+    Args:
+        spool: None = there is none.
+        now_us: Time of the snapshot.
+        refused: Record kind -> records that had no spool to go to, although one was asked for.
+    """
+    if spool is None:
+        return SpoolMetrics(dropped=dict(refused))
+    # a wall clock that was set back must not give a negative age
+    age_s = max(0, now_us - spool.oldest_at_us) / 1_000_000 if spool.oldest_at_us is not None else 0.0
+    return SpoolMetrics(**asdict(spool), oldest_age_s=age_s)

@@ -1,0 +1,386 @@
+"""The live agent: wires the edges to the pipeline, turns its loop, stops in order."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from agent import __version__
+from agent.clock import Clock, SystemClock
+from agent.config import AgentSettings, Config
+from agent.contract.events import Change, Kind, Origin, Record
+from agent.detectors import DETECTORS
+from agent.engine.one_look import strangers
+from agent.engine.pipeline import Pipeline
+from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
+from agent.home.baseline import BaselineKeeper, resume
+from agent.home.baseline_file import BaselineFile
+from agent.home.canary_file import CanaryFile
+from agent.home.directory import OwnHome
+from agent.inventory.disk import LockState
+from agent.logs import hide_with
+from agent.lookout.self_limits import Ceilings, SelfLimits
+from agent.lookout.turn import Lookout, Mode
+from agent.lookout.walk import WATCHING
+from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
+from agent.observe.kernel_disk import KernelDisk
+from agent.observe.process import ProcessView
+from agent.preflight.facts import Facts
+from agent.preflight.look import look
+from agent.process.preflight_thread import PreflightThread
+from agent.process.snapshots import Snapshots
+from agent.publish.health import liveness, readiness
+from agent.publish.http import Answers, HttpServer
+from agent.publish.known_names import make_pseudonyms
+from agent.publish.metrics import Exposition
+from agent.publish.page.data import PageData
+from agent.publish.page.desk import PageDesk
+from agent.publish.page.rows import take_page, with_hidden_names
+from agent.publish.text import FindingLog
+from agent.ship.limits import Limits
+from agent.ship.shipper import Shipper, ShipperThread
+from agent.ship.sinks.factory import make_sink
+from agent.ship.spool import Spool
+from agent.watch.mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from agent.publish.kubernetes import KubernetesEvents
+
+LOG = logging.getLogger(__name__)
+
+COMPLAIN_EVERY_S = 60.0
+STOP_EVENTS_S = 2.0
+STOP_SUMMARIES_S = 3.0
+"""Last summaries: enough for some thousand tasks. Of the others the one before stands, and every change was told."""
+YOUNG_OBJECTS = 50_000
+"""Made between two searches for cycles. The dossier has none, and Python's 700 cost a tenth of the first walk."""
+
+
+class Supervisor:
+    """One run of the agent on one state directory."""
+
+    def __init__(self, config: Config, clock: Clock | None = None) -> None:
+        """Wire everything; nothing runs before `run`.
+
+        Spool, home or sink that cannot be used are told and done without: a sidecar that does not start keeps the
+        application from starting.
+
+        Raises:
+            ConfigError: the address of /metrics cannot be used.
+            SpoolInUseError: another agent uses the spool: one of the two is a mistake.
+        """
+        settings = config.agent
+        self._config, self._settings, self._clock = config, settings, clock or SystemClock()
+        self._desk = PageDesk(self._unhealthy)
+        self._root = Path(settings.state_dir)
+        self._stop = threading.Event()
+        self._reason = "stopped"
+        self._findings = FindingLog()
+        self._heartbeat_s: float | None = None
+        self._names_checked = False
+        self._complain_s = 0.0
+        self._linger_until_s: float | None = None
+        self._sink_refusal = ""
+        origin = make_origin(settings)
+        self._unspooled: Counter[str] = Counter()
+        self._spool = self._make_spool(config, origin)
+        self._shipper = self._make_shipper(config)
+        self._thread = (
+            ShipperThread(self._spool, self._shipper, self._clock) if self._spool and self._shipper else None
+        )
+        disk = KernelDisk(self._root, ProcessView(self._root, self._clock).visible)
+        self._pipeline = Pipeline(
+            disk,
+            config.applications,
+            self._clock.now_us(),
+            self._emit,
+            on_fault=_log_fault,
+            stopwatch=time.perf_counter,
+            rescan_us=0,
+        )
+        self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)
+        if self._pseudonyms is not None:
+            hide_with(self._pseudonyms.fields)
+        self._events = self._make_events(config, origin)
+        self._home = self._make_home(settings)
+        self._baseline = (
+            BaselineKeeper(BaselineFile(self._home.directory), self._pipeline, str(self._root.absolute()))
+            if self._home
+            else None
+        )
+        self._lookout = self._make_lookout(settings, disk)
+        self._snapshots = Snapshots(
+            self._lookout,
+            self._clock,
+            self._store_name if settings.metrics_detail == "store" else None,
+        )
+        self._preflight = PreflightThread(self._look_around, self._clock)
+        self._http = self._make_http(settings)
+
+    def run(self) -> int:
+        """Watch until SIGTERM or SIGINT.
+
+        Returns:
+            Exit code: 0 after an orderly stop.
+        """
+        gc.set_threshold(YOUNG_OBJECTS)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self._emit(Record(Kind.LIFECYCLE, self._clock.now_us(), {"phase": "started", "reason": "start"}))
+        if self._thread is not None:
+            self._thread.start()
+        if self._events is not None:
+            self._events.start()
+        if self._http is not None:
+            self._http.start()
+            LOG.info("serving metrics", extra={"port": self._http.port})
+        LOG.info("watching", extra={"state_dir": str(self._root), "agent_version": __version__})
+        try:
+            if self._baseline is not None:
+                resume(self._baseline, self._pipeline, self._clock.now_us())
+            self._lookout.start()
+            while not self._stop.is_set() or self._lingers():
+                self._turn()
+        finally:
+            self._end()
+        return 0
+
+    # -- the loop ---------------------------------------------------------------------------------------
+
+    def _lingers(self) -> bool:
+        """Tell whether to watch on after a signal: an application that closes now says most in its last seconds."""
+        now_s = self._clock.monotonic_s()
+        if self._linger_until_s is None:
+            self._linger_until_s = now_s + self._settings.linger_seconds
+        return now_s < self._linger_until_s and any(
+            application.lock is LockState.HELD or any(task.held for task in application.tasks.values())
+            for application in self._pipeline.inventory.applications.values()
+        )
+
+    def _turn(self) -> None:
+        was_ready = self._lookout.is_ready
+        self._lookout.turn()
+        if self._lookout.is_ready and not was_ready:
+            gc.freeze()  # the dossier stays: no search for cycles need walk through it
+            self._preflight.start()  # not before: the first look is what the start waits for
+        now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
+        if self._lookout.is_ready and not self._names_checked:
+            self._check_names()
+        if self._baseline is not None and self._lookout.is_ready:
+            self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
+        self._heartbeat_s = now_s
+        self._desk.serve(self._page)
+        self._snapshots.refresh(
+            self._spool,
+            self._shipper,
+            self._baseline,
+            self._events,
+            self._preflight.levels(),
+            dict(self._unspooled),
+        )
+
+    def _check_names(self) -> None:
+        """Tell once, when the first application is there, if a flag speaks of one that is not."""
+        inventory = self._pipeline.inventory
+        self._names_checked = any(x.exists for x in inventory.applications.values())
+        unknown = strangers(self._config.applications, inventory)
+        if unknown is not None:
+            LOG.warning("%s", unknown)
+
+    # -- edges ------------------------------------------------------------------------------------------
+
+    def _emit(self, record: Record) -> None:
+        if self._pseudonyms is not None:
+            record = self._pseudonyms.record(record)
+        self._findings.write(record)
+        if self._events is not None:
+            self._events.offer(record)
+        if self._spool is None:
+            if self._settings.spool:  # asked for, and refused: what is not shipped is counted as given up
+                self._unspooled[record.kind.value] += 1
+            return
+        try:
+            self._spool.append(record)
+            if record.body.get("change") in _LAST_WORDS:
+                self._spool.seal()  # the pod may be about to go: what waits is shipped now
+        except SpoolFullError:
+            pass  # counted, announced, and logged by the spool
+        except SpoolError as error:
+            now_s = self._clock.monotonic_s()
+            if now_s >= self._complain_s:
+                self._complain_s = now_s + COMPLAIN_EVERY_S
+                LOG.error("spool refuses records: %s", error)
+
+    def _end(self) -> None:
+        now_us = self._clock.now_us()
+        self._preflight.stop()
+        self._lookout.stop()
+        until_s = self._clock.monotonic_s() + STOP_SUMMARIES_S
+        self._pipeline.summarise(now_us, has_time=lambda: self._clock.monotonic_s() < until_s)
+        self._pipeline.beat(now_us)
+        if self._baseline is not None and self._lookout.is_ready:
+            self._baseline.finish(now_us, self._reason)
+        self._emit(Record(Kind.LIFECYCLE, now_us, {"phase": "stopping", "reason": self._reason}))
+        if self._thread is not None:
+            self._thread.stop(self._settings.grace_seconds)
+        if self._events is not None:
+            self._events.stop(STOP_EVENTS_S)
+        if self._spool is not None:
+            self._spool.close()
+        if self._home is not None:
+            self._home.close()
+        if self._http is not None:
+            self._http.stop()
+        LOG.info("stopped", extra={"reason": self._reason})
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._reason = signal.Signals(number).name
+        self._stop.set()
+
+    def _make_events(self, config: Config, origin: Origin) -> KubernetesEvents | None:
+        if config.kubernetes.events == "off":
+            return None
+        from agent.publish.kubernetes import KubernetesEvents  # an HTTP client and OpenSSL: 8 MiB
+
+        return KubernetesEvents(config.kubernetes, origin, self._clock)
+
+    def _make_spool(self, config: Config, origin: Origin) -> Spool | None:
+        if not config.agent.spool:
+            return None
+        sizes = config.ship
+        limits = Limits(
+            seal_bytes=int(sizes.seal_kib * 1024),
+            seal_age_s=sizes.seal_seconds,
+            cap_bytes=int(sizes.cap_mib * 1024 * 1024),
+            cap_files=int(sizes.cap_files),
+        )
+        try:
+            return Spool(
+                Path(config.agent.spool), origin, clock=self._clock, limits=limits, state_directory=self._root
+            )
+        except SpoolInUseError:
+            raise
+        except SpoolError as error:
+            LOG.error("going on without a spool, events are only logged: %s", error)
+            return None
+
+    def _make_home(self, settings: AgentSettings) -> OwnHome | None:
+        directory = settings.home or (settings.spool and str(Path(settings.spool) / "home"))
+        try:
+            return OwnHome(Path(directory), self._root) if directory else None
+        except HomeError as error:
+            LOG.error("going on without a home, a restart will remember nothing: %s", error)
+            return None
+
+    def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
+        mailbox = Mailbox()
+        canary = _make_canary(self._home)
+        make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
+        polls = settings.watch_mode == "poll"
+        ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))
+        return Lookout(
+            root=self._root,
+            pipeline=self._pipeline,
+            disk=disk,
+            mailbox=mailbox,
+            clock=self._clock,
+            keeper=WatchKeeper(None if polls else make, canary),
+            limits=SelfLimits(ceilings),
+            mode=Mode(
+                polls, settings.watch_mode == "auto", replace(WATCHING, round_s=settings.rescan_seconds)
+            ),
+            pause=self._stop.wait,
+        )
+
+    def _make_shipper(self, config: Config) -> Shipper | None:
+        if self._spool is None or not config.agent.ship_to:
+            return None
+        # one request may not outlast the last flush
+        timeout_s = min(config.ship.timeout_seconds, max(1.0, config.agent.grace_seconds))
+        ship = replace(config.ship, timeout_seconds=timeout_s)
+        try:
+            return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
+        except ConfigError as error:
+            self._sink_refusal = str(error)
+            LOG.error("going on without a sink, events stay in the spool: %s", error)
+            return None
+
+    def _look_around(self, waited_s: float) -> Facts:
+        return look(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
+
+    def _make_http(self, settings: AgentSettings) -> HttpServer | None:
+        if not settings.listen:
+            return None
+        host, _, port = settings.listen.rpartition(":")
+        exposition = Exposition(self._snapshots.latest, [detector.meta.id for detector in DETECTORS])
+        return HttpServer(
+            Answers(
+                metrics=exposition.render,
+                unhealthy=self._unhealthy,
+                unready=self._unready,
+                page=self._desk.page,
+            ),
+            host,
+            int(port),
+        )
+
+    def _store_name(self, name: str) -> str:
+        return name if self._pseudonyms is None else self._pseudonyms.hashed(name)
+
+    def _page(self) -> PageData:
+        data = take_page(
+            self._pipeline,
+            self._config,
+            self._clock.now_us(),
+            watches=self._lookout.keeper.counters().watches,
+            ready=self._lookout.is_ready,
+        )
+        if self._pseudonyms is None:
+            return data
+        return with_hidden_names(data, self._pseudonyms, self._pipeline.inventory)
+
+    def _unhealthy(self) -> str | None:
+        return liveness(self._heartbeat_s, self._clock.monotonic_s())
+
+    def _unready(self) -> str | None:
+        return readiness(watch_armed=self._lookout.is_ready, first_scan_done=self._lookout.is_ready)
+
+
+def _make_canary(home: OwnHome | None) -> CanaryFile | None:
+    """Make the canary; without room for one the agent watches all the same, and says that nothing proves it."""
+    if home is None:
+        return None
+    try:
+        return CanaryFile(home.directory / "canary")
+    except HomeError as error:
+        LOG.error("watching without a canary: %s", error)
+        return None
+
+
+_LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})
+
+
+def make_origin(settings: AgentSettings) -> Origin:
+    """Who speaks: identity from the settings, a fresh boot id."""
+    return Origin(
+        pod_uid=settings.pod_uid or settings.pod,
+        boot_id=os.urandom(6).hex(),
+        pod=settings.pod,
+        namespace=settings.namespace,
+        cluster=settings.cluster,
+        node=settings.node,
+        agent_version=__version__,
+    )
+
+
+def _log_fault(detector: str, error: Exception) -> None:
+    LOG.error("detector failed", exc_info=error, extra={"detector": detector})

@@ -1,0 +1,62 @@
+"""Ledger and inventory -> the rows of a snapshot that alerts are made of: findings by task, tasks that are gone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from agent.detectors import BY_ID
+from agent.findings.ledger import Finding, Ledger
+from agent.inventory.model import Task
+from agent.judging.base import Kind
+from agent.publish.snapshot import FindingsTold, TaskFindings, TaskMetrics
+
+EVENT_SHOWN_US = 3_600_000_000
+"""An event is over when it is told; alerts see it for this long."""
+
+GONE_SHOWN_US = 3_600_000_000
+"""When a directory that is gone was last seen is told for this long."""
+
+ROWS_LISTED = 500
+"""Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
+
+
+def told_rows(ledger: Ledger) -> tuple[FindingsTold, ...]:
+    """Count what was told since the start."""
+    return tuple(FindingsTold(*what, told.times, told.newest_id) for what, told in ledger.told().items())
+
+
+def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], int]:
+    """Count findings by task: the open ones, and events of the last hour.
+
+    Returns:
+        The rows, the worst first, and how many findings are in none of them.
+    """
+    counts: Counter[tuple[int, str, str, str]] = Counter()
+    rows: dict[tuple[int, str, str, str], Finding] = {}
+    for finding in (*ledger.open_findings(), *_events(ledger, now_us)):
+        key = (-finding.severity.rank, finding.application_id, finding.task_id or "", finding.detector)
+        counts[key] += 1
+        rows[key] = finding
+    listed = sorted(counts)[:ROWS_LISTED]
+    unlisted = sum(counts.values()) - sum(counts[key] for key in listed)
+    return tuple(_row(rows[key], counts[key]) for key in listed), unlisted
+
+
+def gone_row(task: Task, now_us: int) -> TaskMetrics | None:
+    """Tell when a task's directory that is gone was last seen, for a while."""
+    if task.exists or not task.past:
+        return None
+    ended_us = task.past[-1].ended_us
+    if now_us - ended_us > GONE_SHOWN_US:
+        return None
+    return TaskMetrics(task.application, task.id, last_seen_at_us=ended_us, exists=False)
+
+
+def _events(ledger: Ledger, now_us: int) -> Iterable[Finding]:
+    closed = ledger.closed_since(now_us - EVENT_SHOWN_US)
+    return (x for x in closed if x.detector in BY_ID and BY_ID[x.detector].meta.kind is Kind.EVENT)
+
+
+def _row(finding: Finding, count: int) -> TaskFindings:
+    return TaskFindings(finding.application_id, finding.task_id, finding.detector, finding.severity, count)

@@ -1,0 +1,196 @@
+"""Inventory, ledger and configuration -> the value that the page shows, bounded however big the directory is."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import attrgetter
+
+from agent import __version__
+from agent.config import Config
+from agent.contract.events import Level, Severity
+from agent.detectors.missing_fact import META as MISSING_FACT_META
+from agent.engine.pipeline import Pipeline
+from agent.engine.rows import Key, store_rows, worst_by_task
+from agent.findings.ledger import Finding
+from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.settings import KEYS
+from agent.judging.base import silenced_by
+from agent.publish.known_names import names_of
+from agent.publish.page.data import (
+    APPLICATIONS_SHOWN,
+    BLIND_SHOWN,
+    FINDINGS_SHOWN,
+    STORES_SHOWN,
+    TASKS_SHOWN,
+    ApplicationRow,
+    BlindRow,
+    PageData,
+    SettingRow,
+    TaskRow,
+)
+from agent.publish.pseudonyms import Pseudonyms
+
+Worst = Mapping[Key, Severity]
+
+
+def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
+    """Describe everything for the page, at one moment; called by the worker."""
+    inventory, settings = pipeline.inventory, config.agent
+    found = pipeline.ledger.open_findings()
+    counts = Counter(finding.severity for finding in found)
+    lacking = [finding for finding in found if finding.detector == MISSING_FACT_META.id]
+    missing_counts = Counter(finding.severity for finding in lacking)
+    facts = {fact for finding in lacking for fact in finding.missing_facts}
+    silenced = silenced_by(pipeline.detectors)
+    worst = worst_by_task(found)
+    shown = _chosen_tasks(inventory, worst)
+    applications = sorted(
+        (x for x in inventory.applications.values() if x.exists),
+        key=lambda x: (-max((worst[key].rank + 1 for key in worst if key[0] == x.id), default=0), x.id),
+    )
+    return PageData(
+        at_us=now_us,
+        agent_version=__version__,
+        pod=f"{settings.namespace}/{settings.pod}" if settings.namespace else settings.pod,
+        state_dir=settings.state_dir,
+        volume=inventory.volume,
+        ready=ready,
+        started_us=inventory.started_us,
+        watches=watches,
+        applications=tuple(
+            _application(pipeline, x, shown.get(x.id, []), worst) for x in applications[:APPLICATIONS_SHOWN]
+        ),
+        applications_total=len(applications),
+        findings=_shown(found),
+        counts=tuple((severity, counts[severity]) for severity in Severity),
+        blind=_blind(inventory),
+        settings=_own_settings(config),
+        runbooks=settings.runbooks,
+        facts_missing=len(facts),
+        undecided=len({detector for fact in facts for detector in silenced.get(fact, ())}),
+        missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
+    )
+
+
+def _shown(found: list[Finding]) -> tuple[Finding, ...]:
+    """Choose the worst; of these, what is about state stands before what is about the agent."""
+    worst = heapq.nsmallest(FINDINGS_SHOWN, found, key=lambda x: (-x.severity.rank, -x.opened_at_us, x.id))
+    return tuple(sorted(worst, key=lambda x: x.level is Level.SELF))
+
+
+def _chosen_tasks(inventory: Inventory, worst: Worst) -> dict[str, list[Task]]:
+    """Choose the tasks that get rows, the worst first, then by name, over all applications."""
+    tasks = (t for a in inventory.applications.values() for t in a.tasks.values() if t.exists)
+    chosen: dict[str, list[Task]] = {}
+    for task in heapq.nsmallest(TASKS_SHOWN, tasks, key=lambda x: _order(x, worst)):
+        chosen.setdefault(task.application, []).append(task)
+    return chosen
+
+
+def _order(task: Task, worst: Worst) -> tuple[object, ...]:
+    severity = worst.get((task.application, task.id))
+    numbers = tuple(int(x) if x.isdecimal() else -1 for x in task.id.split("_"))
+    return -(severity.rank + 1) if severity else 0, task.application, numbers, task.id
+
+
+def _application(
+    pipeline: Pipeline, application: Application, tasks: list[Task], worst: Worst
+) -> ApplicationRow:
+    given = pipeline.settings.of(application.id).effective()
+    return ApplicationRow(
+        id=application.id,
+        releases=str(pipeline.profiles.of(application).range),
+        process_id=application.process_id,
+        processes=tuple(
+            f"pid {x.pid}"
+            + (f" with Kafka Streams {x.kafka_streams_version}" if x.kafka_streams_version else "")
+            for x in application.processes
+        ),
+        tasks=tuple(_task(task, worst.get((application.id, task.id))) for task in tasks),
+        tasks_total=sum(task.exists for task in application.tasks.values()),
+        settings=tuple(
+            SettingRow(key.name, given[key.name].value, given[key.name].origin, key.meaning)
+            if key.name in given
+            else SettingRow(key.name, None, "unset", key.meaning)
+            for key in KEYS
+        ),
+    )
+
+
+def _task(task: Task, worst: Severity | None) -> TaskRow:
+    checkpoint = task.checkpoint
+    rows = store_rows(task)
+    return TaskRow(
+        id=task.id,
+        worst=worst,
+        held=task.held,
+        held_since_us=task.held_since_us,
+        released_us=task.released_us,
+        checkpoint_us=checkpoint.written_us if checkpoint else None,
+        checkpoint_problem=task.checkpoint_problem,
+        incarnation=task.incarnation,
+        stores=rows[:STORES_SHOWN],
+        stores_left_out=max(0, len(rows) - STORES_SHOWN),
+    )
+
+
+def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
+    rows = [
+        BlindRow(
+            x.started_us,
+            x.ended_us,
+            x.cause,
+            "/".join(filter(None, (x.application, x.task, x.store))) or "everything",
+        )
+        for x in inventory.blind
+    ]
+    rows.sort(key=lambda x: (x.ended_us is not None, -x.started_us))
+    return tuple(rows[:BLIND_SHOWN])
+
+
+def _own_settings(config: Config) -> tuple[SettingRow, ...]:
+    full = {name: name if "." in name else f"agent.{name}" for name in config.origins}
+    return tuple(
+        SettingRow(full[name], str(attrgetter(full[name])(config)), origin)
+        for name, origin in config.origins.items()
+    )
+
+
+def with_hidden_names(data: PageData, pseudonyms: Pseudonyms, inventory: Inventory) -> PageData:
+    """Replace names of stores and topics, as in everything else that leaves the pod."""
+    for application in data.applications:
+        pseudonyms.learn(names_of(inventory, application.id))
+    return replace(
+        data,
+        applications=tuple(_hidden(application, pseudonyms) for application in data.applications),
+        findings=tuple(_hidden_finding(finding, pseudonyms) for finding in data.findings),
+    )
+
+
+def _hidden(application: ApplicationRow, pseudonyms: Pseudonyms) -> ApplicationRow:
+    tasks = (
+        replace(
+            task,
+            stores=tuple(replace(store, store=pseudonyms.hashed(store.store)) for store in task.stores),
+            checkpoint_problem=pseudonyms.text(task.checkpoint_problem) if task.checkpoint_problem else None,
+        )
+        for task in application.tasks
+    )
+    return replace(application, tasks=tuple(tasks))
+
+
+def _hidden_finding(finding: Finding, pseudonyms: Pseudonyms) -> Finding:
+    steps = (
+        replace(step, what=pseudonyms.text(step.what), where=pseudonyms.text(step.where))
+        for step in finding.evidence
+    )
+    return replace(
+        finding,
+        store=pseudonyms.hashed(finding.store) if finding.store else None,
+        summary=pseudonyms.text(finding.summary),
+        next_action=pseudonyms.text(finding.next_action),
+        evidence=tuple(steps),
+    )

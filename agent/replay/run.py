@@ -1,0 +1,90 @@
+"""Replay a trace through the pipeline, on the trace's own clock, as fast as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent.contract.events import Kind, Record
+from agent.engine.pipeline import Pipeline
+from agent.inventory.hints import Hint
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.player import Player
+from agent.replay.trace import Operation, read_trace
+
+
+def replay(
+    trace: Path,
+    pipeline: Pipeline,
+    disk: MemoryDisk,
+    quiet_us: int,
+    *,
+    show_process: bool = False,
+    delays: Iterator[int] | None = None,
+) -> int:
+    """Play a trace into a pipeline that looks at `disk`.
+
+    Args:
+        trace: The recording.
+        pipeline: Made with `disk` and the trace's first time as its start.
+        disk: The disk that the operations are played onto.
+        quiet_us: How long the clock runs on after the last operation, so that rules that wait can fire.
+        show_process: Let the pipeline see that a process exists and its release.
+        delays: Microseconds until the next bunch of notifications is followed, as in an agent that is busy or
+            throttled; None = each is followed at once.
+
+    Returns:
+        Number of operations played.
+
+    Raises:
+        TraceError: the trace is unreadable or truncated.
+    """
+    player = Player()
+    waiting: list[Hint] = []
+    count, now_us, due_us = 0, pipeline.started_us, None
+    pipeline.scan(now_us)
+    next_us = pipeline.next_us()  # changes only when something is done: most operations raise no hint
+    for operation in read_trace(trace):
+        if due_us is not None and due_us <= operation.at_us:
+            _run_until(pipeline, due_us)
+            next_us = _follow(pipeline, waiting, due_us)
+            due_us = None
+        if next_us < operation.at_us:
+            next_us = _run_until(pipeline, operation.at_us)
+        now_us = max(now_us, operation.at_us)
+        disk.apply(operation, show_process=show_process)
+        waiting += player.hints(operation)
+        if waiting and delays is None:
+            next_us = _follow(pipeline, waiting, now_us)
+        elif waiting and due_us is None and delays is not None:
+            due_us = now_us + next(delays)
+        count += 1
+    if waiting and due_us is not None:
+        _run_until(pipeline, due_us)
+        _follow(pipeline, waiting, due_us)
+    _run_until(pipeline, now_us + quiet_us)
+    pipeline.emit(Record(Kind.LIFECYCLE, now_us + quiet_us, {"phase": "stopping", "reason": "end of trace"}))
+    return count
+
+
+def _follow(pipeline: Pipeline, waiting: list[Hint], now_us: int) -> int:
+    pipeline.handle(waiting, now_us)
+    waiting.clear()
+    return pipeline.next_us()
+
+
+def first_time_us(trace: Path) -> int:
+    """Time of a trace's first operation.
+
+    Raises:
+        TraceError: the trace is unreadable or empty.
+    """
+    operation: Operation = next(iter(read_trace(trace)))
+    return operation.at_us
+
+
+def _run_until(pipeline: Pipeline, until_us: int) -> int:
+    """Let time pass up to (not including) a moment; give what is due next."""
+    while (due_us := pipeline.next_us()) < until_us:
+        pipeline.tick(due_us)
+    return due_us

@@ -1,1 +1,0 @@
-"""The composition: steps wired in one direction, threads, signals."""

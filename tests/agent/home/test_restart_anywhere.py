@@ -1,0 +1,74 @@
+"""Recorded runs with the agent restarted in the middle: no new alarm, and no bug forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from agent.config import load_config
+from agent.engine.pipeline import Pipeline
+from agent.findings.ledger import Finding
+from agent.home.baseline import compose, understand
+from tests.agent.engine.playing import Run, operations_of, run_of, sets_of
+from tests.agent.home.restarting import STATE
+
+BUGS = [("kafka-20685-4.1.2", "pod-a"), ("torn-clean-3.9.2", "pod-a"), ("kafka-16017-3.6.1", "pod-a")]
+QUIET = [
+    ("benign-restart-eos-4.1.2", "pod-a"),
+    ("benign-restart-alos-4.3.1", "pod-a"),
+    ("benign-eos-crash-2.1.1", "pod-a"),
+]
+
+
+def restarted_run(scenario: str, pod: str, *, at: float, away: int) -> Run:
+    """Play a recording; at a part of it restart the agent, which misses so many operations."""
+    operations = operations_of(scenario, pod)
+    cut = int(len(operations) * at)
+    run = Run(operations[0].at_us, sets_of(scenario))
+    for operation in operations[:cut]:
+        run.play(operation)
+    until_us = run.now_us
+    lines = [json.loads(json.dumps(x)) for x in compose(run.pipeline, STATE, until_us, "SIGTERM")]
+    for operation in operations[cut : cut + away]:
+        run.disk.apply(operation)
+        run.player.hints(operation)
+        run.now_us = max(run.now_us, operation.at_us)
+    found = understand(iter(lines), STATE, until_us)
+    run.pipeline = Pipeline(run.disk, load_config(sets=run.sets).applications, run.now_us, run.records.append)
+    run.pipeline.resume(found.inventory, found.findings, until_us, "it was stopped")
+    run.pipeline.scan(run.now_us)
+    for operation in operations[cut + away :]:
+        run.play(operation)
+    run.rest()
+    return run
+
+
+def loud(run: Run) -> Counter[tuple[str, str | None]]:
+    """Count the findings of warning and above by detector and task."""
+    return Counter((x.detector, x.task_id) for x in about_application(run) if x.severity.rank >= 1)
+
+
+def about_application(run: Run) -> list[Finding]:
+    """Give the findings that are not about the agent."""
+    return [x for x in run.pipeline.ledger.findings() if x.detector != "auditor-blind"]
+
+
+@pytest.mark.parametrize("at", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize(("scenario", "pod"), BUGS)
+def test_a_bug_is_found_although_the_agent_was_restarted(scenario: str, pod: str, at: float) -> None:
+    """What an uninterrupted agent finds is found, at least as a suspicion, and nothing louder is added."""
+    whole, broken = run_of(scenario, pod), restarted_run(scenario, pod, at=at, away=0)
+    assert loud(whole)
+    told = {(x.detector, x.task_id) for x in about_application(broken)}
+    assert loud(whole).keys() <= told
+    assert loud(broken).keys() <= loud(whole).keys()
+
+
+@pytest.mark.parametrize(("at", "away"), [(0.15, 0), (0.4, 7), (0.65, 200), (0.9, 30)])
+@pytest.mark.parametrize(("scenario", "pod"), QUIET)
+def test_a_restart_raises_no_alarm(scenario: str, pod: str, at: float, away: int) -> None:
+    """In a run in which nothing goes wrong, however long the agent is away: no more than without a restart."""
+    whole, broken = run_of(scenario, pod), restarted_run(scenario, pod, at=at, away=away)
+    assert loud(broken).keys() <= loud(whole).keys()

@@ -1,0 +1,247 @@
+"""What is lost, by the pictures of segments: held against a model of the store, and at its exact boundaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.inventory.observations import StoreOffsets
+from agent.inventory.segments import CLOSED, OPEN, Segment
+from agent.judging.segment_loss import Grade, changelog_of, find_losses, unflushed
+from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
+
+COMMIT_US = 30 * SECOND_US
+
+late = st.sampled_from([0, 0, 0, 1, 2])
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), late),
+        st.tuples(st.just("next"), st.just(0)),
+        st.tuples(st.just("commit"), st.just(0)),
+        st.tuples(st.just("flush"), late),
+        st.tuples(st.just("kill"), st.integers(0, 6)),
+        st.tuples(st.just("cut"), st.integers(0, 3)),
+        st.tuples(st.just("restart"), st.just(0)),
+    ),
+    max_size=24,
+)
+
+
+def live(store: ModelStore, life: list[tuple[str, int]]) -> None:
+    """Lead a life; every end but the last is followed by a start. Numbers count segments back from the newest one."""
+    for what, number in life:
+        newest = max(store.segments, default=0)
+        if what in ("put", "next"):
+            store.put(newest + 1 if what == "next" else max(newest - number, 0))
+        elif what == "commit":
+            store.commit()
+        elif what == "flush":
+            store.flush(newest - number)
+        else:
+            if what != "kill":
+                store.close(cut_after=number if what == "cut" else None)
+            store.dies()
+            store.starts(number if what == "kill" else None)
+
+
+def losses_of(store: ModelStore):
+    """What the detector reads from the picture."""
+    return find_losses(store.picture(), CHANGELOG, oldest=store.oldest, commit_us=COMMIT_US)
+
+
+@given(steps, st.booleans())
+def test_certain_is_true(life, oldest):
+    """Whatever the life was: where it is certain, records are missing that no replay brings."""
+    store = ModelStore(oldest=oldest)
+    live(store, life)
+    store.dies()
+    lost = store.lost()
+    for loss in losses_of(store).values():
+        assert loss.offset == store.answer()
+        if loss.grade is Grade.CERTAIN:
+            assert lost.get(loss.segment.starts), life
+
+
+@given(steps, st.booleans())
+def test_no_loss_is_passed_over(life, oldest):
+    """Every segment that loses what it took as the newest one, in the life that ends, is told at some grade."""
+    store = ModelStore(oldest=oldest)
+    live(store, life)
+    in_memory = {starts: set(one.early) for starts, one in store.segments.items()}
+    store.dies()
+    found = {loss.segment.starts for loss in losses_of(store).values()}
+    for starts, missing in store.lost().items():
+        assert not missing & in_memory[starts] or starts in found, life
+
+
+@given(steps, st.booleans())
+def test_knowing_less_is_never_surer(life, oldest):
+    """Without the times of the openings, or the order of sequence numbers, nothing gets above what it was."""
+    store = ModelStore(oldest=oldest)
+    live(store, life)
+    store.dies()
+    full = losses_of(store)
+    for picture in (
+        tuple(replace(one, opened_us=None) for one in store.picture()),
+        tuple(replace(one, offset_last=None) for one in store.picture()),
+    ):
+        for name, loss in find_losses(picture, CHANGELOG, oldest=oldest, commit_us=COMMIT_US).items():
+            before = full[name].grade if name in full else Grade.POSSIBLE
+            assert loss.grade <= max(before, Grade.POSSIBLE)
+
+
+@given(steps, st.booleans())
+def test_an_orderly_close_loses_nothing(life, oldest):
+    """Every segment carries the same offset, flushed with its last record."""
+    store = ModelStore(oldest=oldest)
+    live(store, life)
+    store.close()
+    store.dies()
+    assert losses_of(store) == {}
+
+
+# -- boundaries -----------------------------------------------------------------------------------------------------
+
+
+def segment(
+    starts: int,
+    *,
+    born: int = 0,
+    opened: int | None = 0,
+    offset: int | None = None,
+    data: bool = True,
+    **more,
+) -> Segment:
+    """A segment; times in seconds."""
+    written = () if offset is None else ((CHANGELOG, offset, 9),)
+    status = more.pop("status", None if offset is None else OPEN)
+    return Segment(
+        name=f"w.{starts}",
+        path=f"app/0_0/w/w.{starts}",
+        starts=starts,
+        identity=f"id-{starts}",
+        born_us=born * SECOND_US,
+        opened_us=None if opened is None else (opened or born) * SECOND_US,
+        manifest=1,
+        has_data=data,
+        offsets=StoreOffsets(status=status, offsets=written),
+        **{key: value * SECOND_US if key.endswith("_us") else value for key, value in more.items()},
+    )
+
+
+def grades(*segments: Segment, oldest: bool = False, commit_us: int = COMMIT_US) -> dict[str, Grade]:
+    """Name -> grade."""
+    found = find_losses(segments, CHANGELOG, oldest=oldest, commit_us=commit_us)
+    return {name: loss.grade for name, loss in found.items()}
+
+
+def test_order_of_the_births():
+    """Made before the one that answers: certain. Else it depends on when the offset was written."""
+    new = segment(60, born=20, offset=99, offset_us=25)
+    assert grades(segment(0, born=19, data=False), new) == {"w.0": Grade.CERTAIN}
+    assert grades(segment(0, born=20, data=False), new) == {"w.0": Grade.POSSIBLE}
+    assert grades(segment(0, born=25, data=False), new) == {}
+    assert grades(segment(0, born=19, data=False, opened=None), new) == {"w.0": Grade.POSSIBLE}
+
+
+def test_two_commits_between():
+    """One commit may have been before the first put, the second one was after it."""
+    assert grades(segment(0, offset=99, offset_us=70), segment(60, born=10, data=False)) == {
+        "w.60": Grade.POSSIBLE
+    }
+    old = segment(0, offset=99, offset_us=71, offset_last=False)
+    assert grades(old, segment(60, born=10, data=False)) == {"w.60": Grade.LIKELY}
+    undated = segment(0, offset=99, offset_us=71)
+    assert grades(undated, segment(60, born=10, data=False)) == {"w.60": Grade.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("status", "last", "grade"), [(CLOSED, True, 2), (CLOSED, False, 1), (OPEN, True, 1)]
+)
+def test_close_that_was_cut(status, last, grade):
+    """It wrote the offset behind the data and the status closed, and never came to the other segment."""
+    old = segment(0, offset=99, offset_us=11, status=status, offset_last=last)
+    assert grades(old, segment(60, born=10, data=False)) == {"w.60": Grade(grade)}
+
+
+def test_pass_of_the_next_start_is_no_cut_close():
+    """It closes one segment after the other as well; but it opened them after the other one was made or flushed."""
+    old = segment(0, offset=99, offset_us=41, status=CLOSED, offset_last=True)
+    new = segment(60, born=10, data=False)
+    assert grades(replace(old, opened_us=9 * SECOND_US), new) == {"w.60": Grade.LIKELY}
+    for opened_us in (10 * SECOND_US, None):
+        assert grades(replace(old, opened_us=opened_us), new) == {"w.60": Grade.POSSIBLE}
+    flushed = segment(60, born=10, offset=50, flushed_us=20)
+    assert grades(replace(old, opened_us=19 * SECOND_US), flushed, oldest=True) == {"w.60": Grade.LIKELY}
+    assert grades(replace(old, opened_us=20 * SECOND_US), flushed, oldest=True) == {"w.60": Grade.POSSIBLE}
+
+
+def test_same_offset_or_a_later_one_lacks_nothing():
+    """What a segment says of itself is true of itself."""
+    new = segment(60, born=20, offset=99, offset_us=25)
+    assert grades(segment(0, offset=99, flushed_us=5), new) == {}
+    assert grades(segment(0, offset=98, flushed_us=5), new) == {"w.0": Grade.LIKELY}
+
+
+def test_flushed_after_its_successor_was_made():
+    """Then only late records can be missing, and nobody knows of any."""
+    new = segment(60, born=20, offset=99, offset_us=25)
+    assert grades(segment(0, offset=50, flushed_us=19), new) == {"w.0": Grade.LIKELY}
+    assert grades(segment(0, offset=50, flushed_us=20), new) == {}
+
+
+def test_past_when_it_was_opened():
+    """Its successor was there at the opening; where the opening is not known it may have been the newest one."""
+    new = segment(60, born=20, offset=99, offset_us=40)
+    past = segment(0, opened=30, offset=50, status=CLOSED, flushed_us=19)
+    assert grades(past, new) == {}
+    assert grades(replace(past, opened_us=None), new) == {"w.0": Grade.POSSIBLE}
+    assert grades(replace(past, opened_us=19 * SECOND_US), new) == {"w.0": Grade.POSSIBLE}
+
+
+def test_who_answers():
+    """4.3.1 asks the newest first, 4.3.0 the oldest; one without an entry is passed over, "unknown" is an answer."""
+    old, new = segment(0, offset=50, flushed_us=5), segment(60, born=20, offset=99, offset_us=25)
+    assert grades(old, new) == {"w.0": Grade.LIKELY}
+    assert grades(old, new, oldest=True) == {}
+    assert grades(old, segment(60, born=20, offset=-4)) == {}
+    assert grades(segment(0, data=False), segment(60, born=20, data=False)) == {}
+
+
+def test_newer_than_the_one_that_answers():
+    """4.3.0: a close that was cut between the two, or a late flush of the old one."""
+    new = segment(60, born=20, offset=99, flushed_us=25)
+    cut = segment(0, offset=150, offset_us=40, status=CLOSED, offset_last=True)
+    assert grades(cut, new, oldest=True) == {"w.60": Grade.LIKELY}
+    late = segment(0, offset=150, offset_us=40)
+    assert grades(late, new, oldest=True) == {"w.60": Grade.POSSIBLE}
+    assert grades(replace(late, offset_us=25 * SECOND_US), new, oldest=True) == {}
+
+
+def test_opened_empty():
+    """Lost before, or replayed before the one that answers was made; beside an older one it is not known."""
+    empty = segment(0, opened=10, offset=50, data=False, status=CLOSED)
+    assert grades(empty, segment(60, born=20, offset=99)) == {"w.0": Grade.LIKELY}
+    assert grades(empty, segment(60, born=5, offset=99)) == {"w.0": Grade.POSSIBLE}
+
+
+def test_name_of_the_changelog():
+    """The only topic, or the one that has the store's name."""
+    odd = replace(segment(0), offsets=StoreOffsets(offsets=(("orders-0", 5, 1),)))
+    assert changelog_of((odd,), "app", "w") == "orders-0"
+    assert changelog_of((odd, segment(60, offset=9)), "app", "w") == CHANGELOG
+    assert changelog_of((odd, segment(60, offset=9)), "app", "x") is None
+    assert changelog_of((segment(0),), "app", "w") is None
+
+
+def test_what_waits_in_a_running_store():
+    """All but the newest that took records since they were opened and were not flushed after their successor."""
+    one = segment(0, data=False)
+    two = segment(60, born=20, offset=9, flushed_us=45)
+    three = segment(120, born=40)
+    assert [x.name for x in unflushed((one, two, three))] == ["w.0"]
+    assert [x.name for x in unflushed((one, replace(two, flushed_us=0), three))] == ["w.0", "w.60"]
+    assert unflushed((three,)) == ()

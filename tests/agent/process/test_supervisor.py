@@ -1,0 +1,137 @@
+"""How the agent hands its records over: sealed at once when an application stops; a spool that refuses ends nothing."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.config import load_config
+from agent.contract.events import Kind, Record
+from agent.errors import SpoolError, SpoolFullError
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, Task
+from agent.process.supervisor import Supervisor
+from agent.ship.spool import Spool
+from tests.agent.ship.ship_support import HandClock
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Supervisor:
+    """Give an agent that does not run; its segments are small and seal by age after an hour."""
+    (tmp_path / "state").mkdir()
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[ship]\nseal_kib = 16\nseal_seconds = 3600\ncap_mib = 1\ncap_files = 9\n")
+    flags = {
+        "state_dir": str(tmp_path / "state"),
+        "pod": "orders-0",
+        "listen": "",
+        "spool": str(tmp_path / "spool"),
+        "ship_to": str(tmp_path / "sink"),
+    }
+    return Supervisor(load_config(file=settings, flags=flags))
+
+
+def transition(change: str) -> Record:
+    """Make a transition."""
+    return Record(Kind.TRANSITION, 1, {"application_id": "orders", "change": change})
+
+
+@pytest.mark.parametrize(
+    ("change", "sealed"), [("process-ended", 1), ("application-gone", 1), ("task-held", 0)]
+)
+def test_the_last_words_of_an_application_are_shipped_at_once(
+    supervisor: Supervisor, tmp_path: Path, change: str, sealed: int
+) -> None:
+    """When a process ends the pod may be about to go: its records do not wait for the segment's age."""
+    supervisor._emit(transition("task-held"))
+    supervisor._emit(transition(change))
+    assert len(list((tmp_path / "spool").glob("*.sealed"))) == sealed
+
+
+def test_a_spool_that_refuses_is_told_once_a_minute(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The audit goes on; the log is not flooded; a full spool is told by the spool itself."""
+    failures = [*[SpoolError("the disk is gone")] * 5, *[SpoolFullError("full")] * 5]
+
+    def refuse(self: Spool, record: Record) -> int:
+        raise failures.pop(0)
+
+    monkeypatch.setattr(Spool, "append", refuse)
+    caplog.set_level(logging.INFO)
+    for _ in range(10):
+        supervisor._emit(transition("task-held"))
+    assert [record.getMessage() for record in caplog.records] == ["spool refuses records: the disk is gone"]
+
+
+def test_the_settings_reach_spool_and_sink(supervisor: Supervisor) -> None:
+    """Sizes come from `[ship]`; one request may not outlast the last flush."""
+    assert supervisor._spool is not None
+    limits = supervisor._spool._limits
+    assert (limits.seal_bytes, limits.seal_age_s, limits.cap_bytes, limits.cap_files) == (
+        16 << 10,
+        3600,
+        1 << 20,
+        9,
+    )
+
+
+def test_after_a_signal_it_lingers_while_a_lock_is_held(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only while an application holds something, and never beyond the time that was given."""
+    clock = HandClock()
+    monkeypatch.setattr(supervisor, "_clock", clock)
+    monkeypatch.setattr(supervisor, "_settings", replace(supervisor._settings, linger_seconds=15.0))
+    application = Application("orders")
+    supervisor._pipeline.inventory.applications["orders"] = application
+    assert not supervisor._lingers()
+    application.lock = LockState.HELD
+    assert supervisor._lingers()
+    clock.at_s += 14.9
+    assert supervisor._lingers()
+    application.lock = LockState.FREE
+    assert not supervisor._lingers()
+    application.tasks["0_0"] = Task("orders", "0_0", "orders/0_0", held=True)
+    assert supervisor._lingers()
+    clock.at_s += 0.2
+    assert not supervisor._lingers()
+
+
+def test_what_cannot_be_used_is_done_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """No spool, no home, no sink: a line each, and an agent that starts all the same."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "file").touch()
+    flags = {"state_dir": str(tmp_path / "state"), "pod": "orders-0", "listen": ""}
+    Supervisor(load_config(flags=flags | {"spool": str(tmp_path / "file" / "spool")}))
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "going on without a spool, events are only logged",
+        "going on without a home, a restart will remember nothing",
+    ]
+    caplog.clear()
+    own = {"spool": str(tmp_path / "spool"), "ship_to": str(tmp_path / "state" / "out")}
+    one = Supervisor(load_config(flags=flags | own))
+    one._end()
+    assert "going on without a sink, events stay in the spool: sink directory" in caplog.text
+    assert list((tmp_path / "state").iterdir()) == []
+    directory = one._look_around(0.0).endpoint.directory
+    assert directory is not None
+    assert directory.is_in_state
+
+
+def test_a_flag_for_an_application_that_is_not_there_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not before one is there: a fresh volume is no misspelling."""
+    (tmp_path / "state").mkdir()
+    flags = {"state_dir": str(tmp_path / "state"), "pod": "orders-0", "listen": ""}
+    one = Supervisor(load_config(flags=flags, sets=["ordres:num_standby_replicas=1"]))
+    one._check_names()
+    assert (caplog.records, one._names_checked) == ([], False)
+    one._pipeline.inventory.applications["orders"] = Application("orders", exists=True)
+    one._check_names()
+    assert caplog.messages == ["--set: no application ordres here; there is: orders"]
+    assert one._names_checked

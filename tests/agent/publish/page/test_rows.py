@@ -1,0 +1,150 @@
+"""What the page is told is bounded, the worst first, and made only when somebody asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from agent.config import load_config
+from agent.contract.events import Confidence, Severity
+from agent.detectors import DETECTORS, auditor_blind, missing_fact, stale_eos_checkpoint
+from agent.engine.pipeline import Pipeline
+from agent.findings.ledger import Place
+from agent.inventory.model import Application, Task
+from agent.judging.base import Verdict
+from agent.publish.page import desk as page_desk
+from agent.publish.page.data import APPLICATIONS_SHOWN, FINDINGS_SHOWN, TASKS_SHOWN, PageData
+from agent.publish.page.desk import PageDesk
+from agent.publish.page.document import render
+from agent.publish.page.rows import take_page
+from agent.replay.memory_disk import MemoryDisk
+from tests.agent.publish.page.page_data import NOW_US, page_data
+
+META = stale_eos_checkpoint.META
+
+
+def big_pipeline(tasks: int, applications: int = 1) -> Pipeline:
+    """Make a pipeline that knows many empty tasks."""
+    pipeline = Pipeline(MemoryDisk(), load_config().applications, NOW_US, lambda record: None)
+    for index in range(applications):
+        name = f"app-{index:03d}"
+        rows = {
+            f"0_{n}": Task(name, f"0_{n}", f"{name}/0_{n}", exists=True, incarnation=1) for n in range(tasks)
+        }
+        pipeline.inventory.applications[name] = Application(name, exists=True, tasks=rows)
+    return pipeline
+
+
+def tell(pipeline: Pipeline, task: str, severity: Severity) -> None:
+    """Have a finding on a task of the first application."""
+    verdict = Verdict("now", NOW_US, "it is so", (), severity, Confidence.CONFIRMED)
+    pipeline.ledger.settle(META, Place(META.id, "app-000", task), [verdict], NOW_US)
+
+
+def page_of(pipeline: Pipeline) -> PageData:
+    """Take the page."""
+    return take_page(pipeline, load_config(), NOW_US, watches=0, ready=True)
+
+
+def test_ten_thousand_tasks_make_a_short_page() -> None:
+    """Two hundred tasks are listed, the troubled ones first, the rest is a number; the page stays small."""
+    pipeline = big_pipeline(10_000)
+    for number in range(300):
+        tell(pipeline, f"0_{9_000 + number}", Severity.WARNING)
+    tell(pipeline, "0_9999", Severity.CRITICAL)
+    data = page_of(pipeline)
+    (application,) = data.applications
+    assert (len(application.tasks), application.tasks_total) == (TASKS_SHOWN, 10_000)
+    assert (application.tasks[0].id, application.tasks[1].id) == ("0_9999", "0_9000")
+    assert (len(data.findings), data.findings[0].task_id) == (FINDINGS_SHOWN, "0_9999")
+    assert dict(data.counts) == {Severity.INFO: 0, Severity.WARNING: 300, Severity.CRITICAL: 1}
+    document = render(data)
+    assert "9\u202f800 tasks more" in document
+    assert len(document) < 400_000
+
+
+def test_many_applications_are_bounded_and_troubled_ones_come_first() -> None:
+    """An application with a finding is on the page however many others there are."""
+    pipeline = big_pipeline(1, APPLICATIONS_SHOWN + 5)
+    verdict = Verdict("now", NOW_US, "it is so", (), Severity.WARNING, Confidence.CONFIRMED)
+    pipeline.ledger.settle(META, Place(META.id, "app-054", None), [verdict], NOW_US)
+    data = page_of(pipeline)
+    assert (len(data.applications), data.applications_total) == (APPLICATIONS_SHOWN, APPLICATIONS_SHOWN + 5)
+    assert data.applications[0].id == "app-054"
+
+
+def test_state_comes_before_the_agent() -> None:
+    """However loud the agent's own findings are: what is found about state stands first."""
+    pipeline = big_pipeline(2)
+    meta = auditor_blind.META
+    verdict = Verdict("now", NOW_US, "blind", (), Severity.CRITICAL, Confidence.CONFIRMED)
+    pipeline.ledger.settle(meta, Place(meta.id, "", None), [verdict], NOW_US)
+    tell(pipeline, "0_0", Severity.INFO)
+    tell(pipeline, "0_1", Severity.WARNING)
+    shown = [(x.detector, x.severity) for x in page_of(pipeline).findings]
+    assert shown == [(META.id, Severity.WARNING), (META.id, Severity.INFO), (meta.id, Severity.CRITICAL)]
+
+
+def test_missing_facts_are_counted_once() -> None:
+    """Two applications that lack the same fact lack one; the detectors are those that need it."""
+    pipeline = big_pipeline(1, 2)
+    meta = missing_fact.META
+    verdicts = [
+        Verdict(fact, NOW_US, "?", (), Severity.INFO, Confidence.UNKNOWN, missing_facts=(fact,))
+        for fact in ("commit_interval_ms", "delete_retention_ms")
+    ]
+    for name in ("app-000", "app-001"):
+        pipeline.ledger.settle(meta, Place(meta.id, name, None), verdicts, NOW_US)
+    data = page_of(pipeline)
+    assert (data.facts_missing, dict(data.missing_counts)[Severity.INFO]) == (2, 4)
+    needing = [x for x in DETECTORS if {"commit_interval_ms", "delete_retention_ms"} & set(x.meta.needs)]
+    assert data.undecided == len(needing) > 0
+
+
+def test_settings_tell_their_origin() -> None:
+    """What the operator said of an application is there with where he said it; what he did not say as well."""
+    pipeline = big_pipeline(1)
+    config = load_config(
+        sets=["app-000:num_standby_replicas=1"], environment={"STATEWARDEN_LOG_LEVEL": "DEBUG"}
+    )
+    pipeline.settings = config.applications
+    data = take_page(pipeline, config, NOW_US, watches=0, ready=True)
+    rows = {row.name: (row.value, row.origin) for row in data.applications[0].settings}
+    assert rows["num_standby_replicas"] == ("1", "flag")
+    assert rows["commit_interval_ms"] == (None, "unset")
+    assert ("agent.log_level", "DEBUG", "environment") in [(x.name, x.value, x.origin) for x in data.settings]
+
+
+def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None:
+    """A reader waits for the worker; without a reader the worker makes nothing."""
+    desk = PageDesk(lambda: None)
+    made: list[int] = []
+
+    def make() -> PageData:
+        made.append(1)
+        return page_data()
+
+    desk.serve(make)
+    assert made == []
+    pages: list[str] = []
+    reader = threading.Thread(target=lambda: pages.append(desk.page()))
+    reader.start()
+
+    def is_answered() -> bool:
+        desk.serve(make)
+        return bool(made)
+
+    eventually(is_answered)
+    reader.join()
+    assert "Nothing found" in pages[0]
+    assert "may be old" not in pages[0]
+    desk.serve(make)
+    assert len(made) == 1
+
+
+def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader gets what there is, with the reason."""
+    monkeypatch.setattr(page_desk, "WAIT_S", 0.01)
+    assert "the worker has not started" in PageDesk(lambda: "the worker has not started").page()
