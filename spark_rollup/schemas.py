@@ -135,7 +135,7 @@ HEARD = _columns(
     at_first_us=_LONG,
     at_last_us=_LONG,
 )
-"""What `beats.beats` counts, as a snapshot carries it: one row per boot of an agent."""
+"""What `heartbeats.beats` counts, as a snapshot carries it: one row per boot of an agent."""
 
 UNWATCHED = _columns(
     namespace=_TEXT,

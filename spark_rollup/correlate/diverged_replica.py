@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from spark_rollup.columns import TASK, chain, entry, numbered, of_store
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered
-from spark_rollup.correlate.fleet import attach, prefixed, same_store, same_task, with_gap_flag
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered
+from spark_rollup.judging.fleet import attach, prefixed, same_store, same_task, with_gap_flag
 
 META = RuleMeta(
     id="diverged-replica",

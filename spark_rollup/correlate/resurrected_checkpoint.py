@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
-from spark_rollup.correlate.fleet import (
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
+from spark_rollup.judging.fleet import (
     attach,
     closest_replica,
     elsewhere,

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
 
 META = RuleMeta(
     id="split-owner",

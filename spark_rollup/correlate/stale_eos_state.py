@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store, release
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
-from spark_rollup.correlate.fleet import (
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
+from spark_rollup.judging.fleet import (
     SKEW_US,
     attach,
     elsewhere,
@@ -28,7 +28,7 @@ from spark_rollup.correlate.fleet import (
     suspects_of,
     with_gap_flag,
 )
-from spark_rollup.correlate.roles import with_proof_of_active
+from spark_rollup.judging.roles import with_proof_of_active
 
 META = RuleMeta(
     id="stale-eos-state",

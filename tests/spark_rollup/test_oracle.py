@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agent.contract.codec import decode
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
 from tests.spark_rollup.oracle.clones import cloned, cloned_processes
 from tests.spark_rollup.oracle.facts import world_of
 from tests.spark_rollup.oracle.standbys import missing, unprotected
