@@ -117,13 +117,14 @@ def _compact(parsed: argparse.Namespace) -> int:
     refuse_address("--bronze", parsed.bronze)
     if not is_bronze(parsed.bronze):
         raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
+    from spark_rollup import audit
     from spark_rollup.history import day
     from spark_rollup.intake import compact
 
     with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
         joined = compact.run(spark, parsed.bronze)
         dropped = compact.tidy(spark, parsed.bronze, clock.now_us())
-        summed = day.run(spark, parsed.bronze) if parsed.snapshots else []
+        summed = day.run(spark, parsed.bronze, audit.PASTS) if parsed.snapshots else []
     told = f", {len(summed)} summed up" if parsed.snapshots else ""
     old = f"; {dropped} lines older than {compact.KEEP_DAYS} days left the quarantine" if dropped else ""
     print(f"{joined} days compacted{told} in {parsed.bronze}{old}")

@@ -15,6 +15,9 @@ from spark_rollup.facts.heartbeats import last_words
 
 HOUR_US = 3600 * MICROS
 
+FREQUENT = (Change.CHECKPOINT_WRITTEN.value, Change.STORE_FLUSHED.value)
+"""Transitions that every working task tells with every commit."""
+
 CLEANER_MARGIN_US = 2 * MICROS
 """A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
 

@@ -7,6 +7,7 @@ time: of everything the newest few are kept (`kinds`, `nearby`). What many event
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,7 +22,7 @@ from spark_rollup.facts import gaps, heartbeats, timeline
 from spark_rollup.facts.heartbeats import BOOT
 from spark_rollup.history import condense, nearby
 from spark_rollup.judging.base import last_local_findings
-from spark_rollup.questioned import FREQUENT
+from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW, GAP, HEARD, UNWATCHED
 
 HELD = (Change.TASK_HELD.value, Change.TASK_RELEASED.value)
@@ -45,7 +46,7 @@ class Told:
         key: Counted per these columns.
         newest: So many of the newest.
         oldest: So many of the oldest.
-        why: Who asks for them.
+        why: What is asked of them.
     """
 
     where: Column
@@ -61,28 +62,29 @@ def kinds() -> tuple[Told, ...]:
     of_task = (kind == Kind.TRANSITION.value) & F.col("task_id").isNotNull()
     return (
         Told(
-            of_task & ~change.isin(*FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
-            "resurrected-checkpoint: the deletion with its offset, the store made since; missing-standby: whose "
-            "cleaner took what; task-churn: the hour before, which store was the first; split-owner: what moved",
+            of_task & ~change.isin(*timeline.FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
+            "the deletion with its offset, the store made since; whose cleaner took what; the hour before, which store "
+            "was the first; what moved",
         ),
         Told(
             change.isin(*LIVES), _APP_POD, 32, 2,
-            "missing-standby, unprotected-task: which processes lived, and since when",
+            "which processes lived, and since when",
         ),
         Told(
             kind == Kind.DROP.value, BOOT, 8, 0,
-            "gaps: a hole across midnight that was announced is dropped, not lost",
+            "a hole across midnight that was announced is dropped, not lost",
         ),
     )  # fmt: skip
 
 
-def carry(read: DataFrame, earlier: Carried | None, to_us: int) -> Carried:
+def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[Past]) -> Carried:
     """Reduce some days' events, and what was carried to them, to what later audits need.
 
     Args:
         read: `EVENT_ROW` and routine, one row per id: all events of those days.
         earlier: What is known from before.
         to_us: When the last of them ends.
+        pasts: What rules need of them.
     """
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
@@ -91,10 +93,10 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int) -> Carried:
     flips = condense.newest_flips(timeline.flips(events), kept).localCheckpoint()
     rows = (
         kept,
-        nearby.nearby(events, flips, kept, counted),
+        nearby.nearby(events, flips, kept, counted, pasts),
         condense.holds(flips),
         condense.memberships(timeline.members(events), to_us),
-        condense.sights(condense.lasting_sights(timeline.sightings(events), counted, kept)),
+        condense.sights(condense.lasting_sights(timeline.sightings(events), counted, kept, pasts)),
         condense.blindness(events),
     )
     return Carried(
@@ -121,7 +123,7 @@ def shaped(rows: DataFrame) -> DataFrame:
 
 def _told(events: DataFrame) -> DataFrame:
     """Keep events that are not routine: by `kinds`, findings, settings."""
-    seldom = F.col("change").isNull() | ~F.col("change").isin(*FREQUENT, *HELD)
+    seldom = F.col("change").isNull() | ~F.col("change").isin(*timeline.FREQUENT, *HELD)
     rare = events.where(told() & seldom)
     ids = [_counted(rare.where(row.where), row) for row in kinds()]
     wanted = reduce(DataFrame.unionByName, (*ids, _findings(rare), _settings(rare))).distinct()

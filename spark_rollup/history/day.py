@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ from spark_rollup.bronze.store import COMPACTING, read_events
 from spark_rollup.columns import ROUTINE, scoped
 from spark_rollup.errors import UsageError
 from spark_rollup.history import carry
+from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW
 
 RESTING = 2
@@ -33,8 +35,13 @@ KEEP = 31
 """Snapshots that stay: the newest."""
 
 
-def run(spark: SparkSession, bronze: Path) -> list[str]:
+def run(spark: SparkSession, bronze: Path, pasts: Sequence[Past]) -> list[str]:
     """Make the snapshot of every day that has none, but for those that rest.
+
+    Args:
+        spark: The session.
+        bronze: Where the days lie.
+        pasts: What rules need of the past.
 
     Returns:
         Days that were made, oldest first.
@@ -45,7 +52,7 @@ def run(spark: SparkSession, bronze: Path) -> list[str]:
     done: list[str] = []
     while (day := next_day(bronze)) is not None:
         for _ in range(TRIES):
-            if _make(spark, bronze, day):
+            if _make(spark, bronze, day, pasts):
                 break
         else:
             raise UsageError(f"events of {day} or before come in all the time: try again when they have")
@@ -63,7 +70,7 @@ def next_day(bronze: Path) -> str | None:
     return next((day for day in snapshots.days(bronze)[:-RESTING] if day > after), None)
 
 
-def _make(spark: SparkSession, bronze: Path, day: str) -> bool:
+def _make(spark: SparkSession, bronze: Path, day: str, pasts: Sequence[Past]) -> bool:
     """Make one day's snapshot; False = it was withdrawn meanwhile."""
     place = snapshots.folder(bronze, day)
     place.mkdir(parents=True, exist_ok=True)
@@ -71,7 +78,7 @@ def _make(spark: SparkSession, bronze: Path, day: str) -> bool:
     # only now: whoever adds events from here on finds the token
     before = [made for made in snapshots.days_made(bronze) if made < day]
     earlier = snapshots.read(spark, snapshots.folder(bronze, before[-1])) if before else None
-    carried = carry.carry(_events(spark, bronze, day), earlier, snapshots.end_us(day))
+    carried = carry.carry(_events(spark, bronze, day), earlier, snapshots.end_us(day), pasts)
     for name in ("events", "heard", "unwatched"):
         _write(getattr(carried, name), place / name)
     spark.catalog.clearCache()

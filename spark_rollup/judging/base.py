@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import no_texts, rfc3339, told
 from spark_rollup.config import FLEET
+from spark_rollup.judging.past import Past
 from spark_rollup.schemas import FINDING
 
 
@@ -49,7 +50,7 @@ class Facts:
         local: Those that are open, or were resolved in the look-back.
         held: `timeline.holders`.
         questioned: Tasks (`TASK`) that some rule looks at one by one (`questioned.questioned`).
-        marks: `timeline.marks`; of tasks not in question without what happens all the time (`questioned.FREQUENT`).
+        marks: `timeline.marks`; of tasks not in question without what happens all the time (`timeline.FREQUENT`).
         sizes: `sizes.sizes` of the tasks in question.
         curve: `sizes.curve` of all tasks.
         saved: `sizes.saved` of all tasks.
@@ -89,10 +90,20 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its identity and its pure function from facts to findings (`FINDING` columns)."""
+    """One rule.
+
+    Args of the dataclass:
+        meta: Its identity.
+        find: From facts to findings (`FINDING` columns); pure.
+        remembers: What it still needs of days that are over.
+        questions: From `Facts.held`, transitions without the frequent ones, and settings to the tasks (`TASK`) that it
+            looks at one by one; those with a finding that it asks about (`RuleMeta.asks`) come by themselves.
+    """
 
     meta: RuleMeta
     find: Callable[[Facts], DataFrame]
+    remembers: Past = Past()  # noqa: RUF009 - frozen
+    questions: Callable[[DataFrame, DataFrame, DataFrame], DataFrame] | None = None
 
 
 def last_local_findings(events: DataFrame) -> DataFrame:

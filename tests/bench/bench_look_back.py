@@ -96,7 +96,7 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, floa
     everything = AuditOptions(bronze, work / "all")
     look_back = AuditOptions(bronze, work / "look-back", look_back_days=LOOK_BACK_DAYS)
     # in this order: what comes last finds a Java that is warm, so the look-back is not favoured
-    summed = meter.timed("sum", lambda: day.run(spark, bronze))
+    summed = meter.timed("sum", lambda: day.run(spark, bronze, audit.PASTS))
     recent = meter.timed("look_back", lambda: audit.run(spark, look_back))
     whole = meter.timed("all", lambda: audit.run(spark, everything))
     read, loaded, _ = audit.prepare(spark, look_back)

@@ -67,7 +67,7 @@ def summed(monkeypatch, bronze) -> Callable[[str], list[str]]:
 
 
 def run(bronze: Path) -> list[str]:
-    return day.run(Session(), bronze)  # type: ignore[arg-type]
+    return day.run(Session(), bronze, ())  # type: ignore[arg-type]
 
 
 def test_every_day_that_does_not_rest_is_summed_up_once_from_the_day_before(bronze, summed):
