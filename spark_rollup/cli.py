@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.contract.codec import printable
 from agent.contract.events import Severity, Status
 from spark_rollup import clock
 from spark_rollup.arguments import parser
@@ -311,8 +312,3 @@ def _verdict(outcome: Outcome) -> str:
         share = "not all of their time watched"
     pods = len(outcome.coverage)
     return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share})"
-
-
-def printable(text: str) -> str:
-    """Make a line safe for a terminal: names on disk may hold control characters."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -1,8 +1,8 @@
-"""What a day leaves to later audits: of all events those few that a rule may still ask for, and what many come down to.
+"""Select the events of finished days that later audits still need, and condense the rest.
 
 The result is a set of events like those of bronze, so no rule knows of it. Its size follows tasks, pods and stores, not
-time: of everything the newest few are kept (`kinds`, `nearby`). What many events say together is told anew
-(`condense`).
+time: the newest few of everything are kept (`kinds`, `nearby`), and what many events say together becomes a few events
+that say the same (`condense`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.bronze.snapshots import DAY_US, Carried
-from spark_rollup.columns import ROUTINE, TASK, summary, told
+from spark_rollup.columns import ROUTINE, TASK, is_notable, summary
 from spark_rollup.facts import gaps, heartbeats, timeline
 from spark_rollup.facts.heartbeats import BOOT
 from spark_rollup.history import condense, nearby
@@ -38,7 +38,7 @@ _APP_POD = ("namespace", "application_id", "pod")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Keep:
     """One kind of events that are not routine, and how many of them are kept.
 
     Args of the dataclass:
@@ -56,21 +56,21 @@ class Told:
     why: str
 
 
-def kinds() -> tuple[Told, ...]:
+def kinds() -> tuple[Keep, ...]:
     """List what is kept of events that are not routine; findings and settings apart, as one replaces another."""
     change, kind = F.col("change"), F.col("kind")
     of_task = (kind == Kind.TRANSITION.value) & F.col("task_id").isNotNull()
     return (
-        Told(
+        Keep(
             of_task & ~change.isin(*timeline.FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
             "the deletion with its offset, the store made since; whose cleaner took what; the hour before, which store "
             "was the first; what moved",
         ),
-        Told(
+        Keep(
             change.isin(*LIVES), _APP_POD, 32, 2,
             "which processes lived, and since when",
         ),
-        Told(
+        Keep(
             kind == Kind.DROP.value, BOOT, 8, 0,
             "a hole across midnight that was announced is dropped, not lost",
         ),
@@ -89,7 +89,7 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
     counted = (own.unionByName(earlier.heard) if earlier else own).localCheckpoint()
-    kept = _told(events).localCheckpoint()
+    kept = _notable(events).localCheckpoint()
     flips = condense.newest_flips(timeline.flips(events), kept).localCheckpoint()
     rows = (
         kept,
@@ -121,16 +121,16 @@ def shaped(rows: DataFrame) -> DataFrame:
     )
 
 
-def _told(events: DataFrame) -> DataFrame:
+def _notable(events: DataFrame) -> DataFrame:
     """Keep events that are not routine: by `kinds`, findings, settings."""
     seldom = F.col("change").isNull() | ~F.col("change").isin(*timeline.FREQUENT, *HELD)
-    rare = events.where(told() & seldom)
+    rare = events.where(is_notable() & seldom)
     ids = [_counted(rare.where(row.where), row) for row in kinds()]
     wanted = reduce(DataFrame.unionByName, (*ids, _findings(rare), _settings(rare))).distinct()
     return rare.join(wanted, "id", "left_semi")
 
 
-def _counted(rows: DataFrame, row: Told) -> DataFrame:
+def _counted(rows: DataFrame, row: Keep) -> DataFrame:
     order = ("observed_at_us", "boot_id", "sequence", "id")
     newest = W.partitionBy(*row.key).orderBy(*(F.desc(name) for name in order))
     oldest = W.partitionBy(*row.key).orderBy(*order)

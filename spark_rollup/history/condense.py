@@ -1,4 +1,4 @@
-"""What many events say together, told anew as few events that say the same to every stage and rule."""
+"""Condense many events into a few that say the same to every stage and rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.bronze.snapshots import DAY_US
-from spark_rollup.columns import ROUTINE, TASK, told
+from spark_rollup.columns import ROUTINE, TASK, is_notable
 from spark_rollup.facts.heartbeats import BOOT
 from spark_rollup.judging.past import Past
 
@@ -117,7 +117,7 @@ def sights(sightings: DataFrame) -> DataFrame:
 
 def blindness(events: DataFrame) -> DataFrame:
     """Tell intervals of blindness that never ended as one heartbeat each; the oldest of a cause stands for all."""
-    beaten = events.where(told() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
+    beaten = events.where(is_notable() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
         *BOOT, "observed_at_us", F.explode("blind").alias("one")
     )
     whose = ("cause", "application_id", "task_id")

@@ -1,11 +1,11 @@
-"""Looks and steps that later audits may ask for: each copy's extremes, and what was around remembered moments.
+"""Select the looks and steps that later audits need: each copy's extremes, and what lies next to moments in question.
 
 A look is a summary, a step a change of files: the writing of a checkpoint, a flush, a store opened, made or deleted.
 They are nearly all of the events. What is kept of them is chosen by time, and with all that is kept the step of each
 kind before it and the one after it: a rule that asks whether anything moved between two looks is never told "nothing"
 because it was left out.
 
-Every moment is looked at anew each day: what comes first after it may come days later.
+Every moment is considered again each day: what comes first after it may come days later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind, Status
-from spark_rollup.columns import TASK, summary, told
+from spark_rollup.columns import TASK, is_notable, summary
 from spark_rollup.facts import sizes
 from spark_rollup.facts.timeline import marks
 from spark_rollup.judging.past import PLACE, Look, Past, Seen, Window, last, neighbours
@@ -160,7 +160,7 @@ def _steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
 
 
 def _looks_and_steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
-    step = told() & F.col("change").isin(*changes)
+    step = is_notable() & F.col("change").isin(*changes)
     return events.where((summary() | step) & F.col("task_id").isNotNull()).withColumn("at_us", _at_us())
 
 

@@ -9,8 +9,9 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from spark_rollup.columns import no_texts, rfc3339, told
+from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
+from agent.contract.fields import fields_of
+from spark_rollup.columns import is_notable, no_texts, rfc3339
 from spark_rollup.config import FLEET
 from spark_rollup.judging.past import Past
 from spark_rollup.schemas import FINDING
@@ -106,6 +107,13 @@ class Rule:
     questions: Callable[[DataFrame, DataFrame, DataFrame], DataFrame] | None = None
 
 
+SAID = (
+    "application_id", "task_id", "store", "observed_at_us",
+    *(row.name for row in fields_of(Kind.FINDING) if row.kinds and row.name != "finding_id"),
+)  # fmt: skip
+"""What is kept of an agent's finding: where, when, and all that only findings say."""
+
+
 def last_local_findings(events: DataFrame) -> DataFrame:
     """Keep the last word about each agent finding, by time and sequence.
 
@@ -114,12 +122,8 @@ def last_local_findings(events: DataFrame) -> DataFrame:
     Grain: one row per finding_id and pod.
     """
     order = F.struct("observed_at_us", "sequence")
-    fields = (
-        "application_id", "task_id", "store", "identity", "detector", "level", "severity", "confidence", "status",
-        "opened_at_us", "upstream", "affected", "missing_facts", "summary", "next_action", "evidence", "observed_at_us",
-    )  # fmt: skip
-    rows = events.where(told() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
-    last = rows.agg(F.max_by(F.struct(*fields), order).alias("said")).select(
+    rows = events.where(is_notable() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
+    last = rows.agg(F.max_by(F.struct(*SAID), order).alias("said")).select(
         "namespace", "pod", "finding_id", "said.*"
     )
     return last.withColumns(
