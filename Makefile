@@ -38,7 +38,7 @@ $(STAMP): deploy/locks/build.txt deploy/locks/dev.txt deploy/locks/java.txt pypr
 setup-delivery: $(DELIVERY_STAMP) ## add what the delivery tests need: S3, Kafka, foreign readers (needs Maven)
 	@:
 
-$(DELIVERY_STAMP): $(STAMP) deploy/locks/delivery.txt tests/delivery/kafka-pom.xml spark_rollup/jars.json \
+$(DELIVERY_STAMP): $(STAMP) deploy/locks/delivery.txt tests/delivery/kafka-pom.xml spark_rollup/spark/jars.json \
   tools/setup_delivery.sh
 	@tools/setup_delivery.sh "$(VENV)"
 	@touch "$@"

@@ -9,10 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
-from spark_rollup import audit, beats, coverage, gaps, lanes
+from spark_rollup import audit
 from spark_rollup.config import AuditOptions
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
+from spark_rollup.facts import coverage, gaps, heartbeats
+from spark_rollup.report import lanes
 
 Row = Mapping[str, object]
 
@@ -129,9 +131,11 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
         UsageError: no event up to the time asked about, or none of this namespace.
     """
     events, _, as_of_us = audit.prepare(spark, options)
-    (counted,) = audit.together(beats.beats(events))
+    (counted,) = audit.together(heartbeats.beats(events))
     (unseen,) = audit.together(gaps.find_gaps(events, counted, as_of_us))
-    table = _rows(coverage.coverage(beats.last_words(counted), unseen, as_of_us).orderBy("namespace", "pod"))
+    table = _rows(
+        coverage.coverage(heartbeats.last_words(counted), unseen, as_of_us).orderBy("namespace", "pod")
+    )
     table = [row for row in table if namespace in (None, row["namespace"])]
     if not table:
         raise UsageError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.contract.events import Severity
 from spark_rollup import __version__
 from spark_rollup.config import ALL, ANY
-from spark_rollup.jars import KINDS
+from spark_rollup.spark.jars import KINDS
 
 
 def parser() -> argparse.ArgumentParser:

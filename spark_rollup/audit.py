@@ -13,37 +13,30 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Status
-from spark_rollup import (
-    alone,
-    beats,
-    clock,
-    coverage,
-    dedupe,
-    gaps,
-    lanes,
-    latest,
-    report,
-    settings,
-    sizes,
-    snapshots,
-    timeline,
-)
+from spark_rollup import clock
+from spark_rollup.bronze import dedupe, latest, snapshots
+from spark_rollup.bronze.load import Loaded, load
+from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.columns import ROUTINE, TASK, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
-from spark_rollup.correlate import task_churn
-from spark_rollup.correlate.base import Facts, last_local_findings
-from spark_rollup.correlate.questioned import FREQUENT, questioned
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES, task_churn
 from spark_rollup.errors import UsageError
-from spark_rollup.load import Loaded, load
-from spark_rollup.restarts import restarts
-from spark_rollup.snapshots import EVERYTHING, Carried, Reading
+from spark_rollup.facts import coverage, gaps, heartbeats, settings, sizes, timeline
+from spark_rollup.judging import alone
+from spark_rollup.judging.base import Facts, last_local_findings
+from spark_rollup.judging.questioned import questioned
+from spark_rollup.report import lanes
+from spark_rollup.report.restarts import REMEMBERS, restarts
+from spark_rollup.report.write import Outcome, Tables, write
+
+PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
+"""What of the past is asked for by whoever reads the facts; `compact --snapshots` keeps it."""
 
 ABREAST = 4
 """How many frames are computed side by side."""
 
 
-def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
+def run(spark: SparkSession, options: AuditOptions) -> Outcome:
     """Audit one input and write every output.
 
     Returns:
@@ -53,7 +46,7 @@ def run(spark: SparkSession, options: AuditOptions) -> report.Outcome:
         UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
     """
     events, loaded, as_of_us = prepare(spark, options)
-    return report.write(tables(events, loaded, options, as_of_us), options.output)
+    return write(tables(events, loaded, options, as_of_us), options.output)
 
 
 def reading(options: AuditOptions) -> Reading:
@@ -121,12 +114,12 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
     raise UsageError(f"input {options.input} holds no usable event{told}")
 
 
-def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> report.Tables:
+def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
     """Compute every table of the audit; the small ones lazily."""
     facts = gather(events, options, as_of_us, loaded.carried, loaded.ahead)
     shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
     findings = with_agents(facts, found)
-    return report.Tables(
+    return Tables(
         findings=findings,
         timelines=shown,
         coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
@@ -169,9 +162,9 @@ def gather(
     """
     since_us = snapshots.since_us(as_of_us, options.look_back_days)
     events = read.unionByName(carried.events) if carried else read
-    heard = beats.beats(read)
+    heard = heartbeats.beats(read)
     marks = timeline.marks(events)
-    frequent = F.col("change").isin(*FREQUENT)
+    frequent = F.col("change").isin(*timeline.FREQUENT)
     counted, members, said, rare, single = together(
         heard.unionByName(carried.heard) if carried else heard,
         timeline.members(events),
@@ -191,7 +184,7 @@ def gather(
         raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
     local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
     (ends,) = together(sizes.latest(curve))
-    asked = questioned(local, held, rare, effective).localCheckpoint()
+    asked = questioned(RULES, local, held, rare, effective).localCheckpoint()
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     own, close, lives, unwatched = together(
@@ -206,7 +199,7 @@ def gather(
         sizes=own, curve=curve, latest=ends,
         saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings,
         gaps=unseen.where(F.col("to_us") >= since_us), unwatched=unwatched,
-        heard=beats.last_words(counted, since_us), settings=effective, as_of_us=as_of_us,
+        heard=heartbeats.last_words(counted, since_us), settings=effective, as_of_us=as_of_us,
         since_us=since_us,
     )  # fmt: skip
 

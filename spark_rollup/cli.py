@@ -15,10 +15,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.contract.codec import printable
 from agent.contract.events import Severity, Status
-from spark_rollup import clock, failures, jars
+from spark_rollup import clock
 from spark_rollup.arguments import parser
-from spark_rollup.claim import UPKEEP, claimed
 from spark_rollup.config import (
     AGENT,
     AuditOptions,
@@ -33,13 +33,15 @@ from spark_rollup.config import (
     size_of,
 )
 from spark_rollup.errors import RollupError, UsageError
-from spark_rollup.outputs import check_output
+from spark_rollup.intake.claim import UPKEEP, claimed
 from spark_rollup.sources.address import parse_address, refuse_address
+from spark_rollup.spark import failures, jars
+from spark_rollup.spark.outputs import check_output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_rollup.report import Outcome
+    from spark_rollup.report.write import Outcome
 
 FOUND, WRONG_USE, BROKEN = 1, 2, 3
 
@@ -78,7 +80,7 @@ def _failed(parsed: argparse.Namespace, error: Exception, text: str, code: int) 
 def _ingest(parsed: argparse.Namespace) -> int:
     address, conf = parse_address(parsed.input), parse_conf(parsed.spark_conf)
     refuse_address("--bronze", parsed.bronze)
-    from spark_rollup import intake, stream
+    from spark_rollup.intake import intake, stream
 
     options = intake.IntakeOptions(
         input=address,
@@ -116,12 +118,14 @@ def _compact(parsed: argparse.Namespace) -> int:
     refuse_address("--bronze", parsed.bronze)
     if not is_bronze(parsed.bronze):
         raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
-    from spark_rollup import compact, snapshot
+    from spark_rollup import audit
+    from spark_rollup.history import day
+    from spark_rollup.intake import compact
 
     with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
         joined = compact.run(spark, parsed.bronze)
         dropped = compact.tidy(spark, parsed.bronze, clock.now_us())
-        summed = snapshot.run(spark, parsed.bronze) if parsed.snapshots else []
+        summed = day.run(spark, parsed.bronze, audit.PASTS) if parsed.snapshots else []
     told = f", {len(summed)} summed up" if parsed.snapshots else ""
     old = f"; {dropped} lines older than {compact.KEEP_DAYS} days left the quarantine" if dropped else ""
     print(f"{joined} days compacted{told} in {parsed.bronze}{old}")
@@ -138,7 +142,7 @@ def _forget(parsed: argparse.Namespace) -> int:
         parse_as_of(text, option) if text else None
         for text, option in ((parsed.since, "--since"), (parsed.until, "--until"))
     )
-    from spark_rollup import forget
+    from spark_rollup.intake import forget
 
     with (
         claimed(parsed.bronze),
@@ -171,7 +175,7 @@ def _audit(parsed: argparse.Namespace) -> int:
 def _session(parsed: argparse.Namespace, sources: Sequence[Path]) -> Iterator[SparkSession]:
     """Give a session that fits the input, with progress shown if it is wanted."""
     conf = parse_conf(parsed.spark_conf)
-    from spark_rollup import progress, session
+    from spark_rollup.spark import progress, session
 
     spark = session.build_session(sum(map(size_of, sources)), conf=conf, debug=parsed.debug)
     with progress.shown(spark, sys.stderr) if parsed.progress else nullcontext():
@@ -194,8 +198,8 @@ def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractConte
 
 
 def _tell_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
-    from spark_rollup import metrics
-    from spark_rollup.correlate.registry import RULES
+    from spark_rollup.correlate import RULES
+    from spark_rollup.report import metrics
 
     facts = metrics.Facts(
         findings=outcome.findings,
@@ -308,8 +312,3 @@ def _verdict(outcome: Outcome) -> str:
         share = "not all of their time watched"
     pods = len(outcome.coverage)
     return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share})"
-
-
-def printable(text: str) -> str:
-    """Make a line safe for a terminal: names on disk may hold control characters."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

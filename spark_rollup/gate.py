@@ -12,10 +12,10 @@ from agent.contract.codec import rfc3339
 from agent.contract.events import Severity
 from spark_rollup import audit
 from spark_rollup.config import AuditOptions
-from spark_rollup.correlate.base import Facts
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
-from spark_rollup.restarts import ANSWERS, DAMAGED, HARMLESS, SAFE, UNKNOWN, doubts, restarts
+from spark_rollup.judging.base import Facts
+from spark_rollup.report.restarts import ANSWERS, DAMAGED, HARMLESS, SAFE, UNKNOWN, doubts, restarts
 
 Row = Mapping[str, object]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_rollup.metrics import CATALOGUE, FILE
+from spark_rollup.report.metrics import CATALOGUE, FILE
 
 _HEAD = f"""
 ## The fleet audit

@@ -35,7 +35,7 @@ if ! compgen -G "$venv/kafka-broker/kafka_2.13-3.9.*.jar" >/dev/null; then
   mv "$work/jars" "$venv/kafka-broker"
 fi
 
-# What Spark needs to read s3a:// and kafka://, checked against spark_rollup/jars.json.
+# What Spark needs to read s3a:// and kafka://, checked against spark_rollup/spark/jars.json.
 for source in s3a kafka; do
   "$venv/bin/statewarden-rollup" jars "$source" --jars "$venv/spark-jars/$source" >/dev/null
 done

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 from agent.detectors import DETECTORS
 from agent.judging.base import Detector
-from spark_rollup.correlate.base import Rule
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
+from spark_rollup.judging.base import Rule
 
 _FIRST = """## Where to look first
 

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.correlate.fleet import SKEW_US, attach, prefixed, same_task, suspects_of
-from spark_rollup.correlate.shortages import (
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, suspects_of
+from spark_rollup.judging.shortages import (
     APPLICATION,
     Parts,
     find_shortages,

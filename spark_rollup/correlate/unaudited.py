@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
 from spark_rollup.columns import MICROS, clock, entry, numbered
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.gaps import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
+from spark_rollup.facts.gaps import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 
 META = RuleMeta(
     id="unaudited",

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
 from spark_rollup.columns import TASK, chain, clock, entry, numbered, of_store
-from spark_rollup.correlate.base import Facts, Rule, RuleMeta, finding, words_of_agent
-from spark_rollup.correlate.fleet import (
+from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, words_of_agent
+from spark_rollup.judging.fleet import (
     OFFSET_SLACK,
     attach,
     far_less,
@@ -30,6 +30,7 @@ from spark_rollup.correlate.fleet import (
     suspects_of,
     with_gap_flag,
 )
+from spark_rollup.judging.past import Past, most
 
 META = RuleMeta(
     id="unrestored-task",
@@ -178,4 +179,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(looks=(most("entries_low"),)))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rollup.load import Loaded
+from spark_rollup.bronze.load import Loaded
 
 Taken = Mapping[str, int]
 """Place -> how far it was taken: a file with its size (bytes), a partition with the first offset not yet taken."""

@@ -16,12 +16,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from spark_rollup.bronze.load import is_segment, load_files, segments
+from spark_rollup.bronze.unpacked import SEGMENT_NAME, Looked, is_suspect, look, look_locally
 from spark_rollup.config import literal
 from spark_rollup.errors import SourceError
-from spark_rollup.load import is_segment, load_files, segments
 from spark_rollup.sources.base import Batch, Taken
-from spark_rollup.turns import PATIENCE
-from spark_rollup.unpacked import SEGMENT_NAME, Looked, is_suspect, look, look_locally
+from spark_rollup.sources.turns import PATIENCE
 
 FILES_PER_TURN = 20_000
 """Most files that one turn of a stream takes."""

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rollup.bronze.load import load_lines
 from spark_rollup.errors import SourceError
-from spark_rollup.load import load_lines
 from spark_rollup.sources.address import TopicAddress
 from spark_rollup.sources.base import Batch, Taken
 

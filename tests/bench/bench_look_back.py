@@ -17,10 +17,12 @@ if str(ROOT) not in sys.path:
 
 from pyspark.sql import SparkSession  # noqa: E402 - path first
 
-from spark_rollup import audit, snapshot, snapshots  # noqa: E402
+from spark_rollup import audit  # noqa: E402
+from spark_rollup.bronze import snapshots  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.report import Outcome  # noqa: E402
-from spark_rollup.session import build_session  # noqa: E402
+from spark_rollup.history import day  # noqa: E402
+from spark_rollup.report.write import Outcome  # noqa: E402
+from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.bench.bench_rollup import CORES, Meter, make  # noqa: E402
 from tests.bench.report import Options, Section  # noqa: E402
@@ -94,7 +96,7 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, floa
     everything = AuditOptions(bronze, work / "all")
     look_back = AuditOptions(bronze, work / "look-back", look_back_days=LOOK_BACK_DAYS)
     # in this order: what comes last finds a Java that is warm, so the look-back is not favoured
-    summed = meter.timed("sum", lambda: snapshot.run(spark, bronze))
+    summed = meter.timed("sum", lambda: day.run(spark, bronze, audit.PASTS))
     recent = meter.timed("look_back", lambda: audit.run(spark, look_back))
     whole = meter.timed("all", lambda: audit.run(spark, everything))
     read, loaded, _ = audit.prepare(spark, look_back)

@@ -27,11 +27,13 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup import audit, beats, gaps, ingest, sizes, timeline  # noqa: E402 - path first
+from spark_rollup import audit  # noqa: E402 - path first
 from spark_rollup.columns import TASK  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.correlate import cloned_volume, diverged_replica  # noqa: E402
-from spark_rollup.session import build_session  # noqa: E402
+from spark_rollup.facts import gaps, heartbeats, sizes, timeline  # noqa: E402 - path first
+from spark_rollup.intake import ingest  # noqa: E402 - path first
+from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.bench.measure import cpu_seconds  # noqa: E402
 from tests.bench.report import Options, Section, judged  # noqa: E402
@@ -194,9 +196,9 @@ def questions(events: DataFrame) -> dict[str, Callable[[], DataFrame]]:
         )
 
     return {
-        "holders": lambda: timeline.holders(events, beats.beats(events)).select(*holder),
-        "holes": lambda: gaps.sequence_holes(events, beats.beats(events)).select(*gap),
-        "pauses": lambda: gaps.pauses(beats.beats(events)).select(*gap),
+        "holders": lambda: timeline.holders(events, heartbeats.beats(events)).select(*holder),
+        "holes": lambda: gaps.sequence_holes(events, heartbeats.beats(events)).select(*gap),
+        "pauses": lambda: gaps.pauses(heartbeats.beats(events)).select(*gap),
         "clones": lambda: cloned_volume.pairs(timeline.sightings(events)).select(*clone),
         "diverged": lambda: diverged().select(*pair),
     }

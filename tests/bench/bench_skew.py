@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession  # noqa: E402 - path first
 
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.session import build_session  # noqa: E402
+from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.bench.bench_rollup import CORES, Meter, make  # noqa: E402
 from tests.bench.report import Options, Section  # noqa: E402

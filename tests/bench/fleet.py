@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup.bronze import ORDER  # noqa: E402 - path first
+from spark_rollup.bronze.load import load  # noqa: E402
+from spark_rollup.bronze.store import ORDER  # noqa: E402 - path first
 from spark_rollup.columns import ROUTINE  # noqa: E402
-from spark_rollup.load import load  # noqa: E402
 from spark_rollup.schemas import EVENT  # noqa: E402
-from spark_rollup.session import build_session  # noqa: E402
+from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench.altered import (  # noqa: E402
     ALTERED,
     CHURN_OF,

@@ -23,10 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup import audit, ingest  # noqa: E402 - path first
-from spark_rollup.bronze import read_events  # noqa: E402
+from spark_rollup import audit  # noqa: E402 - path first
+from spark_rollup.bronze.store import read_events  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.session import build_session  # noqa: E402
+from spark_rollup.intake import ingest  # noqa: E402 - path first
+from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 
 SMALL = fleet.Size()

@@ -17,7 +17,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from spark_rollup import cli, jars, session
+from spark_rollup import cli
+from spark_rollup.spark import jars, session
 
 
 def serve(folders: list[str]) -> None:

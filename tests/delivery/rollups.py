@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.delivery import ShipSettings
 from agent.ship.sinks.factory import make_sink
-from spark_rollup import jars
+from spark_rollup.spark import jars
 from tests.delivery import servers
 
 JARS = servers.VENV / "spark-jars"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.detectors import DETECTORS
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
 from tests.support.rows_shown import TRACES, rows_shown
 from tools.alerts import twins
 from tools.alerts.files import groups

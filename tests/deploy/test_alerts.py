@@ -14,8 +14,8 @@ import pytest
 from agent.contract.events import Severity
 from agent.detectors import DETECTORS
 from agent.publish.catalogue import CATALOGUE
-from spark_rollup import metrics as rollup_metrics
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
+from spark_rollup.report import metrics as rollup_metrics
 from tools.alerts import files
 from tools.alerts.__main__ import main
 from tools.alerts.facts import DETECTORS as DETECTOR_FACTS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.publish.catalogue import CATALOGUE
-from spark_rollup.metrics import CATALOGUE as ROLLUP_CATALOGUE
+from spark_rollup.report.metrics import CATALOGUE as ROLLUP_CATALOGUE
 from tests.support.boards import boards, filled, queries
 from tools.alerts.recording import RECORDED
 

@@ -20,7 +20,7 @@ import pytest
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
-from spark_rollup import metrics as rollup_metrics
+from spark_rollup.report import metrics as rollup_metrics
 from tests.conftest import wait_until
 from tests.support import board_page
 from tests.support.boards import Asked, boards, filled, queries

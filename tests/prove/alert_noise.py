@@ -31,11 +31,13 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Severity  # noqa: E402 - path first
-from spark_rollup import audit, ingest, metrics  # noqa: E402
+from spark_rollup import audit  # noqa: E402
+from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.correlate.registry import RULES  # noqa: E402
-from spark_rollup.load import load  # noqa: E402
-from spark_rollup.session import build_session  # noqa: E402
+from spark_rollup.correlate import RULES  # noqa: E402
+from spark_rollup.intake import ingest  # noqa: E402
+from spark_rollup.report import metrics  # noqa: E402
+from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.support.noise import (  # noqa: E402
     MINUTE_US,

@@ -12,11 +12,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup import audit, clock, coverage, dedupe, lanes, load, session, sizes
+from spark_rollup import audit, clock
+from spark_rollup.bronze import dedupe, load
 from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AGENT, AuditOptions
-from spark_rollup.correlate.registry import RULES
-from spark_rollup.restarts import doubts, restarts
+from spark_rollup.correlate import RULES
+from spark_rollup.facts import coverage, sizes
+from spark_rollup.report import lanes
+from spark_rollup.report.restarts import doubts, restarts
+from spark_rollup.spark import session
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
 
 Row = Mapping[str, object]

@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from agent.contract.events import Kind
-from spark_rollup import audit, beats
+from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import unaudited
-from spark_rollup.gaps import FAST, fast_clocks
+from spark_rollup.facts import heartbeats
+from spark_rollup.facts.gaps import FAST, fast_clocks
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:
     """Give the audit's time, and what `unaudited` says of which pod."""
     events, loaded, as_of_us = audit.prepare(spark, AuditOptions(source, source))
-    unseen = audit.unseen_by(events, beats.beats(events), as_of_us, loaded.ahead)
+    unseen = audit.unseen_by(events, heartbeats.beats(events), as_of_us, loaded.ahead)
     rows = unaudited.find(SimpleNamespace(gaps=unseen)).collect()  # type: ignore[arg-type]
     assert all(row["severity"] == "warning" for row in rows)
     return as_of_us, {row["pod"]: row["summary"] for row in rows}

@@ -7,10 +7,13 @@ import json
 
 import pytest
 
-from spark_rollup import answers, dedupe, java, load, session
-from spark_rollup.cli import main, printable
+from agent.contract.codec import printable
+from spark_rollup import answers
+from spark_rollup.bronze import dedupe, load
+from spark_rollup.cli import main
 from spark_rollup.config import MARKER
 from spark_rollup.errors import JavaNotFoundError, UsageError
+from spark_rollup.spark import java, session
 from tests.spark_rollup.support.fleet import Fleet
 
 

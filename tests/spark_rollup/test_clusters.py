@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import decode, encode
 from agent.contract.events import Kind, Origin, Record
-from spark_rollup import audit, ingest, load
+from spark_rollup import audit
+from spark_rollup.bronze import load
 from spark_rollup.config import AuditOptions
+from spark_rollup.intake import ingest
 from spark_rollup.sources.files import Directory, FileSource
 from spark_rollup.sources.labelled import labelled
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from agent.contract.codec import decode
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
 from tests.spark_rollup.oracle.clones import cloned, cloned_processes
 from tests.spark_rollup.oracle.facts import world_of
 from tests.spark_rollup.oracle.standbys import missing, unprotected

@@ -8,9 +8,10 @@ from collections.abc import Callable, Generator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rollup import beats, gaps, ingest, sizes, timeline
-from spark_rollup.correlate.base import last_local_findings
-from spark_rollup.load import load
+from spark_rollup.bronze.load import load
+from spark_rollup.facts import gaps, heartbeats, sizes, timeline
+from spark_rollup.intake import ingest
+from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -19,8 +20,8 @@ TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 """Columns that make events wide; only findings and marks are shown to people."""
 
 STAGES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
-    "beats": (beats.beats, 1),
-    "pauses": (lambda events: gaps.pauses(beats.beats(events)), 2),
+    "beats": (heartbeats.beats, 1),
+    "pauses": (lambda events: gaps.pauses(heartbeats.beats(events)), 2),
     "sightings": (timeline.sightings, 1),
     "marks": (timeline.marks, 0),
     "looks at whole stores": (sizes.whole_stores, 0),
@@ -72,5 +73,5 @@ def test_a_stage_reads_narrow_columns_only(events, stage):
 
 def test_nothing_is_sorted_to_be_grouped(events):
     """Aggregates keep whole numbers only, so Spark hashes; a text in them would make it sort every event."""
-    for make in (beats.beats, timeline.sightings, lambda rows: sizes.curve(sizes.whole_stores(rows))):
+    for make in (heartbeats.beats, timeline.sightings, lambda rows: sizes.curve(sizes.whole_stores(rows))):
         assert "SortAggregate" not in plan_of(make(events))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.detectors import DETECTORS
-from spark_rollup.correlate.registry import RULES
+from spark_rollup.correlate import RULES
 from tools.alerts.model import Alert, Links, rule_file, test_file
 from tools.alerts.of_health import AGENT, DEAD_MAN, ROLLUP
 from tools.alerts.of_units import detector_alerts, rule_alerts

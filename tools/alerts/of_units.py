@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Level, Severity
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
-from spark_rollup.correlate.base import RuleMeta
+from spark_rollup.judging.base import RuleMeta
 from tools.alerts import facts, twins
 from tools.alerts.model import Alert, Case
 

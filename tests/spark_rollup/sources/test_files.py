@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_rollup import ingest
-from spark_rollup.bronze import read_events, read_quarantine
+from spark_rollup.bronze.store import read_events, read_quarantine
+from spark_rollup.bronze.unpacked import Looked
 from spark_rollup.errors import SourceError
+from spark_rollup.intake import ingest
 from spark_rollup.sources.files import Directory, FileSource, gone, is_damaged
-from spark_rollup.unpacked import Looked
 from tests.spark_rollup.support.fleet import Fleet
 
 NAME = "uid/boot-1-3.jsonl.gz"

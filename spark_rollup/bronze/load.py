@@ -1,0 +1,330 @@
+"""JSON lines -> typed rows. Lines that cannot be used go to quarantine with a reason; nothing is skipped silently."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from agent.contract.codec import SCHEMA_VERSION
+from agent.contract.events import SCHEMA_MAJOR, Kind
+from agent.contract.fields import FIELDS, Field, FieldType, fields_of
+from spark_rollup import clock
+from spark_rollup.bronze import snapshots
+from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
+from spark_rollup.bronze.store import COMPACTING, read_events, read_quarantine
+from spark_rollup.bronze.unpacked import SEGMENT_NAME, UNREAD, Looked, look_locally, shown
+from spark_rollup.columns import MICROS, ROUTINE, scoped
+from spark_rollup.config import is_bronze, literal
+from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
+
+MAX_LINE_CHARS = 2_000
+"""How much of an unusable line the quarantine keeps, if no other version will make more of it."""
+
+CUT_OFF = "cut-off-file"
+"""Reason for which the quarantine holds a whole file: it gave fewer records than its name or its trailer announces."""
+
+EARLIEST_US = 1_420_070_400 * MICROS
+"""No agent saw anything before 2015."""
+
+AHEAD_US = 86_400 * MICROS
+"""Nor later than so long (microseconds) after the moment at which its word is read."""
+
+MAX_NUMBER, MAX_SEQUENCE = 1 << 56, 1 << 53
+"""RocksDB's sequence numbers have 56 bits; no count, offset, size or time (microseconds) gets there, and sums of many
+still fit into a long."""
+
+REJUDGED = (
+    "unknown-major",
+    "unknown-kind",
+    "wrong-type",
+    "missing-field",
+    "impossible-time",
+    "impossible-number",
+)
+"""Reasons that another version, or another day, may judge otherwise: the quarantine keeps the whole line."""
+
+
+MINOR = int(SCHEMA_VERSION.partition(".")[2])
+"""Minor version of the contract that is known here."""
+
+AWAITED = ("unknown-major", "unknown-kind")
+"""Reasons that an upgrade takes away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one input directory gave.
+
+    Args of the dataclass:
+        events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
+        quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
+        unique: No event is there twice: so it is in bronze, unless a compaction was cut off.
+        carried: What is known from before these events; None = they are all.
+        ahead: Namespace and pod of clocks that are ahead of the audit's time, and how far (microseconds).
+    """
+
+    events: DataFrame
+    quarantine: DataFrame
+    unique: bool = False
+    carried: Carried | None = None
+    ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+def load(spark: SparkSession, source: Path, past: Reading = EVERYTHING) -> Loaded:
+    """Read agents' segments, or a bronze directory that `ingest` made: of that, the days that `past` leaves to read."""
+    if is_bronze(source):
+        rows = read_events(spark, source).where(F.col("day") > (past.after or ""))
+        return Loaded(
+            scoped(rows).select(*EVENT_ROW.names, "line", ROUTINE),
+            read_quarantine(spark, source),
+            unique=not (source / COMPACTING).exists(),
+            carried=snapshots.read(spark, past.snapshot) if past.snapshot else None,
+        )
+    found = segments(source)
+    looked = look_locally(found)
+    unread = {path: (UNREAD, why) for path, why in looked.unread.items()}
+    raw = load_files(spark, list(found), replace(looked, refused={**looked.refused, **unread}))
+    return replace(raw, events=scoped(raw.events))
+
+
+def segments(source: Path) -> dict[str, int]:
+    """List the segments below a directory with their sizes (bytes); hidden names are skipped as Spark does."""
+    root = Path(os.path.abspath(source))  # noqa: PTH100 - Spark takes `..` out of paths, and follows no link doing so
+    found = sorted(path for path in root.rglob("*.jsonl*") if is_segment(str(path.relative_to(root))))
+    return {str(path): path.stat().st_size for path in found if path.is_file()}
+
+
+def is_segment(path: str) -> bool:
+    """Tell by its path below the input whether a file is one to read: `*.jsonl(.gz)`, and nothing hidden above it."""
+    hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
+    return not hidden and path.endswith((".jsonl", ".jsonl.gz"))
+
+
+def load_files(spark: SparkSession, paths: Sequence[str], looked: Looked) -> Loaded:
+    """Read segments, by their whole paths or URLs, but for those that were refused or could not be read."""
+    opened = [path for path in paths if path not in looked.refused and path not in looked.unread]
+    judged = _parsed_once(_lines(spark, opened))
+    bad = unusable(judged).unionByName(cut_off(_rows_of(spark, opened), judged))
+    told = [(path, reason, detail) for path, (reason, detail) in looked.refused.items()]
+    told += [(path, CUT_OFF, detail) for path, detail in looked.torn.items()]
+    return Loaded(usable(judged), bad.unionByName(_whole_files(spark, told)) if told else bad)
+
+
+def _whole_files(spark: SparkSession, told: Sequence[tuple[str, str, str]]) -> DataFrame:
+    """Make rows of the quarantine of files; `createDataFrame` would start Python on an executor for it."""
+    names = ("file", "reason", "detail")
+    rows = [dict(zip(names, map(shown, row), strict=True)) for row in told]
+    kind = "array<struct<file:string,reason:string,detail:string>>"
+    table = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), kind)))
+    return table.select(*names, F.lit(None).cast("string").alias("line"))
+
+
+def load_lines(lines: DataFrame) -> Loaded:
+    """Take lines that did not come as segments.
+
+    Input columns: file (where a line came from, for the quarantine), line.
+    """
+    judged = _parsed_once(lines)
+    return Loaded(usable(judged), unusable(judged))
+
+
+def _parsed_once(lines: DataFrame) -> DataFrame:
+    """Judge lines and let what was parsed wait on disk, in columns: parsing costs more than all that follows."""
+    return judge(lines).persist(StorageLevel.DISK_ONLY)
+
+
+def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    if not paths:
+        return spark.range(0).select(F.lit("").alias("file"), F.lit("").alias("line"))
+    # the rest of a damaged segment is told by `cut_off` and `Looked.torn`
+    text = spark.read.option("ignoreCorruptFiles", "true").text([literal(path) for path in paths])
+    return text.where(F.length(F.trim("value")) > 0).select(
+        _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
+    )
+
+
+def _rows_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Make a frame of names; `createDataFrame` would start Python on an executor for it."""
+    names = F.from_json(F.lit(json.dumps(list(paths))), "array<string>")
+    return spark.range(1).select(F.explode(names).alias("file"))
+
+
+def _plain_path(url: Column) -> Column:
+    """Write a URL as Spark gives it (escaped, one or three slashes for a local file) as the path that it means."""
+    meant = F.url_decode(F.replace(url, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(meant, "^file:/+", "/")
+
+
+def judge(lines: DataFrame) -> DataFrame:
+    """Parse lines and say for each whether it can be used.
+
+    Input columns: file, line.
+    Output columns: file, line, id, data, reason, detail.
+    Nulls: `reason` is null for a usable line.
+    """
+    # `inline` makes rows of its own, so that the optimizer cannot copy the parser into every later expression
+    event = F.from_json("line", ENVELOPE, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
+    parsed = lines.select("file", "line", F.inline(F.array(event)))
+    verdict = _verdict(clock.now_us() + AHEAD_US)
+    return parsed.select("file", "line", "id", "data", F.inline(F.array(verdict)))
+
+
+def _verdict(latest_us: int) -> Column:
+    version = F.col("data.schema_version")
+    major = F.split_part(version, F.lit("."), F.lit(1))
+    # a newer minor version may add kinds: their rows count in the agent's sequence, and no rule looks at them
+    is_newer = F.coalesce(minor_of(version) > MINOR, F.lit(False))
+    kinds = [kind.value for kind in Kind]
+
+    def because(reason: str | None, detail: Column) -> Column:
+        return F.struct(F.lit(reason).cast("string").alias("reason"), detail.cast("string").alias("detail"))
+
+    empty = F.col("data").isNull()
+    return (
+        F.when(empty & F.col(CORRUPT).isNotNull(), because("not-json", F.lit("the line is not JSON")))
+        .when(empty, because("not-an-event", F.lit("no `data` object")))
+        .when(
+            major.isNull() | (major != str(SCHEMA_MAJOR)),
+            because(
+                "unknown-major",
+                F.format_string(
+                    f"contract version %s; this reader knows major {SCHEMA_MAJOR}: upgrade statewarden",
+                    F.coalesce("data.schema_version", F.lit("none")),
+                ),
+            ),
+        )
+        .when(
+            F.col(CORRUPT).isNotNull(),
+            because("wrong-type", F.lit("a field has another type than the contract")),
+        )
+        .when(
+            F.col("data.kind").isNull() | (~F.col("data.kind").isin(kinds) & ~is_newer),
+            because("unknown-kind", F.format_string("kind %s", F.coalesce("data.kind", F.lit("none")))),
+        )
+        .when(
+            _first_missing().isNotNull(),
+            because(
+                "missing-field", F.concat(F.lit("required field "), _first_missing(), F.lit(" is missing"))
+            ),
+        )
+        .when(F.col("id").isNull(), because("missing-field", F.lit("required field id is missing")))
+        .when(
+            ~F.col("data.observed_at_us").between(EARLIEST_US, latest_us),
+            because(
+                "impossible-time",
+                F.format_string(
+                    "observed_at_us %d is before 2015 or more than a day ahead: is that pod's clock right?",
+                    "data.observed_at_us",
+                ),
+            ),
+        )
+        .when(
+            _first_impossible().isNotNull(),
+            because(
+                "impossible-number", F.concat(F.lit("no such number is possible: "), _first_impossible())
+            ),
+        )
+        .otherwise(because(None, F.lit(None)))
+    )
+
+
+def minor_of(version: Column | str) -> Column:
+    """Read the minor version of the contract; null if there is none."""
+    text = F.col(version) if isinstance(version, str) else version
+    return F.split_part(text, F.lit("."), F.lit(2)).try_cast("int")
+
+
+def _first_missing() -> Column:
+    always = [row.name for row in FIELDS if row.required and not row.kinds]
+    checks = [F.when(F.col(f"data.{name}").isNull(), F.lit(name)) for name in always]
+    for kind in Kind:
+        of_kind = [row.name for row in fields_of(kind) if row.required and row.kinds]
+        checks += [
+            F.when((F.col("data.kind") == kind.value) & F.col(f"data.{name}").isNull(), F.lit(name))
+            for name in of_kind
+        ]
+    return F.coalesce(*checks)
+
+
+def _first_impossible() -> Column:
+    checks = [
+        F.when(~F.col("data.sequence").between(1, MAX_SEQUENCE), F.lit("sequence")),
+        *(_wild(row, F.col(f"data.{row.name}")) for row in FIELDS if row.type is FieldType.LONG),
+        *(
+            F.when(F.exists(f"data.{row.name}", partial(_has_wild, row)), F.lit(row.name))
+            for row in FIELDS
+            if row.type is FieldType.STRUCTS and any(item.type is FieldType.LONG for item in row.items)
+        ),
+    ]
+    return F.coalesce(*checks)
+
+
+def _wild(row: Field, value: Column) -> Column:
+    return F.when(~value.between(-MAX_NUMBER, MAX_NUMBER), F.lit(row.name))
+
+
+def _has_wild(row: Field, entry: Column) -> Column:
+    longs = [item for item in row.items if item.type is FieldType.LONG]
+    return F.coalesce(*(_wild(item, entry[item.name]) for item in longs)).isNotNull()
+
+
+def usable(judged: DataFrame) -> DataFrame:
+    """Keep what can be used.
+
+    Output columns: `EVENT_ROW`, line.
+    """
+    return (
+        judged.where(F.col("reason").isNull()).select("id", "data.*", "line").select(*EVENT_ROW.names, "line")
+    )
+
+
+def unusable(judged: DataFrame) -> DataFrame:
+    """Keep what cannot be used; shortened, if no other version will make more of it.
+
+    Output columns: `QUARANTINE`.
+    """
+    return judged.where(F.col("reason").isNotNull()).select(
+        "file", "reason", "detail",
+        F.when(F.col("reason").isin(*REJUDGED), F.col("line"))
+        .otherwise(F.substring("line", 1, MAX_LINE_CHARS)).alias("line"),
+    )  # fmt: skip
+
+
+def cut_off(files: DataFrame, judged: DataFrame) -> DataFrame:
+    """Find segments that gave fewer records than their name announces: truncated or damaged.
+
+    A name that ends with `-k<n>` announces n records: its agent made room, and dropped the others (see `drop`).
+
+    Input columns: files: file; judged: file, data.
+    Output columns: `QUARANTINE`, `line` null.
+    Grain: one row per cut-off file.
+    """
+    read = judged.groupBy("file").agg(
+        F.max("data.sequence").alias("reached"), F.count("data.sequence").alias("number")
+    )
+    last, left = (F.regexp_extract("file", SEGMENT_NAME, group).try_cast("bigint") for group in (2, 3))
+    got = F.coalesce(F.when(left.isNull(), F.col("reached")).otherwise(F.col("number")), F.lit(0))
+    announced = F.when(left.isNull(), F.format_string("records up to %d", last)).otherwise(
+        F.format_string("%d records", left)
+    )
+    given = F.when(left.isNull(), F.format_string("up to %d", got)).otherwise(F.format_string("%d", got))
+    return (
+        files.join(read, "file", "left")
+        .where(last.isNotNull() & (got < F.coalesce(left, last)))
+        .select(
+            "file",
+            F.lit(CUT_OFF).alias("reason"),
+            F.concat(F.lit("the name announces "), announced, F.lit(", the file gave "), given).alias(
+                "detail"
+            ),
+            F.lit(None).cast("string").alias("line"),
+        )
+    )

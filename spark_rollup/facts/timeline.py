@@ -1,0 +1,234 @@
+"""Per application, task and pod: who held what when, what was made and deleted, how far each copy had come.
+
+All times are microseconds since the epoch, intervals half-open. Every frame carries the key `columns.TASK` and `pod`.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.events import Change, Kind
+from spark_rollup.columns import MICROS, TASK, is_notable, summary
+from spark_rollup.facts.heartbeats import last_words
+
+HOUR_US = 3600 * MICROS
+
+FREQUENT = (Change.CHECKPOINT_WRITTEN.value, Change.STORE_FLUSHED.value)
+"""Transitions that every working task tells with every commit."""
+
+CLEANER_MARGIN_US = 2 * MICROS
+"""A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
+
+
+def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
+    """Find who held a task when, from `task-held`, `task-released` and the summaries between them.
+
+    A holder is visible through an open RocksDB or a held task lock; a task whose locks nobody can see has no row.
+    The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
+
+    Input columns: `EVENT_ROW`, one row per id; those of `heartbeats.beats`.
+    Output columns: `TASK`, pod, from_us, to_us, lasting (still held when the pod was last heard), cleaner.
+    Grain: one row per interval.
+    """
+    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
+    changes = flips(events)
+    heard = last_words(counted).select("namespace", "pod", "last_us")
+    intervals = (
+        changes.withColumn("until_us", F.lead("observed_at_us").over(order))
+        .where(F.col("now_held"))
+        .join(heard, ["namespace", "pod"], "inner")
+        .select(
+            *TASK, "pod",
+            F.col("observed_at_us").alias("from_us"),
+            F.coalesce("until_us", "last_us").alias("to_us"),
+            F.col("until_us").isNull().alias("lasting"),
+        )
+    )  # fmt: skip
+    cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
+    return _mark_cleaners(intervals, cleaned)
+
+
+def flips(events: DataFrame) -> DataFrame:
+    """Find the times from which on a task was seen held, or free.
+
+    Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
+    Grain: one row per change of a task on a pod, and one for how it was first seen.
+    """
+    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
+    return (
+        _points(events)
+        .withColumn("was_held", F.lag("now_held").over(order))
+        .where(F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held")))
+        .drop("was_held")
+    )
+
+
+_SLOT = (*TASK, "pod", "boot_id", "slot")
+
+
+def _points(events: DataFrame) -> DataFrame:
+    """List who was seen to hold what when, without summaries that only repeat.
+
+    Where all summaries of a slot agree, or changed their mind once, and no transition came between, the first of each
+    kind says it all. All other slots are taken apart, summary by summary.
+
+    Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
+    """
+    told_held = F.when(F.col("change") == Change.TASK_HELD.value, F.lit(True)).when(
+        F.col("change").isin(Change.TASK_RELEASED.value, Change.TASK_DELETED.value), F.lit(False)
+    )
+    slot = F.floor(F.col("observed_at_us") / F.lit(HOUR_US)).alias("slot")
+    columns = (*TASK, "pod", "observed_at_us", "boot_id", "sequence")
+    steps = (
+        events.where(is_notable() & F.col("task_id").isNotNull())
+        .select(*columns, told_held.alias("now_held"), slot)
+        .where(F.col("now_held").isNotNull())
+    )
+    looks = events.where(summary() & F.col("task_id").isNotNull() & F.col("held").isNotNull()).select(
+        *columns, F.col("held").alias("now_held"), slot
+    )
+    held, free = (F.when(side, F.col("observed_at_us")) for side in (F.col("now_held"), ~F.col("now_held")))
+    folded = (
+        looks.groupBy(*_SLOT)
+        .agg(
+            F.min(held).alias("held_from_us"), F.max(held).alias("held_to_us"),
+            F.min(free).alias("free_from_us"), F.max(free).alias("free_to_us"),
+        )
+        .localCheckpoint()
+    )  # fmt: skip
+    mixed = (F.col("held_from_us") <= F.col("free_to_us")) & (F.col("free_from_us") <= F.col("held_to_us"))
+    apart = folded.where(mixed).select(*_SLOT).unionByName(steps.select(*_SLOT)).distinct()
+    first = F.array(
+        F.struct(F.col("held_from_us").alias("at_us"), F.lit(True).alias("now_held")),
+        F.struct(F.col("free_from_us").alias("at_us"), F.lit(False).alias("now_held")),
+    )
+    plain = (
+        folded.join(apart, list(_SLOT), "left_anti")
+        .select(*_SLOT, F.inline(first))
+        .where(F.col("at_us").isNotNull())
+        .select(
+            *TASK, "pod", F.col("at_us").alias("observed_at_us"), "boot_id",
+            F.lit(0).cast("bigint").alias("sequence"), "now_held",
+        )
+    )  # fmt: skip
+    single = looks.join(apart, list(_SLOT), "left_semi").drop("slot")
+    return plain.unionByName(single).unionByName(steps.drop("slot"))
+
+
+def _mark_cleaners(intervals: DataFrame, cleaned: DataFrame) -> DataFrame:
+    ends = cleaned.where(F.col("change") == Change.TASK_DELETED.value).groupBy(*TASK, "pod").agg(
+        F.collect_list("at_us").alias("cleaned_us")
+    )  # fmt: skip
+    own = F.exists(
+        "cleaned_us",
+        lambda at: (at >= F.col("from_us")) & (at >= F.col("to_us") - CLEANER_MARGIN_US)
+        & (at <= F.col("to_us") + CLEANER_MARGIN_US),
+    )  # fmt: skip
+    short = ~F.col("lasting")
+    return intervals.join(ends, [*TASK, "pod"], "left").select(
+        *TASK, "pod", "from_us", "to_us", "lasting", F.coalesce(short & own, F.lit(False)).alias("cleaner")
+    )
+
+
+def marks(events: DataFrame) -> DataFrame:
+    """List what changed on disk, with the artefact's own time where that is earlier than the look.
+
+    Output columns: `TASK`, pod, at_us, observed_at_us, sequence, change, store, segment, identity, identity_before,
+        offset_before, offset_after, puts, puts_before, bytes, shape, detail.
+    Grain: one row per transition of a task.
+    """
+    return events.where(is_notable() & (F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
+        *TASK, "pod",
+        F.least("observed_at_us", F.coalesce("occurred_at_us", "observed_at_us")).alias("at_us"),
+        "observed_at_us", "sequence", "change", "store", "segment", "identity", "identity_before", "offset_before",
+        "offset_after", "puts", "puts_before", "bytes", "shape", "detail",
+    )  # fmt: skip
+
+
+def lives(events: DataFrame, held: DataFrame, counted: DataFrame) -> DataFrame:
+    """Find when each pod's Streams process lived, as far as anybody could tell.
+
+    Process transitions decide where the agent sees them. Otherwise a process lived at least from its first hold to
+    its last sign: a lock it held, or a directory its cleaner deleted.
+
+    Output columns: namespace, application_id, pod, from_us, to_us.
+    Grain: one row per life.
+    """
+    app_pod = ("namespace", "application_id", "pod")
+    process = events.where(
+        is_notable() & F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
+    ).select(*app_pod, "observed_at_us", "boot_id", "sequence", "change")  # fmt: skip
+    order = W.partitionBy(*app_pod).orderBy("observed_at_us", "boot_id", "sequence")
+    heard = last_words(counted).select("namespace", "pod", "last_us")
+    seen = (
+        process.withColumn("next_us", F.lead("observed_at_us").over(order))
+        .where(F.col("change") == Change.PROCESS_STARTED.value)
+        .join(heard, ["namespace", "pod"], "inner")
+        .select(
+            *app_pod,
+            F.col("observed_at_us").alias("from_us"),
+            F.coalesce("next_us", "last_us").alias("to_us"),
+        )
+    )
+    cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
+    signs = held.select(*app_pod, "from_us", "to_us").unionByName(
+        cleaned.select(*app_pod, F.col("at_us").alias("from_us"), F.col("at_us").alias("to_us"))
+    )
+    inferred = signs.groupBy(*app_pod).agg(F.min("from_us").alias("from_us"), F.max("to_us").alias("to_us"))
+    return seen.unionByName(inferred.join(process.select(*app_pod).distinct(), list(app_pod), "left_anti"))
+
+
+def members(events: DataFrame) -> DataFrame:
+    """List which pods belong to which application; a pod that never named any could belong to each.
+
+    Output columns: namespace, application_id (null = the pod named none), pod.
+    Grain: one row per application and pod.
+    """
+    place = ("namespace", "application_id", "pod")
+    listed = events.where(F.col("kind") == Kind.HEARTBEAT.value).select("namespace", "pod", "applications")
+    named = (
+        events.select(*place)
+        .distinct()
+        .unionByName(
+            listed.distinct().select("namespace", F.explode("applications").alias("application_id"), "pod")
+        )
+    )
+    known = F.array_sort(F.collect_set("application_id"))  # skips nulls
+    pods = named.groupBy("namespace", "pod").agg(known.alias("known"))
+    return pods.select("namespace", F.explode_outer("known").alias("application_id"), "pod")
+
+
+def sightings(events: DataFrame) -> DataFrame:
+    """Find when each boot of an agent had a process id or a store's IDENTITY before its eyes.
+
+    Within one boot a volume can be neither attached nor detached, so between two sightings the thing was there.
+
+    Output columns: namespace, application_id, what (`process` or `store`), key, task_id, store (null for processes),
+        pod, pod_uid, boot_id, from_us, to_us.
+    Grain: one row per thing and boot.
+    """
+    boot = ("namespace", "application_id", "pod", "pod_uid", "boot_id")
+    thing = "struct<what:string,key:string,task_id:string,store:string>"
+
+    def seen(what: str, key: Column, task: Column, store: Column) -> Column:
+        return F.when(key.isNotNull(), F.struct(F.lit(what), key, task, store).cast(thing))
+
+    nothing = F.lit(None).cast("string")
+    told_store = F.when(F.col("kind") == Kind.TRANSITION.value, F.col("identity"))
+    stores = F.transform(
+        F.coalesce("stores", F.array().cast(events.schema["stores"].dataType)),
+        lambda part: seen("store", part["identity"], F.col("task_id"), part["store"]),
+    )
+    own = F.array(
+        seen("process", F.col("process_id"), nothing, nothing),
+        F.when(F.col("task_id").isNotNull(), seen("store", told_store, F.col("task_id"), F.col("store"))),
+    )
+    rows = events.select(*boot, "observed_at_us", F.explode(F.concat(own, stores)).alias("thing"))
+    return (
+        rows.where(F.col("thing").isNotNull())
+        .groupBy(*boot, "thing")
+        .agg(F.min("observed_at_us").alias("from_us"), F.max("observed_at_us").alias("to_us"))
+        .select(*boot, "thing.*", "from_us", "to_us")
+    )

@@ -1,0 +1,1 @@
+"""What finished days leave to later audits."""

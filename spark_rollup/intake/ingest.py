@@ -1,0 +1,308 @@
+"""Segments -> bronze Parquet by day: each event once across all runs, unusable lines beside them with a reason.
+
+Only files (of a topic: offsets) that no earlier run took are read. The list of what was taken is written last, so a
+run that is cut off between any two steps is repeated harmlessly: events that it had added already are recognised by
+their ids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from agent.contract.codec import SCHEMA_VERSION
+from agent.contract.events import SCHEMA_MAJOR
+from spark_rollup import __version__, clock
+from spark_rollup.bronze import snapshots
+from spark_rollup.bronze.dedupe import one_row_per_id
+from spark_rollup.bronze.load import CUT_OFF, MINOR, REJUDGED, load_lines, minor_of
+from spark_rollup.bronze.store import (
+    AT,
+    TAKEN,
+    move_in,
+    read_dated_quarantine,
+    read_events,
+    read_quarantine,
+    remove,
+    write_events,
+    write_quarantine,
+)
+from spark_rollup.config import MARKER
+from spark_rollup.errors import DamagedError
+from spark_rollup.schemas import QUARANTINE
+from spark_rollup.sources.base import Batch, Source
+from spark_rollup.sources.files import Directory, FileSource
+from spark_rollup.sources.turns import NOTE, take_all
+from spark_rollup.spark.failures import is_deadly
+
+RELEASING = "_releasing"
+
+JUDGE = f"{__version__}, contract {SCHEMA_VERSION}"
+"""Who judges lines: by another version they may be usable."""
+
+LISTS = 100
+"""So many lists of what was taken are summed up to one: about a day of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What one run did.
+
+    Args of the dataclass:
+        events: Rows that it added to bronze.
+        quarantined: Rows that it added to the quarantine.
+        files: Files that it read, or partitions of a topic.
+        unread: Files that could not be read to their ends, and why: they are left for the next run.
+        newer: Minor version of the contract that some events are of and that this version does not know.
+    """
+
+    events: int
+    quarantined: int
+    files: int
+    unread: Mapping[str, str] = field(default_factory=dict)
+    newer: int | None = None
+
+
+def run(spark: SparkSession, source: Path | Source, bronze: Path) -> Ingested:
+    """Add what is new; a run that is repeated, or was cut off half way, adds nothing twice.
+
+    The raw line stays in the table, so fields that this version does not know are not lost.
+
+    Raises:
+        SourceError: the source does not answer, refuses, or has not what was asked for.
+    """
+    chosen = FileSource(Directory(source)) if isinstance(source, Path) else source
+    if isinstance(chosen, FileSource):
+        return take_files(spark, chosen, bronze, taken(bronze))
+    return take(spark, chosen.batch(spark, taken(bronze)), bronze)
+
+
+def take_files(
+    spark: SparkSession,
+    source: FileSource,
+    bronze: Path,
+    known: Mapping[str, int],
+    fit: Callable[[int], None] = lambda _: None,
+) -> Ingested:
+    """Add the files that are new; one with which runs end again and again is put into quarantine in the end.
+
+    Args:
+        spark: Session.
+        source: Where files come from.
+        bronze: Directory to add to.
+        known: What was taken.
+        fit: Told the size (bytes) of what is taken, before it is.
+
+    Raises:
+        SourceError: the source does not answer, or refuses.
+    """
+    fresh, lost = source.fresh(spark, known)
+    fit(sum(fresh.values()))
+    done = take_all(
+        bronze / NOTE,
+        fresh,
+        lambda files: take(spark, source.part(spark, files, lost), bronze),
+        lambda path, size_bytes: take(spark, source.put_aside(spark, path, size_bytes), bronze),
+        is_deadly,
+    )
+    return total(done)
+
+
+def total(turns: Sequence[Ingested]) -> Ingested:
+    """Add turns up."""
+    return Ingested(
+        sum(turn.events for turn in turns),
+        sum(turn.quarantined for turn in turns),
+        sum(turn.files for turn in turns),
+        {place: why for turn in turns for place, why in turn.unread.items()},
+        max((turn.newer for turn in turns if turn.newer is not None), default=None),
+    )
+
+
+def take(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
+    """Add one batch; the list of what was taken is written last."""
+    if not batch.parts and (bronze / MARKER).exists() and not _is_stale(bronze):
+        return Ingested(0, 0, 0)
+    counts = _add(spark, batch, bronze)
+    told = {"contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
+    part = bronze / f".{MARKER}.part"
+    part.write_text(json.dumps(told) + "\n", encoding="ascii")
+    part.replace(bronze / MARKER)
+    places = {place: until for place, until in batch.taken.items() if place not in counts.unread}
+    _remember(bronze, places, batch.gone)
+    return counts
+
+
+def _is_stale(bronze: Path) -> bool:
+    """Tell whether another version judged what lies in the quarantine."""
+    if not any((bronze / "quarantine").glob("*.parquet")):
+        return False
+    try:
+        return bool(json.loads((bronze / MARKER).read_text(encoding="ascii")).get("judged_by") != JUDGE)
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
+def taken(bronze: Path) -> dict[str, int]:
+    """Read what earlier runs took: files with the size that they had, partitions with the next offset.
+
+    Raises:
+        DamagedError: one of the lists cannot be read.
+    """
+    found: dict[str, int] = {}
+    for part in sorted((bronze / TAKEN).glob("*.jsonl")):
+        try:
+            rows = [json.loads(line) for line in part.read_text(encoding="utf-8").splitlines()]
+            found |= {row["place"]: row["until"] for row in rows}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(
+                f"{part} cannot be read ({error}): remove it; the files that it lists are taken once more, and their "
+                f"events are known by their ids"
+            ) from error
+    return found
+
+
+def to_take_again(known: Mapping[str, int], where: str) -> dict[str, int]:
+    """Leave out of what was taken the file or directory named, or everything.
+
+    Args:
+        known: What `taken` gave.
+        where: Path or URL; empty = everything.
+    """
+    if not where:
+        return {}
+    path = where.rstrip("/") if "://" in where else os.path.abspath(where)  # noqa: PTH100 - as `Directory` has it
+    return {
+        place: until for place, until in known.items() if place != path and not place.startswith(f"{path}/")
+    }
+
+
+def _remember(bronze: Path, places: Mapping[str, int], gone: Set[str]) -> None:
+    """Write one more list; the hundredth sums all of them up, without what is gone from the source.
+
+    Cut off before the old lists are removed, they are summed up once more. A file that comes back is read again, and
+    its events are known by their ids.
+    """
+    folder = bronze / TAKEN
+    folder.mkdir(parents=True, exist_ok=True)
+    lists = sorted(folder.glob("*.jsonl"))
+    number = int(lists[-1].name.partition("-")[0]) + 1 if lists else 0  # later lists win
+    if len(lists) < LISTS:
+        _write_list(folder, number, places)
+        return
+    left = {place: until for place, until in taken(bronze).items() if place not in gone}
+    _write_list(folder, number, {**left, **places})
+    for path in lists:
+        path.unlink()
+
+
+def _write_list(folder: Path, number: int, places: Mapping[str, int]) -> None:
+    lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
+    text = "".join(f"{line}\n" for line in lines)
+    name = f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    part = folder / f".{name}.part"
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, folder / f"{name}.jsonl")  # noqa: PTH105 - all of it or nothing
+
+
+def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
+    found = batch.loaded.events
+    before = sorted((bronze / "quarantine").glob("*.parquet"))
+    cleared = load_lines(_awaiting(spark, before)).events if _is_stale(bronze) else None
+    if cleared is not None:
+        found = found.unionByName(cleared)
+    span = _span(found)
+    events, number = _fresh(spark, found, bronze, span)
+    rejected = batch.loaded.quarantine.persist()
+    torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
+    unread = batch.unread(torn)
+    fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
+    if before and not fresh.isEmpty():
+        fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
+    newer = span["minor"] if span and (span["minor"] or 0) > MINOR else None
+    counts = Ingested(number, fresh.count(), batch.parts, unread, newer)
+    if counts.events or not (bronze / "events").exists():
+        day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
+        _withdraw(bronze, span)
+        write_events(events.withColumn("day", day), bronze / "events", batch.size_bytes, mode="append")
+    _withdraw(bronze, span)  # what began meanwhile; after a run that was cut off here nothing may be new
+    if counts.quarantined or not (bronze / "quarantine").exists():
+        dated = fresh.withColumn(AT, F.lit(clock.now_us()))
+        write_quarantine(dated, bronze / "quarantine", "append")
+    if cleared is not None:
+        _release(spark, bronze, before, cleared)
+    spark.catalog.clearCache()
+    return counts
+
+
+def _awaiting(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+    """List the lines that this version may judge otherwise than the one that put them into quarantine."""
+    return read_dated_quarantine(spark, files).where(F.col("reason").isin(*REJUDGED)).select("file", "line")
+
+
+def _release(spark: SparkSession, bronze: Path, files: Sequence[Path], cleared: DataFrame) -> None:
+    """Take lines that are events now out of the quarantine; cut off, they are there twice."""
+    stay = _without(read_dated_quarantine(spark, files), cleared.select("line").distinct(), ["line"])
+    staging = bronze / RELEASING
+    write_quarantine(stay, staging, "overwrite")
+    move_in(staging, bronze / "quarantine")
+    remove(files)
+    shutil.rmtree(staging)
+
+
+def _span(events: DataFrame) -> Row | None:
+    """Find the time and the days that events are from; None = there are none."""
+    at = F.timestamp_micros("observed_at_us")
+    span = events.agg(
+        F.min("observed_at_us").alias("first_us"), F.max("observed_at_us").alias("last_us"),
+        F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
+        F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
+        F.max(minor_of("schema_version")).alias("minor"),
+    ).first()  # fmt: skip
+    return None if span is None or span["first_us"] is None else span
+
+
+def _withdraw(bronze: Path, span: Row | None) -> None:
+    """Let no snapshot hold that lacks these events."""
+    if span is not None:
+        snapshots.withdraw(bronze, span["first_day"])
+
+
+def _fresh(spark: SparkSession, events: DataFrame, bronze: Path, span: Row | None) -> tuple[DataFrame, int]:
+    """Keep each event once that bronze does not hold, and count them.
+
+    Repeats are rare and ids are short: only ids are gathered and compared, events stay where they are.
+    """
+    ids = events.groupBy("id").agg(F.count("*").alias("copies")).persist()
+    there = _known(spark, ids, bronze, span).localCheckpoint()
+    twice = ids.where(F.col("copies") > 1).select("id")
+    repeated = twice.unionByName(there).distinct().localCheckpoint()
+    number = ids.count() - there.count()
+    once = one_row_per_id(events.join(repeated.join(there, "id", "left_anti"), "id", "left_semi"))
+    return events.join(repeated, "id", "left_anti").unionByName(once), number
+
+
+def _known(spark: SparkSession, ids: DataFrame, bronze: Path, span: Row | None) -> DataFrame:
+    """List the ids that bronze holds; it is asked only about the days and the time that the events are from."""
+    if span is None or not any((bronze / "events").glob("**/*.parquet")):
+        return ids.select("id").limit(0)
+    there = read_events(spark, bronze).where(
+        F.col("day").between(span["first_day"], span["last_day"])
+        & F.col("observed_at_us").between(span["first_us"], span["last_us"])
+    )
+    # bronze may hold an event twice while a compaction is half done
+    return there.select("id").join(ids.select("id"), "id", "left_semi").distinct()
+
+
+def _without(rows: DataFrame, there: DataFrame, key: list[str]) -> DataFrame:
+    known = there.select(*(F.col(name).alias(f"known_{name}") for name in key))
+    same = [F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in key]
+    return rows.join(known, same, "left_anti")

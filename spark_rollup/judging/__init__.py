@@ -1,0 +1,1 @@
+"""What several rules need: their form, and the questions that they ask alike."""

@@ -1,0 +1,201 @@
+"""What every rule is given and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
+from agent.contract.fields import fields_of
+from spark_rollup.columns import is_notable, no_texts, rfc3339
+from spark_rollup.config import FLEET
+from spark_rollup.judging.past import Past
+from spark_rollup.schemas import FINDING
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMeta:
+    """Identity of a rule.
+
+    Args of the dataclass:
+        id: Kebab-case; also the module's name (in snake case) and the docs page's.
+        title: One line for lists.
+        level: Kind of statement that it makes.
+        severity: The loudest it gets.
+        upstream: Upstream issue keys.
+        docs: Page below `docs/`.
+        needs: Settings that it cannot decide without, or decides better with.
+        asks: Agents' detectors whose findings it checks against every look at the task.
+    """
+
+    id: str
+    title: str
+    level: Level
+    severity: Severity
+    upstream: tuple[str, ...] = ()
+    docs: str = ""
+    needs: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that rules may look at; all frames are of the same input up to `as_of_us`.
+
+    Args of the dataclass:
+        said: Each agent finding's last word (`last_local_findings`).
+        local: Those that are open, or were resolved in the look-back.
+        held: `timeline.holders`.
+        questioned: Tasks (`TASK`) that some rule looks at one by one (`questioned.questioned`).
+        marks: `timeline.marks`; of tasks not in question without what happens all the time (`timeline.FREQUENT`).
+        sizes: `sizes.sizes` of the tasks in question.
+        curve: `sizes.curve` of all tasks.
+        saved: `sizes.saved` of all tasks.
+        latest: `sizes.latest` of all tasks.
+        settled: `sizes.settled_copies` of stores that several pods have.
+        lives: `timeline.lives`.
+        members: `timeline.members`.
+        sightings: `timeline.sightings`.
+        gaps: `gaps.find_gaps`, those that reach into the look-back.
+        unwatched: `gaps.merged`: all times that were not watched, each told once per pod.
+        heard: `heartbeats.last_words`.
+        settings: `settings.effective_settings`.
+        as_of_us: Microseconds since the epoch.
+        since_us: When the look-back began; a story that ended before is left out. 0 = none is.
+    """
+
+    said: DataFrame
+    local: DataFrame
+    held: DataFrame
+    questioned: DataFrame
+    marks: DataFrame
+    sizes: DataFrame
+    curve: DataFrame
+    saved: DataFrame
+    latest: DataFrame
+    settled: DataFrame
+    lives: DataFrame
+    members: DataFrame
+    sightings: DataFrame
+    gaps: DataFrame
+    unwatched: DataFrame
+    heard: DataFrame
+    settings: DataFrame
+    as_of_us: int
+    since_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Args of the dataclass:
+        meta: Its identity.
+        find: From facts to findings (`FINDING` columns); pure.
+        remembers: What it still needs of days that are over.
+        questions: From `Facts.held`, transitions without the frequent ones, and settings to the tasks (`TASK`) that it
+            looks at one by one; those with a finding that it asks about (`RuleMeta.asks`) come by themselves.
+    """
+
+    meta: RuleMeta
+    find: Callable[[Facts], DataFrame]
+    remembers: Past = Past()  # noqa: RUF009 - frozen
+    questions: Callable[[DataFrame, DataFrame, DataFrame], DataFrame] | None = None
+
+
+SAID = (
+    "application_id", "task_id", "store", "observed_at_us",
+    *(row.name for row in fields_of(Kind.FINDING) if row.kinds and row.name != "finding_id"),
+)  # fmt: skip
+"""What is kept of an agent's finding: where, when, and all that only findings say."""
+
+
+def last_local_findings(events: DataFrame) -> DataFrame:
+    """Keep the last word about each agent finding, by time and sequence.
+
+    Input columns: `EVENT_ROW`, one row per id.
+    Output columns: the finding fields of the contract, `TASK`, pod, observed_at_us.
+    Grain: one row per finding_id and pod.
+    """
+    order = F.struct("observed_at_us", "sequence")
+    rows = events.where(is_notable() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
+    last = rows.agg(F.max_by(F.struct(*SAID), order).alias("said")).select(
+        "namespace", "pod", "finding_id", "said.*"
+    )
+    return last.withColumns(
+        {name: _known(name, values, default) for name, (values, default) in _WORDS.items()}
+    )
+
+
+_WORDS: Mapping[str, tuple[type[StrEnum], StrEnum]] = {
+    "level": (Level, Level.EVENT),
+    "severity": (Severity, Severity.WARNING),
+    "confidence": (Confidence, Confidence.UNKNOWN),
+    "status": (Status, Status.OPEN),
+    "affected": (Affected, Affected.POSSIBLY),
+}
+"""What a word is taken for that this version does not know: a newer minor version of the contract may add some."""
+
+
+def _known(name: str, values: type[StrEnum], default: StrEnum) -> Column:
+    word = F.col(name)
+    return F.when(word.isin([value.value for value in values]), word).otherwise(F.lit(default.value))
+
+
+def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> DataFrame:
+    """Shape a rule's rows into findings and give each its stable id.
+
+    Args:
+        rows: One row per finding.
+        meta: The rule; gives detector, level and the defaults of severity and upstream.
+        columns: Further `FINDING` columns by name; must have `opened_at_us`, `summary`, `evidence`, `next_action`,
+            `confidence`; may have `identity`. Columns of `rows` with a finding's name are taken over.
+
+    Returns:
+        `FINDING` rows.
+    """
+    given: dict[str, Column] = {
+        "detector": F.lit(meta.id),
+        "level": F.lit(meta.level.value),
+        "severity": F.lit(meta.severity.value),
+        "status": F.lit(Status.OPEN.value),
+        "upstream": F.array(*(F.lit(key) for key in meta.upstream)).cast("array<string>"),
+        "affected": F.lit(Affected.POSSIBLY.value),
+        "missing_facts": no_texts(),
+        "confirms": no_texts(),
+        "refutes": no_texts(),
+        "explains": no_texts(),
+        "told_by": F.lit(FLEET),
+        "pods": F.array("pod"),
+        "confidence": F.lit(Confidence.CONFIRMED.value),
+    }
+    for name in ("namespace", "application_id", "task_id", "store", "pod", "identity"):
+        given[name] = F.col(name) if name in rows.columns else F.lit(None).cast("string")
+    given |= columns
+    key = ("detector", "namespace", "application_id", "task_id", "store", "pod", "identity")
+    parts = [F.coalesce(given[name].cast("string"), F.lit("")) for name in key]
+    given["id"] = F.substring(
+        F.sha2(F.concat_ws("\x1f", *parts, columns["opened_at_us"].cast("string")), 256), 1, 32
+    )
+    given["opened_at"] = rfc3339(columns["opened_at_us"])
+    return rows.select(
+        *(given[field.name].cast(field.dataType).alias(field.name) for field in FINDING.fields)
+    )
+
+
+def words_of_agent() -> dict[str, Column]:
+    """Take over from a local finding what the fleet does not know better."""
+    return {
+        name: F.col(name)
+        for name in ("severity", "confidence", "status", "upstream", "affected", "missing_facts")
+    }
+
+
+def lowered(confidence: Column, doubtful: Column) -> Column:
+    """Take `confirmed` down to `suspected` where something in between was not watched."""
+    sure = Confidence.CONFIRMED.value
+    return F.when((confidence == sure) & doubtful, F.lit(Confidence.SUSPECTED.value)).otherwise(confidence)

@@ -1,6 +1,0 @@
-"""The HTML report: one self-contained page without scripts, assets or network. Plain values in, one string out."""
-
-from spark_rollup.page.data import PageData
-from spark_rollup.page.document import render
-
-__all__ = ["PageData", "render"]

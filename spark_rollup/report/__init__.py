@@ -1,0 +1,1 @@
+"""What an audit gives out: tables, page, metrics, answers about restarts."""

@@ -1,0 +1,187 @@
+"""Write the outputs: Parquet tables, JSON lines, the page, and last of all the success marker."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.codec import rfc3339
+from agent.contract.events import Severity, Status
+from spark_rollup import __version__
+from spark_rollup.config import AGENT, FLEET
+from spark_rollup.report import page
+from spark_rollup.schemas import FINDING, LOCAL_FINDING
+from spark_rollup.spark import outputs
+from spark_rollup.spark.outputs import MARKER
+
+MAX_TASKS_DRAWN = 200
+"""The page draws the timelines of at most this many tasks, the worst first; the table has all."""
+
+MAX_LOCAL_FINDINGS = 500
+
+MAX_GAPS_DRAWN = 50
+"""The page draws this many unwatched intervals of a pod, the longest: lossy fleets have very many short ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Everything an audit computes, not yet evaluated. `local` and `releases` are only shown on the page."""
+
+    findings: DataFrame
+    timelines: DataFrame
+    coverage: DataFrame
+    pods: DataFrame
+    churn: DataFrame
+    restarts: DataFrame
+    quarantine: DataFrame
+    local: DataFrame
+    releases: DataFrame
+    as_of_us: int
+    since_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an audit found.
+
+    Args of the dataclass:
+        findings: Findings as plain values, the worst first.
+        page: Path of the HTML report.
+        as_of: The audit's time, RFC 3339.
+        quarantined: Number of unusable lines and files.
+        coverage: Rows of the table `coverage`.
+        as_of_us: The audit's time, microseconds since the epoch.
+    """
+
+    findings: Sequence[Mapping[str, object]]
+    page: Path
+    as_of: str
+    quarantined: int
+    coverage: Sequence[Mapping[str, object]] = ()
+    as_of_us: int = 0
+
+    def worst_open(self) -> Severity | None:
+        """Find the highest severity among open findings; None when nothing is open."""
+        levels = [
+            Severity(str(row["severity"])) for row in self.findings if row["status"] == Status.OPEN.value
+        ]
+        return max(levels, key=lambda level: level.rank, default=None)
+
+
+def write(tables: Tables, output: Path) -> Outcome:
+    """Evaluate and write; the same tables give the same findings, line by line.
+
+    Raises:
+        UsageError: the output directory cannot be written, or holds files of others.
+    """
+    place = outputs.begin(output)
+    rank = F.when(F.col("severity") == "critical", 0).when(F.col("severity") == "warning", 1).when(
+        F.col("severity") == "info", 2
+    )  # fmt: skip
+    order = (F.col("status"), rank, F.col("detector"), F.col("told_by"), F.col("namespace"),
+             F.col("application_id"), F.col("task_id"),
+             F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
+    ordered = tables.findings.orderBy(*order)
+    findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
+    for name, (frame, order_by) in _frames(tables).items():
+        sorted_frame = frame.coalesce(1).sortWithinPartitions(*order_by)
+        sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
+    lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in findings]
+    (place / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    reasons = {
+        str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
+    }
+    shown = _page_data(tables, findings, reasons)
+    (place / "report.html").write_text(page.render(shown), encoding="utf-8")
+    marker = {
+        "watermark": rfc3339(tables.as_of_us),
+        "since": rfc3339(tables.since_us) if tables.since_us else None,
+        "version": __version__,
+        "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
+        "open": {teller: _open(findings, teller) for teller in (FLEET, AGENT)},
+        "quarantined": dict(sorted(reasons.items())),
+    }
+    (place / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
+    outputs.swap(output)
+    return Outcome(
+        findings=findings,
+        page=output / "report.html",
+        as_of=rfc3339(tables.as_of_us),
+        quarantined=sum(reasons.values()),
+        coverage=shown.coverage,
+        as_of_us=tables.as_of_us,
+    )
+
+
+def _open(findings: Sequence[Mapping[str, object]], teller: str) -> dict[str, int]:
+    rows = [row for row in findings if row["status"] == Status.OPEN.value and row["told_by"] == teller]
+    return dict(sorted(Counter(str(row["severity"]) for row in rows).items()))
+
+
+def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
+    return {
+        "findings": (tables.findings, ("id",)),
+        "timelines": (tables.timelines, ("namespace", "application_id", "task_id", "pod", "lane", "from_us")),
+        "coverage": (tables.coverage, ("namespace", "pod")),
+        "pods": (tables.pods, ("namespace", "pod")),
+        "churn": (tables.churn, ("namespace", "application_id", "task_id", "hour_us")),
+        "restarts": (tables.restarts, ("namespace", "pod", "application_id", "task_id")),
+        "quarantine": (tables.quarantine, ("file", "reason", "line")),
+    }
+
+
+def _page_data(
+    tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int]
+) -> page.PageData:
+    keys = list(
+        dict.fromkeys(
+            (row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"]
+        )
+    )[:MAX_TASKS_DRAWN]
+    return page.PageData(
+        as_of_us=tables.as_of_us,
+        version=__version__,
+        findings=findings,
+        coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
+        pods=_rows(tables.pods.orderBy("namespace", "pod")),
+        timelines=_rows(_drawn(tables.timelines, keys)),
+        local=_rows(_local(tables.local)),
+        quarantine=reasons,
+        releases=_rows(tables.releases.orderBy("namespace", "application_id")),
+    )
+
+
+def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFrame:
+    """Keep the timeline rows of the drawn tasks, and what concerns their pods as a whole."""
+    applications = sorted({str(key[1]) for key in keys})
+    tasks = sorted({str(key[2]) for key in keys})
+    of_task = F.col("application_id").isin(applications) & F.col("task_id").isin(tasks)
+    of_pod = F.col("task_id").isNull() & (F.col("lane") == "unknown")
+    longest = W.partitionBy("namespace", "pod").orderBy(
+        F.desc(F.col("to_us") - F.col("from_us")), "from_us", "detail"
+    )
+    fog = timelines.where(of_pod).withColumn("rank", F.row_number().over(longest))
+    kept = fog.where(F.col("rank") <= MAX_GAPS_DRAWN).drop("rank")
+    return (
+        timelines.where(of_task)
+        .unionByName(kept)
+        .orderBy("namespace", "application_id", "task_id", "pod", "from_us", "lane")
+    )
+
+
+def _local(local: DataFrame) -> DataFrame:
+    loud = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
+    return loud.select(*LOCAL_FINDING.names).orderBy("severity", "detector", "application_id", "task_id", "pod").limit(
+        MAX_LOCAL_FINDINGS
+    )  # fmt: skip
+
+
+def _rows(frame: DataFrame) -> list[Mapping[str, object]]:
+    return [row.asDict(recursive=True) for row in frame.collect()]

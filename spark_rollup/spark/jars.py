@@ -1,0 +1,228 @@
+"""Jars that a source needs beside Spark's own: which ones, where they are kept, how they are fetched. No Spark here.
+
+`jars.json` holds Maven coordinates and checksums for each release of Spark that this program was tested with. What
+Spark has itself (netty, slf4j, httpclient, commons-codec) is left out: two versions of a class side by side end badly.
+
+Source: for s3a, hadoop-aws of the release of Hadoop that pyspark carries, the parts of the AWS SDK that it needs
+instead of the SDK's bundle of 500 MB, and the stream reader that Hadoop 3.5 made its default. For Kafka, the newest
+set of Spark's connector that Maven Central had complete: of 4.3.0 the token provider was not published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from xml.etree import ElementTree
+
+from spark_rollup.errors import JarError
+
+KINDS = ("s3a", "kafka")
+"""Sources that need jars."""
+
+TIMEOUT_S = 60
+"""Longest wait for one jar to begin, seconds."""
+
+MAVEN_TIMEOUT_S = 900
+"""Longest time for Maven to bring all, seconds."""
+
+_POM = """<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>io.statewarden</groupId><artifactId>jars</artifactId><version>1</version>
+  <dependencies>{dependencies}</dependencies>
+</project>
+"""
+
+_DEPENDENCY = """
+    <dependency>
+      <groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
+    </dependency>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One jar: Maven coordinate `group:artifact:version` and SHA-256 of its content."""
+
+    coordinate: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """File name."""
+        _, artifact, version = self.coordinate.split(":")
+        return f"{artifact}-{version}.jar"
+
+    @property
+    def path(self) -> str:
+        """Path below the root of a Maven repository."""
+        group, artifact, version = self.coordinate.split(":")
+        return f"{group.replace('.', '/')}/{artifact}/{version}/{self.name}"
+
+
+def installed_spark() -> str:
+    """Tell the release of the installed Spark."""
+    from pyspark.version import __version__ as release
+
+    return str(release)
+
+
+def pins(release: str, kind: str) -> tuple[Pin, ...]:
+    """List the jars that a source needs.
+
+    Raises:
+        JarError: no set is known for this release of Spark.
+    """
+    known = json.loads(files("spark_rollup.spark").joinpath("jars.json").read_text(encoding="utf-8"))
+    if release not in known:
+        raise JarError(
+            f"no tested set of jars is known for Spark {release} (known: {', '.join(sorted(known))}): hand a set of "
+            f"your vendor's over with --jars DIR, or install one of these releases"
+        )
+    return tuple(Pin(row["jar"], row["sha256"]) for row in known[release][kind])
+
+
+def default_directory(environment: Mapping[str, str], release: str, kind: str) -> Path:
+    """Tell where jars are kept unless told otherwise: below the user's cache directory, by release of Spark."""
+    cache = environment.get("XDG_CACHE_HOME") or f"{environment.get('HOME') or Path.home()}/.cache"
+    return Path(cache) / "statewarden" / f"jars-spark-{release}" / kind
+
+
+def jars_in(directory: Path) -> list[Path]:
+    """List the jars in a directory, in the order of their names."""
+    return sorted(directory.glob("*.jar"))
+
+
+def missing(wanted: Sequence[Pin], directory: Path) -> list[Pin]:
+    """List the jars that are not in a directory, or are there with another content."""
+    return [pin for pin in wanted if _checksum(directory / pin.name) != pin.sha256]
+
+
+def fetch(
+    wanted: Sequence[Pin], directory: Path, repository: str | None, environment: Mapping[str, str]
+) -> int:
+    """Bring the jars that are missing into a directory, each checked against its pin first.
+
+    Args:
+        wanted: All that should be there.
+        directory: Made if missing.
+        repository: URL of a Maven repository; None = Maven with the user's settings, or without Maven the mirror
+            that those settings name.
+        environment: Where PATH and HOME stand.
+
+    Returns:
+        How many were fetched.
+
+    Raises:
+        JarError: says which jar, why, and what to do; what was fetched before stays.
+    """
+    absent = missing(wanted, directory)
+    if not absent:
+        return 0
+    directory.mkdir(parents=True, exist_ok=True)
+    bring = _way(repository, environment)
+    # resolved: Maven takes a relative path for one below its pom
+    with tempfile.TemporaryDirectory(dir=directory.resolve(), prefix=".fetch-") as aside:
+        bring(absent, Path(aside))
+        for pin in absent:
+            found = _checksum(Path(aside) / pin.name)
+            if found != pin.sha256:
+                raise JarError(
+                    f"{pin.coordinate} is not the jar that was tested: its SHA-256 is {found or 'missing'}, known is "
+                    f"{pin.sha256}; it was not kept. Does the repository serve the original?"
+                )
+            os.replace(Path(aside) / pin.name, directory / pin.name)  # noqa: PTH105 - all of it or nothing
+    return len(absent)
+
+
+def mirror_of(settings: str) -> str | None:
+    """Find the repository that Maven's settings name in place of the central one.
+
+    Args:
+        settings: Content of `settings.xml`.
+    """
+    try:
+        root = ElementTree.fromstring(settings)  # noqa: S314 - the user's own file
+    except ElementTree.ParseError:
+        return None
+    for mirror in root.findall(".//{*}mirror"):
+        of = (mirror.findtext("{*}mirrorOf") or "").split(",")
+        if {"*", "central", "external:*"} & {name.strip() for name in of}:
+            return mirror.findtext("{*}url")
+    return None
+
+
+def _way(repository: str | None, environment: Mapping[str, str]) -> Callable[[Sequence[Pin], Path], None]:
+    if repository:
+        return lambda absent, aside: _download(absent, aside, repository)
+    maven = shutil.which("mvn", path=environment.get("PATH"))
+    if maven:
+        return lambda absent, aside: _by_maven(maven, absent, aside)
+    settings = Path(environment.get("HOME") or Path.home()) / ".m2" / "settings.xml"
+    mirror = mirror_of(settings.read_text(encoding="utf-8")) if settings.is_file() else None
+    if mirror:
+        return lambda absent, aside: _download(absent, aside, mirror)
+    raise JarError(
+        "no way to fetch jars: install Maven, or name a Maven repository with --repository URL "
+        "(or as a mirror in ~/.m2/settings.xml)"
+    )
+
+
+def _by_maven(maven: str, absent: Sequence[Pin], aside: Path) -> None:
+    rows = [
+        dict(zip(("group", "artifact", "version"), pin.coordinate.split(":"), strict=True)) for pin in absent
+    ]
+    pom = aside / "pom.xml"
+    pom.write_text(
+        _POM.format(dependencies="".join(_DEPENDENCY.format(**row) for row in rows)), encoding="utf-8"
+    )
+    command = [
+        maven,
+        "-q",
+        "-B",
+        "-f",
+        str(pom),
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={aside}",
+    ]
+    try:
+        done = subprocess.run(  # noqa: S603 - found on PATH, nothing of it is input
+            command, capture_output=True, text=True, timeout=MAVEN_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise JarError(f"Maven did not end within {MAVEN_TIMEOUT_S} s: {' '.join(command)}") from error
+    if done.returncode:
+        told = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
+        why = told[0].partition("[ERROR]")[2].strip() if told else "it did not say why"
+        raise JarError(f"Maven could not fetch the jars: {why}")
+
+
+def _download(absent: Sequence[Pin], aside: Path, repository: str) -> None:
+    for pin in absent:
+        url = f"{repository.rstrip('/')}/{pin.path}"
+        if not url.startswith(("http://", "https://", "file://")):
+            raise JarError(f"--repository {repository!r} is not the URL of a Maven repository")
+        try:
+            with (
+                urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer,  # noqa: S310 - checked above
+                (aside / pin.name).open("wb") as out,
+            ):
+                shutil.copyfileobj(answer, out)
+        except (urllib.error.URLError, OSError) as error:
+            raise JarError(f"{pin.coordinate} could not be fetched from {url}: {error}") from error
+
+
+def _checksum(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,188 @@
+"""The only place that builds a SparkSession."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from spark_rollup.errors import UsageError
+from spark_rollup.spark import java, quiet
+
+SMALL_INPUT_BYTES = 64 * 1024 * 1024
+"""Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
+
+TINY_INPUT_BYTES = 4 * 1024 * 1024
+"""Below this (compressed bytes) starting tasks costs more than they do: one partition."""
+
+PARTITION_BYTES = 32 * 1024 * 1024
+"""So much input (compressed bytes) for one shuffle partition: stages keep a few of all columns."""
+
+_QUICK_SQL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""On small inputs planning and compiling cost more than running."""
+
+_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
+"""For a run of seconds the second compiler and a parallel collector never pay off. One compiler alone would be given
+48 MiB for its code, and a session that goes on, such as a stream, fills that and is then interpreted."""
+
+QUIET_JVM = "-XX:+DisplayVMOutputToStderr -Xlog:disable -Xlog:all=warning:stderr"
+"""Java warns on standard output, which belongs to what was asked for: `--json` must stay JSON."""
+
+_ALWAYS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
+    "spark.sql.streaming.stopTimeout": "30s",
+}
+
+_LOG4J = """rootLogger.level = LEVEL
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+logger.stream.name = org.apache.spark.sql.execution.streaming
+logger.stream.level = off
+"""
+"""A failure is told in one line at the edge of the command line; what Spark logs about it is for `--debug`."""
+
+
+def build_session(
+    input_bytes: int | None = 0,
+    *,
+    master: str | None = None,
+    partitions: int | None = None,
+    conf: Mapping[str, str] | None = None,
+    jars: Sequence[Path] = (),
+    debug: bool = False,
+) -> SparkSession:
+    """Start Spark, or join the session that `spark-submit` or a test already made.
+
+    What a person says wins: `conf`, then what was given to `spark-submit`, then what is chosen here.
+
+    Args:
+        input_bytes: Size of the input; chooses memory and the number of shuffle partitions. None = not known
+            before Spark runs: see `fit`.
+        master: Spark master; None = the one spark-submit or `conf` gave, else `local[*]`.
+        partitions: Shuffle partitions; None = by size.
+        conf: Spark's settings.
+        jars: To be put on the class path of driver and executors.
+        debug: Whether Spark logs its errors, at length.
+
+    Raises:
+        JavaNotFoundError: no Java runtime, or only one that is too old.
+        UsageError: SPARK_HOME is another Spark's.
+    """
+    if not is_submitted():
+        check_spark_home(os.environ, pyspark.__version__)
+    scratch = Path(tempfile.mkdtemp(prefix="statewarden-rollup-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    _choose_java(scratch)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        **_ALWAYS,
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        **sql_settings(input_bytes, partitions),
+    }
+    if jars:
+        settings["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if is_submitted():
+        settings = {key: value for key, value in settings.items() if key not in dict(SparkConf().getAll())}
+    else:
+        settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch, debug)}
+    builder = SparkSession.builder.appName("statewarden-rollup").config(map={**settings, **(conf or {})})
+    with quiet.greetings_dropped():
+        return builder.getOrCreate()
+
+
+def is_submitted() -> bool:
+    """Tell whether `spark-submit` started this process: then it chose master, memory and jars already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def fit(spark: SparkSession, input_bytes: int, conf: Mapping[str, str]) -> None:
+    """Adapt a session that was started before the size of the input (compressed bytes) was known."""
+    for key, value in sql_settings(input_bytes).items():
+        if key not in conf:
+            spark.conf.set(key, value)
+
+
+def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict[str, str]:
+    """Choose how queries are run, by the size of the input (compressed bytes; None = not known)."""
+    if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
+        return {"spark.sql.shuffle.partitions": str(partitions or partitions_of(input_bytes))}
+    return {
+        "spark.sql.shuffle.partitions": str(partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2)),
+        **_QUICK_SQL,
+    }
+
+
+def check_spark_home(environment: Mapping[str, str], release: str) -> None:
+    """Refuse a SPARK_HOME whose Spark is not the one that belongs to this Python package.
+
+    Args:
+        environment: Where SPARK_HOME may stand.
+        release: The package's.
+
+    Raises:
+        UsageError: says what SPARK_HOME points to.
+    """
+    home = environment.get("SPARK_HOME")
+    if not home:
+        return
+    cores = sorted(path.name for path in Path(home).glob("jars/spark-core_*.jar"))
+    found = cores[0].removesuffix(".jar").rpartition("-")[2] if cores else None
+    if found is None:
+        told = "where no Spark is"
+    elif found.split(".")[:2] != release.split(".")[:2]:
+        told = f"which is Spark {found}"
+    elif not Path(home, "bin", "spark-submit").is_file():
+        told = "which has no bin/spark-submit"
+    else:
+        return
+    raise UsageError(
+        f"SPARK_HOME points to {home}, {told}, and this is pyspark {release}: unset SPARK_HOME, or use spark-submit"
+    )
+
+
+def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool) -> dict[str, str]:
+    quiet = scratch / "log4j2.properties"
+    quiet.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
+    small = input_bytes is not None and input_bytes < SMALL_INPUT_BYTES
+    return {
+        "spark.driver.memory": "1g" if small else "4g",
+        "spark.driver.extraJavaOptions": " ".join(
+            (f"-Dlog4j2.configurationFile=file:{quiet}", QUIET_JVM, *([_QUICK_JVM] if small else []))
+        ),
+        **({"spark.buffer.pageSize": "1m"} if small else {}),
+    }
+
+
+def partitions_of(input_bytes: int | None) -> int:
+    """Choose shuffle partitions for a large input (compressed bytes): one costs a few ms even if it is empty."""
+    return 200 if input_bytes is None else min(200, max(16, input_bytes // PARTITION_BYTES))
+
+
+def _choose_java(scratch: Path) -> None:
+    found = java.find_java(os.environ, shutil.which, java.packaged_home)
+    if found.home is None:
+        os.environ.pop("JAVA_HOME", None)
+    else:
+        os.environ["JAVA_HOME"] = str(
+            java.write_shim(found.home, scratch) if found.needs_shim else found.home
+        )

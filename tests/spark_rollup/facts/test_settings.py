@@ -1,0 +1,83 @@
+"""Effective settings: reports, overrides, defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent.contract.events import Kind
+from spark_rollup.config import Override
+from spark_rollup.facts.settings import effective_settings
+from tests.spark_rollup.support.fleet import Fleet, story
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+@story
+def an_old_release(fleet: Fleet) -> None:
+    fleet.pod("pod-a").configures(1, "2.2.1", num_standby_replicas=1)
+
+
+@story
+def a_new_release(fleet: Fleet) -> None:
+    fleet.pod("pod-a").configures(1, "3.9.2").configures(50, "3.9.2", session_timeout_ms=6000)
+
+
+@story
+def a_rolling_upgrade(fleet: Fleet) -> None:
+    for pod, low, high in (("pod-a", "2.0.1", "2.2.2"), ("pod-b", "2.10.0", "2.10.1")):
+        fleet.pod(pod).tells(Kind.CONFIGURATION, 1, release_low=low, release_high=high, settings=[])
+
+
+@story
+def nothing_known(fleet: Fleet) -> None:
+    fleet.pod("pod-a").holds("0_0", 5)
+
+
+def only(audited: Any, name: str) -> Any:
+    (row,) = audited.rows("settings", name)
+    return row
+
+
+def test_old_releases_have_short_timeouts(audited):
+    """Up to 2.8 the session timeout is 10 s, up to 2.5 there is no probing rebalance."""
+    row = only(audited, an_old_release)
+    assert (row["num_standby_replicas"], row["session_ms"], row["probing_ms"]) == (1, 10_000, 0)
+    assert row["release_low"] == row["release_high"] == [2, 2, 1]
+
+
+def test_the_newest_report_counts(audited):
+    """A later report adds to and replaces the earlier; defaults fill the rest."""
+    row = only(audited, a_new_release)
+    assert (row["session_ms"], row["probing_ms"]) == (6000, 600_000)
+
+
+def test_pods_of_two_releases_widen_the_range(audited):
+    """Releases are compared number by number, not as text."""
+    row = only(audited, a_rolling_upgrade)
+    assert (row["release_low"], row["release_high"]) == ([2, 0, 1], [2, 10, 1])
+
+
+def test_nothing_known_is_null(audited):
+    """Unknown stays unknown; only waiting times get their defaults."""
+    row = only(audited, nothing_known)
+    assert (row["num_standby_replicas"], row["release_low"]) == (None, None)
+    assert (row["session_ms"], row["probing_ms"]) == (45_000, 600_000)
+
+
+def test_an_override_for_one_application_wins(spark):
+    """`--set ID:KEY` wins over `--set KEY`, which wins over the agents' report."""
+    columns = (
+        "namespace string, application_id string, kind string, pod string, observed_at_us long, sequence long, "
+        "settings array<struct<key:string,value:string,origin:string>>, release_low string, release_high string"
+    )
+    told = [("num_standby_replicas", "1", "flag")]
+    rows = [("n", app, "configuration", "p", 1, 1, told, None, None, False) for app in ("one", "two")]
+    overrides = [Override("one", "num_standby_replicas", "3"), Override(None, "num_standby_replicas", "2")]
+    events = spark.createDataFrame(rows, f"{columns}, routine boolean")
+    found = effective_settings(events, events.select("namespace", "application_id", "pod"), overrides)
+    assert {row["application_id"]: row["num_standby_replicas"] for row in found.collect()} == {
+        "one": 3,
+        "two": 2,
+    }

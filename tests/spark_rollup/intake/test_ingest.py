@@ -1,0 +1,197 @@
+"""Bronze: what is taken once, what a run that is cut off leaves, and compaction."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from agent.contract.codec import SCHEMA_VERSION
+from spark_rollup.bronze import load, unpacked
+from spark_rollup.bronze.store import COMPACTING, TAKEN, read_events, read_quarantine
+from spark_rollup.errors import DamagedError
+from spark_rollup.intake import compact, ingest
+from spark_rollup.sources.base import Batch
+from tests.spark_rollup.support.fleet import Fleet
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+DAY_S = 86_400
+
+
+class CutOffError(Exception):
+    """Stands for kill -9."""
+
+
+def fleet(name: str = "shop", day: int = 0) -> Fleet:
+    told = Fleet(name)
+    told.pod("pod-a", uid=f"{name}-{day}", begins_s=day * DAY_S, ends_s=day * DAY_S + 50).holds(
+        "0_0", day * DAY_S + 5
+    )
+    return told
+
+
+def ids(spark: SparkSession, bronze: Path) -> list[str]:
+    return sorted(row["id"] for row in read_events(spark, bronze).select("id").collect())
+
+
+def cut(monkeypatch: pytest.MonkeyPatch, module: object, name: str, *, after: bool) -> None:
+    """Let a step of a module be the last one; `after` its work or instead of it."""
+    real = getattr(module, name)
+
+    def fail(*arguments: object, **named: object) -> None:
+        if after:
+            real(*arguments, **named)
+        raise CutOffError
+
+    monkeypatch.setattr(module, name, fail)
+
+
+def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypatch):
+    """Cut off after the events were written, and before the list of taken files: the repeat completes it."""
+    source, bronze = fleet().write(tmp_path / "in"), tmp_path / "bronze"
+    for name, after in (("write_events", True), ("_remember", False)):
+        with monkeypatch.context() as patch:
+            cut(patch, ingest, name, after=after)
+            with pytest.raises(CutOffError):
+                ingest.run(spark, source, bronze)
+    assert ingest.taken(bronze) == {}
+    again = ingest.run(spark, source, bronze)
+    assert (again.events, again.files) == (0, 1)
+    assert len(ids(spark, bronze)) == len(set(ids(spark, bronze))) == len(fleet().lines())
+    assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+
+
+def test_one_bad_file_stops_nobody_else(spark, tmp_path, monkeypatch):
+    """A line without end, a name that is no text, a torn file whose name announces nothing: each is told, once."""
+    monkeypatch.setattr(unpacked, "LINE_BYTES", 64 * 1024)
+    source, bronze, job = fleet().write(tmp_path / "in"), tmp_path / "bronze", tmp_path / "job"
+    job.mkdir()
+    torn = gzip.compress("".join(f"{line}\n" for line in fleet("torn").lines()).encode())
+    (source / "events.jsonl.gz").write_bytes(torn[: len(torn) * 2 // 3])
+    (source / "boot-1-3.jsonl.gz").write_bytes(gzip.compress(b"x" * 100_000))
+    (source / "odd-\udcff.jsonl").write_text(fleet("odd").lines()[0])
+    newer = fleet("newer").lines()[0].replace(f'"{SCHEMA_VERSION}"', '"1.99"')
+    (source / "newer.jsonl").write_text(newer.replace('"lifecycle"', '"gossip"'))
+    first = ingest.run(spark, job / ".." / "in", bronze)
+    assert (first.unread, first.files, first.newer) == ({}, 5, 99)
+    assert len(fleet().lines()) + 1 < first.events < len(fleet().lines()) + 1 + len(fleet("torn").lines())
+    told = read_quarantine(spark, bronze).where("reason != 'not-json'").collect()
+    rows = {Path(row["file"]).name: row for row in told}
+    assert {name: row["reason"] for name, row in rows.items()} == {
+        "events.jsonl.gz": "cut-off-file",
+        "boot-1-3.jsonl.gz": "too-large",
+        r"odd-\udcff.jsonl": "odd-name",
+    }
+    assert "gzip data break off" in rows["events.jsonl.gz"]["detail"]
+    assert ingest.run(spark, job / ".." / "in", bronze) == ingest.Ingested(0, 0, 0)
+    assert load.load(spark, job / ".." / "in").quarantine.where("reason = 'cut-off-file'").count() == 1
+
+
+def test_what_another_version_could_not_use_is_judged_again(spark, tmp_path, monkeypatch):
+    """The whole line waits in the quarantine; what is an event now leaves it, the rest stays."""
+    source, bronze = tmp_path / "in", tmp_path / "bronze"
+    source.mkdir()
+    (long := json.loads(fleet().lines()[0]))["data"]["later_field"] = "x" * 5000
+    (source / "a.jsonl").write_text("\n".join([*fleet().lines()[1:], json.dumps(long), "{broken"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(load, "SCHEMA_MAJOR", 0)
+        patch.setattr(ingest, "JUDGE", "an older version")
+        first = ingest.run(spark, source, bronze)
+        assert (first.events, first.quarantined) == (0, len(fleet().lines()) + 1)
+        assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+    again = ingest.run(spark, source, bronze)
+    assert (again.events, again.quarantined, again.files) == (len(fleet().lines()), 0, 0)
+    assert [row["reason"] for row in read_quarantine(spark, bronze).collect()] == ["not-json"]
+    assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+
+
+def test_what_was_taken_is_forgotten_by_its_path():
+    """A file, a directory, a store's prefix, or all; not what is only called alike."""
+    known = {"/in/a/1": 5, "/in/a/2": 6, "/in/ab/1": 7, "s3a://b/in/1": 8}
+    assert ingest.to_take_again(known, "/in/a/1").keys() == known.keys() - {"/in/a/1"}
+    assert ingest.to_take_again(known, "/x/../in/a/").keys() == {"/in/ab/1", "s3a://b/in/1"}
+    assert ingest.to_take_again(known, "s3a://b/in/").keys() == known.keys() - {"s3a://b/in/1"}
+    assert ingest.to_take_again(known, "") == {}
+
+
+def test_a_torn_list_of_what_was_taken_is_told(tmp_path):
+    """Removing it is harmless, and said."""
+    (tmp_path / TAKEN).mkdir()
+    (tmp_path / TAKEN / "00000000-x.jsonl").write_text('{"place": "in/1", "un')
+    with pytest.raises(DamagedError, match="remove it; the files that it lists are taken once more"):
+        ingest.taken(tmp_path)
+
+
+def test_a_file_that_no_run_survives_stops_nobody_else(spark, tmp_path, monkeypatch):
+    """Java dies with it again and again: all others are in bronze, and in the end it is in quarantine."""
+    source, bronze = tmp_path / "in", tmp_path / "bronze"
+    for name in ("good", "killer", "other"):
+        fleet(name).write(source)
+    (killer,) = (str(path) for path in source.rglob("*.gz") if "killer" in str(path))
+    real = ingest.take
+
+    def take(session: SparkSession, batch: Batch, place: Path) -> ingest.Ingested:
+        rows = batch.loaded.quarantine.where("reason = 'deadly-file'")
+        if killer in batch.taken and rows.isEmpty():
+            raise ConnectionRefusedError(111, "Connection refused")
+        return real(session, batch, place)
+
+    monkeypatch.setattr(ingest, "take", take)
+    runs = 0
+    while killer not in ingest.taken(bronze):
+        runs += 1
+        assert runs < 8
+        with suppress(ConnectionRefusedError):
+            ingest.run(spark, source, bronze)
+    assert {row["namespace"] for row in read_events(spark, bronze).collect()} == {"good", "other"}
+    (row,) = read_quarantine(spark, bronze).collect()
+    assert (row["file"], row["reason"]) == (killer, "deadly-file")
+    assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
+
+
+def test_lists_of_what_was_taken_are_summed_up(tmp_path, monkeypatch):
+    """Without what is gone; later sizes win; cut off before the old lists go, nothing is lost."""
+    monkeypatch.setattr(ingest, "LISTS", 3)
+    remember = ingest._remember  # no other way to it without Spark
+    for number in range(3):
+        remember(tmp_path, {f"in/{number}": 1, "in/grows": number}, frozenset())
+    with monkeypatch.context() as patch:
+        cut(patch, Path, "unlink", after=False)
+        with pytest.raises(CutOffError):
+            remember(tmp_path, {"in/3": 1}, {"in/0", "in/1"})
+    known = {"in/2": 1, "in/3": 1, "in/grows": 2}
+    assert ingest.taken(tmp_path).items() >= known.items()
+    remember(tmp_path, {}, {"in/0", "in/1"})
+    assert ingest.taken(tmp_path) == known
+    assert len(list((tmp_path / TAKEN).glob("*.jsonl"))) == 1
+    remember(tmp_path, {"in/grows": 3}, frozenset())
+    assert ingest.taken(tmp_path) == known | {"in/grows": 3}
+
+
+def test_compaction_joins_finished_days_and_survives_a_cut(spark, tmp_path, monkeypatch):
+    """The small files of a day become one; cut off in between, events are there twice and readers know."""
+    source, bronze = tmp_path / "in", tmp_path / "bronze"
+    for name, day in (("one", 0), ("two", 0), ("three", 1)):
+        fleet(name, day).write(source)
+        ingest.run(spark, source, bronze)
+    before = ids(spark, bronze)
+    assert load.load(spark, bronze).unique
+    with monkeypatch.context() as patch:
+        # the joined files are in, and the old ones are about to go
+        cut(patch, Path, "unlink", after=False)
+        with pytest.raises(CutOffError):
+            compact.run(spark, bronze)
+    assert (bronze / COMPACTING).exists()
+    assert not load.load(spark, bronze).unique
+    assert sorted(set(ids(spark, bronze))) == before
+    assert compact.run(spark, bronze) == 1
+    assert ids(spark, bronze) == before
+    assert load.load(spark, bronze).unique
+    # the second day is the newest and was not touched; routine events and the others lie apart
+    assert [len(list(day.rglob("*.parquet"))) for day in sorted((bronze / "events").glob("day=*"))] == [2, 2]
+    assert compact.run(spark, bronze) == 0

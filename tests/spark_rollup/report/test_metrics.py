@@ -1,0 +1,165 @@
+"""The rollup's metrics: the catalogue is what is written, known series are there as zeros, hostile names do no harm."""
+
+from __future__ import annotations
+
+import http.server
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from spark_rollup.errors import UsageError
+from spark_rollup.report import metrics
+
+
+def finding(**fields: object) -> dict[str, object]:
+    """Give one row of the findings table."""
+    row: dict[str, object] = {
+        "detector": "missing-standby", "severity": "critical", "status": "open", "namespace": "shop",
+        "application_id": "orders", "task_id": "0_1", "told_by": "fleet",
+    }  # fmt: skip
+    return {**row, **fields}
+
+
+def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
+    """Give the facts of a run over two pods, one of them half watched."""
+    coverage = [
+        {"span_seconds": 100.0, "unknown_seconds": 50.0, "lost_events": 3},
+        {"span_seconds": 300.0, "unknown_seconds": 0.0, "lost_events": 0},
+    ]
+    given = {"coverage": coverage, "quarantined": 4, **fields}
+    return metrics.Facts(
+        findings=findings, rules=("missing-standby", "unaudited"), as_of_us=1_700_000_000_000_000,
+        finished_us=1_700_000_060_000_000, **given,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Parse a text into samples."""
+    return {(s.name, frozenset(s.labels.items())): s.value for family in parse(text) for s in family.samples}
+
+
+def test_catalogue_equals_the_text() -> None:
+    """Every family of the catalogue is announced, in its order, also where nothing was found."""
+    announced = [x.split()[2] for x in metrics.render(facts()).splitlines() if x.startswith("# TYPE ")]
+    assert announced == [metric.name for metric in metrics.CATALOGUE]
+
+
+def test_every_rule_has_its_zeros() -> None:
+    """An alert can see that nothing is open: each rule and severity has a series."""
+    found = samples(metrics.render(facts()))
+    for rule in ("missing-standby", "unaudited"):
+        for severity in ("info", "warning", "critical"):
+            assert (
+                found[
+                    "statewarden_rollup_findings_open",
+                    frozenset({("rule", rule), ("severity", severity), ("told_by", "fleet")}),
+                ]
+                == 0
+            )
+
+
+def test_open_findings_are_counted_by_task_and_rule() -> None:
+    """Two open findings of one task are one series of two; a resolved one is none."""
+    found = samples(
+        metrics.render(facts(finding(), finding(), finding(status="resolved"), finding(task_id=None)))
+    )
+    labels = {
+        ("audited_namespace", "shop"), ("application_id", "orders"), ("task_id", "0_1"),
+        ("rule", "missing-standby"), ("severity", "critical"), ("told_by", "fleet"),
+    }  # fmt: skip
+    assert found["statewarden_rollup_task_findings", frozenset(labels)] == 2
+    by_rule = frozenset({("rule", "missing-standby"), ("severity", "critical"), ("told_by", "fleet")})
+    assert found["statewarden_rollup_findings_open", by_rule] == 3
+
+
+def test_what_agents_say_alone_has_series_of_its_own() -> None:
+    """A rule and a detector may share a name; the label tells them apart."""
+    rows = (finding(), finding(told_by="agent"), finding(detector="torn-store", told_by="agent"))
+    found = samples(metrics.render(facts(*rows)))
+    open_ = {
+        (labels["rule"], labels["told_by"]): value
+        for name, labels, value in ((name, dict(pairs), value) for (name, pairs), value in found.items())
+        if name == "statewarden_rollup_findings_open" and value
+    }
+    assert open_ == {
+        ("missing-standby", "fleet"): 1, ("missing-standby", "agent"): 1, ("torn-store", "agent"): 1,
+    }  # fmt: skip
+    assert sum(name == "statewarden_rollup_task_findings" for name, _ in found) == 3
+
+
+def test_coverage_is_weighed_by_time() -> None:
+    """Of 400 s, 50 were not watched; without any time there is no share to tell."""
+    found = samples(metrics.render(facts()))
+    assert found["statewarden_rollup_watched_ratio", frozenset()] == pytest.approx(0.875)
+    assert found["statewarden_rollup_lost_events", frozenset()] == 3
+    assert found["statewarden_rollup_pods", frozenset()] == 2
+    assert ("statewarden_rollup_watched_ratio", frozenset()) not in samples(
+        metrics.render(facts(coverage=()))
+    )
+
+
+def test_series_by_task_are_bounded_and_the_worst_stay() -> None:
+    """A fleet that is on fire does not bring Prometheus down."""
+    rows = [finding(task_id=f"0_{n}", severity="warning") for n in range(metrics.ROWS_LISTED + 9)]
+    found = [
+        name for name in samples(metrics.render(facts(*rows, finding()))) if name[0].endswith("task_findings")
+    ]
+    assert len(found) == metrics.ROWS_LISTED
+    assert sum(("severity", "critical") in labels for _, labels in found) == 1
+
+
+def test_hostile_names_are_escaped() -> None:
+    """Quotes, line ends and broken UTF-8 in a name stay inside their label."""
+    found = samples(metrics.render(facts(finding(application_id='a"} 1\nb\\\udcff'))))
+    ours = [dict(labels) for name, labels in found if name == "statewarden_rollup_task_findings"]
+    assert [x["application_id"] for x in ours] == ['a"} 1\nb\\\\udcff']
+
+
+def test_the_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    """The text is in place under its name, and nothing half-written beside it."""
+    for _ in range(2):
+        metrics.write(facts(), tmp_path / metrics.FILE)
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.prom"]
+    with pytest.raises(UsageError, match=r"metrics\.prom cannot be written"):
+        metrics.write(facts(), tmp_path / "missing" / metrics.FILE)
+
+
+def test_a_pushgateway_is_given_the_same_text() -> None:
+    """One PUT replaces the job's group; a gateway that is not there is told in one line."""
+    got: list[tuple[str, str, bytes]] = []
+
+    class Gateway(http.server.BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            got.append(("PUT", self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Gateway) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        metrics.push(facts(), f"http://127.0.0.1:{server.server_port}/")
+        thread.join()
+    assert got == [("PUT", "/metrics/job/statewarden-rollup", metrics.render(facts()).encode())]
+    with pytest.raises(UsageError, match="did not take the metrics"):
+        metrics.push(facts(), f"http://127.0.0.1:{server.server_port}")
+    with pytest.raises(UsageError, match="must be an http"):
+        metrics.push(facts(), "file:///etc/passwd")
+
+
+@pytest.mark.packages
+def test_promtool_finds_nothing() -> None:
+    """Prometheus' own linter has no complaint about name, type or help."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool: apt-get install prometheus")
+    checked = subprocess.run(
+        [promtool, "check", "metrics"], input=metrics.render(facts(finding())), capture_output=True, text=True
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")

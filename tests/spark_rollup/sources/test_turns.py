@@ -1,0 +1,106 @@
+"""A file that ends every run is found by halving; everybody else's events come in before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_rollup.sources.turns import NOTE, PATIENCE, Files, take_all
+
+
+class KilledError(Exception):
+    """Stands for a Java that ran out of memory."""
+
+
+class FullError(Exception):
+    """Stands for a disk without room: nobody's fault."""
+
+
+class Intake:
+    """What runs took, beside what must not be taken."""
+
+    def __init__(self, note: Path, killers: set[str], fault: type[Exception] = KilledError) -> None:
+        self.note, self.killers, self.fault = note, killers, fault
+        self.taken: dict[str, int] = {}
+        self.aside: list[str] = []
+
+    def take(self, files: Files) -> int:
+        if self.killers & files.keys():
+            raise self.fault
+        self.taken |= files
+        return len(files)
+
+    def put_aside(self, path: str, size_bytes: int) -> int:
+        self.aside.append(path)
+        return 0
+
+    def run(self, files: Files) -> bool:
+        """Run once; tell whether it came to its end."""
+        fresh = {
+            path: size
+            for path, size in files.items()
+            if self.taken.get(path) != size and path not in self.aside
+        }
+        try:
+            take_all(
+                self.note, fresh, self.take, self.put_aside, lambda error: isinstance(error, KilledError)
+            )
+        except (KilledError, FullError):
+            return False
+        return True
+
+
+@given(data=st.data(), number=st.integers(0, 20))
+def test_every_killer_is_found_and_nobody_else_is_accused(tmp_path_factory, data, number):
+    """However many there are, in a number of runs that grows with the logarithm of the files for each."""
+    files = {f"f{index}": index for index in range(number)}
+    killers = data.draw(st.sets(st.sampled_from(sorted(files)))) if files else set()
+    intake = Intake(tmp_path_factory.mktemp("bronze") / NOTE, killers)
+    runs = 1
+    while not intake.run(files):
+        runs += 1
+        assert runs <= 1 + len(killers) * (PATIENCE + 6)
+    assert set(intake.aside) == killers
+    assert intake.taken.keys() == files.keys() - killers
+    assert not intake.note.exists()
+
+
+def test_all_others_come_in_before_the_killer_is_found(tmp_path):
+    """New files are never held up by suspects."""
+    intake = Intake(tmp_path / NOTE, {"killer"})
+    assert not intake.run({"killer": 1, "a": 1})
+    assert not intake.run({"killer": 1, "a": 1, "new": 1})
+    assert intake.taken.keys() == {"a", "new"}
+
+
+def test_a_file_that_changed_is_a_new_one(tmp_path):
+    """It may have been mended."""
+    intake = Intake(tmp_path / NOTE, {"killer"})
+    for _ in range(PATIENCE):
+        assert not intake.run({"killer": 1})
+    intake.killers.clear()
+    assert intake.run({"killer": 2})
+    assert (intake.taken, intake.aside) == ({"killer": 2}, [])
+
+
+def test_what_is_nobody_s_fault_accuses_nobody(tmp_path):
+    """A full disk, however often."""
+    intake = Intake(tmp_path / NOTE, {"a"}, FullError)
+    for _ in range(PATIENCE + 2):
+        assert not intake.run({"a": 1, "b": 1})
+    intake.killers.clear()
+    assert intake.run({"a": 1, "b": 1})
+    assert intake.taken == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "3", '[{"files": 1, "died": 1}]', json.dumps([{}])])
+def test_a_torn_note_says_nothing(tmp_path, text):
+    """It is only a help."""
+    (tmp_path / NOTE).write_text(text)
+    intake = Intake(tmp_path / NOTE, set())
+    assert intake.run({"a": 1})
+    assert not (tmp_path / NOTE).exists()

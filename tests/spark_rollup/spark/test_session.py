@@ -1,0 +1,86 @@
+"""What is chosen for Spark by the size of the input, without starting it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from spark_rollup.errors import UsageError
+from spark_rollup.spark import java, session
+from spark_rollup.spark.session import (
+    QUIET_JVM,
+    SMALL_INPUT_BYTES,
+    TINY_INPUT_BYTES,
+    check_spark_home,
+    sql_settings,
+)
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+def test_small_inputs_are_run_without_ceremony():
+    """One or two partitions, and no planning that costs more than it saves."""
+    assert sql_settings(TINY_INPUT_BYTES - 1)[PARTITIONS] == "1"
+    assert sql_settings(TINY_INPUT_BYTES)[PARTITIONS] == "2"
+    assert sql_settings(SMALL_INPUT_BYTES - 1)[ADAPTIVE] == "false"
+
+
+def test_large_and_unknown_inputs_are_left_to_spark():
+    """Spark's own planning holds as soon as it pays, and where nobody knows the size yet."""
+    for size, partitions in ((SMALL_INPUT_BYTES, "16"), (1 << 30, "32"), (1 << 40, "200"), (None, "200")):
+        assert sql_settings(size) == {PARTITIONS: partitions}
+
+
+def test_a_wish_wins():
+    """Partitions that were asked for are taken."""
+    assert sql_settings(0, 7)[PARTITIONS] == sql_settings(None, 7)[PARTITIONS] == "7"
+
+
+@pytest.mark.parametrize(
+    ("core", "said"),
+    [
+        (
+            "spark-core_2.12-3.5.1.jar",
+            r"SPARK_HOME points to .*, which is Spark 3\.5\.1, and this is pyspark 4\.3\.0",
+        ),
+        ("spark-core_2.13-4.3.1.jar", "which has no bin/spark-submit"),
+        ("other.jar", "where no Spark is"),
+    ],
+)
+def test_another_spark_s_home_is_refused(tmp_path, core, said):
+    """Before a script of that Spark is started with our jars."""
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / core).touch()
+    with pytest.raises(UsageError, match=said):
+        check_spark_home({"SPARK_HOME": str(tmp_path)}, "4.3.0")
+
+
+def test_no_home_and_the_right_one_are_fine(tmp_path):
+    """A patch release does not matter."""
+    check_spark_home({}, "4.3.0")
+    for name in ("jars/spark-core_2.13-4.3.1.jar", "bin/spark-submit"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    check_spark_home({"SPARK_HOME": str(tmp_path)}, "4.3.0")
+
+
+def test_no_setting_hides_a_file_that_cannot_be_read():
+    """Of the whole session, that is; the reader of segments has its own."""
+    assert not any("ignore" in key for key in session._ALWAYS)
+
+
+def test_what_java_itself_has_to_say_is_not_on_standard_output():
+    """Neither what it prints nor what it logs: `--json` must stay JSON."""
+    found = java.find_java(os.environ, shutil.which, java.packaged_home)
+    program = str(found.home / "bin" / "java") if found.home else "java"
+
+    def said(*options: str) -> str:
+        talkative = [program, *options, "-XX:+PrintCodeCache", "-XX:+UseLargePages", "-version"]
+        return subprocess.run(talkative, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert "Code" in said()
+    assert said(*QUIET_JVM.split()) == ""
