@@ -57,7 +57,7 @@ test: setup ## all tests but the heavy ones (at most 5 minutes)
 	@$(PY) -m pytest $(HALVES) -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
 
 test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
-	@$(PY) -m pytest -m "(delivery or packages or slow) and not heavy" $(ARGS)
+	@$(PY) -m pytest $(HALVES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
 check: lint docs-check dashboards-check check-charts test-services test evaluate ## everything that CI runs
 
