@@ -18,14 +18,13 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.samples import Exemplar
 
 from agent.publish.catalogue import CATALOGUE
+from agent.publish.http import Headers
 from agent.publish.metric import Exemplars, Metric, MetricKind, Series
 from agent.publish.snapshot import MetricsSnapshot
 
 _LOG = logging.getLogger(__name__)
 _GZIP_WINDOW = 31
 """zlib's word for the format of gzip."""
-
-Headers = tuple[tuple[str, str], ...]
 
 
 class Exposition:
@@ -49,7 +48,7 @@ class Exposition:
         self._catalogue = catalogue
         self._errors = 0
 
-    def answer(self, accept: str = "", accept_encoding: str = "") -> tuple[Headers, bytes]:
+    def answer(self, accept: str = "", accept_encoding: str = "") -> tuple[Headers, bytes | bytearray]:
         """Compute the answer to one scrape.
 
         Args:
@@ -67,11 +66,11 @@ class Exposition:
             headers.append(("Content-Encoding", "gzip"))
         end = encode(_Families())
         body = bytearray()
-        for family in self.collect():  # one at a time: all lines of ten thousand tasks together take 30 MiB
+        for family in self.collect():  # one at a time: all of ten thousand tasks together take 30 MiB
             text = encode(_Families((family,))).removesuffix(end)
             body += pack.compress(text) if pack else text
         body += pack.compress(end) + pack.flush() if pack else end
-        return tuple(headers), bytes(body)
+        return tuple(headers), body
 
     def collect(self) -> Iterator[Family]:
         """Read every family of the catalogue once, in its order."""
@@ -131,7 +130,7 @@ def _family(metric: Metric, series: Series, exemplars: Exemplars) -> Family:
 
 def _printable(values: tuple[str, ...]) -> tuple[str, ...]:
     """Escape what is not UTF-8, as a hostile directory name may bring; distinct names stay distinct."""
-    if all(value.isascii() for value in values):
+    if "".join(values).isascii():
         return values
     return tuple(value.encode("utf-8", "backslashreplace").decode("utf-8") for value in values)
 

@@ -38,6 +38,8 @@ _GUARDS = (
 """A page with names from a disk on it: whatever slips through escaping must do nothing."""
 
 Headers = tuple[tuple[str, str], ...]
+"""Names and values."""
+
 _TEXT: Headers = (("Content-Type", "text/plain; charset=utf-8"),)
 _HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
 
@@ -53,7 +55,7 @@ class Answers:
         page: The agent's own page as HTML; the only one that may wait, a few seconds.
     """
 
-    metrics: Callable[[str, str], tuple[Headers, bytes]]
+    metrics: Callable[[str, str], tuple[Headers, bytes | bytearray]]
     unhealthy: Callable[[], str | None]
     unready: Callable[[], str | None]
     page: Callable[[], str]
@@ -150,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - as above
 
-    def _find(self, path: str) -> tuple[HTTPStatus, Headers, bytes]:
+    def _find(self, path: str) -> tuple[HTTPStatus, Headers, bytes | bytearray]:
         answers = self.server.known
         try:
             match path:
@@ -173,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _said(self, header: str) -> str:
         return " ".join(",".join(self.headers.get_all(header, ())).split())
 
-    def _send(self, status: HTTPStatus, headers: Headers, body: bytes) -> None:
+    def _send(self, status: HTTPStatus, headers: Headers, body: bytes | bytearray) -> None:
         self.wfile = io.BufferedWriter(connections.InTime(self.connection, connections.TAKING_S))
         self.send_response(status)
         for name, value in (*headers, ("Content-Length", f"{len(body)}"), ("Connection", "close"), *_GUARDS):
