@@ -10,7 +10,8 @@ StatewardenError
 ├── WatchError
 │   ├── WatchLimitError  names the kernel limit and its value
 │   └── WatchLostError   the backend died
-├── BaselineError        what a restart remembers cannot be read or written
+├── HomeError            the agent's own directory cannot be used
+│   └── BaselineError    what a restart remembers cannot be read or written
 ├── SpoolError
 │   ├── SpoolFullError
 │   └── SpoolInUseError  another agent has it
@@ -67,7 +68,11 @@ class WatchLostError(WatchError):
     """The notification backend died."""
 
 
-class BaselineError(StatewardenError):
+class HomeError(StatewardenError):
+    """The agent's own directory, or a file of its own in it, cannot be used."""
+
+
+class BaselineError(HomeError):
     """What the agent kept for its restart cannot be read or written; says why."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
 from agent.layout import names
+from agent.layout.paths import join
 from agent.layout.shape import is_application, is_surely_application
 from agent.observe.kernel_disk import KernelDisk
 
@@ -69,7 +70,7 @@ def _application_near(place: Path, *, must_see: bool) -> Path | None:
             found = {entry.name for entry in entries}
             if is_application(found) if depth else is_surely_application(found):
                 return place / path
-            below += [f"{path}/{x.name}" if path else x.name for x in entries if _is_inner(x.name, x.kind)]
+            below += [join(path, x.name) for x in entries if _is_inner(x.name, x.kind)]
         level = below
     return None
 

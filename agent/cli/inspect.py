@@ -20,7 +20,7 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
-from agent.layout.paths import Role, classify
+from agent.layout.paths import Role, classify, join
 from agent.observe.kernel_disk import KernelDisk
 from agent.publish.known_names import make_pseudonyms, names_of
 
@@ -119,7 +119,7 @@ def _walk(disk: Disk, path: str, depth: int) -> Iterator[dict[str, object]]:
     if isinstance(entries, Unseen) or depth > DEEPEST:
         return
     for entry in sorted(entries, key=lambda x: x.name):
-        inner = f"{path}/{entry.name}" if path else entry.name
+        inner = join(path, entry.name)
         stat = disk.stat(inner)
         row: dict[str, object] = {"path": inner, "kind": entry.kind.value, "role": classify(inner).role.value}
         if isinstance(stat, FileStat):

@@ -19,32 +19,14 @@ _WIDTH = 100
 
 
 def finding_line(finding: Finding, pod: str) -> str:
-    """Write one finding as one JSON line."""
-    return json.dumps(
-        {
-            "id": finding.id,
-            "detector": finding.detector,
-            "level": finding.level.value,
-            "severity": finding.severity.value,
-            "confidence": finding.confidence.value,
-            "status": finding.status.value,
-            "application_id": finding.application_id or None,
-            "task_id": finding.task_id,
-            "store": finding.store,
-            "pod": pod,
-            "opened_at": rfc3339(finding.opened_at_us),
-            "resolved_at": rfc3339(finding.resolved_at_us) if finding.resolved_at_us else None,
-            "upstream": list(finding.upstream),
-            "affected": finding.affected.value,
-            "missing_facts": list(finding.missing_facts),
-            "summary": finding.summary,
-            "evidence": [
-                {"at": rfc3339(x.at_us), "what": x.what, "where": x.where} for x in finding.evidence
-            ],
-            "next_action": finding.next_action,
-        },
-        ensure_ascii=True,
-    )
+    """Write one finding as one JSON line: the fields of its record, times as RFC 3339."""
+    row: dict[str, object] = {}
+    for name, value in finding.body().items():
+        if name.endswith("_at_us"):
+            row[name.removesuffix("_us")] = rfc3339(value) if isinstance(value, int) else None
+        else:
+            row["id" if name == "finding_id" else name] = value
+    return json.dumps(row | {"pod": pod}, ensure_ascii=True)
 
 
 def print_findings(

@@ -83,11 +83,16 @@ class Severity(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure a finding is."""
+    """How sure a finding is; order by `rank`."""
 
     CONFIRMED = "confirmed"
     SUSPECTED = "suspected"
     UNKNOWN = "unknown"
+
+    @property
+    def rank(self) -> int:
+        """Position in the order unknown < suspected < confirmed."""
+        return ("unknown", "suspected", "confirmed").index(self.value)
 
 
 class Status(StrEnum):

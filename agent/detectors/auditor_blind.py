@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.model import BlindInterval
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 
 META = DetectorMeta(
     id="auditor-blind",
@@ -44,7 +44,7 @@ _STEPPED = "self-limit"  # each step is told
 _LIMITS = frozenset({"watch-limit", _STEPPED})
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: AgentCase) -> Iterable[Verdict]:
     """Judge the agent itself."""
     told: dict[str, list[BlindInterval]] = {}
     for interval in case.inventory.blind:
@@ -77,7 +77,7 @@ def _remedy(cause: str) -> str:
     return f"{META.next_action} Remedy: {known.remedy}." if known else ""
 
 
-def _is_planned(case: Case, interval: BlindInterval) -> bool:
+def _is_planned(case: AgentCase, interval: BlindInterval) -> bool:
     known_before = (x.first_seen_us < interval.started_us for x in case.inventory.applications.values())
     return interval.cause in _PLANNED or (interval.cause == _AWAITED and not any(known_before))
 
@@ -134,7 +134,7 @@ def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
     )
 
 
-def _nothing(case: Case, waited_us: int) -> Verdict:
+def _nothing(case: AgentCase, waited_us: int) -> Verdict:
     there = case.inventory.root_seen
     refused = any(x.cause == _REFUSED and x.ended_us is None for x in case.inventory.blind)
     if there:

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import KAFKA_8574
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -37,7 +38,7 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -45,7 +46,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         without deleting the file); recorded as `kafka-8574-2.1.1`, twin `benign-8574-finished-2.1.1`.
     """
     task = case.task
-    assert task is not None
     if case.settings.exactly_once is False or case.says(Fact.CHECKPOINT_READ_BEFORE_LOCK) is Truth.NO:
         return
     for store in task.stores.values():
@@ -58,7 +58,7 @@ def judge(case: Case) -> Iterable[Verdict]:
                     break
 
 
-def _trusted(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict | None:
+def _trusted(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict | None:
     offset = after.offset_at_open
     fact = task.checkpoint_at(after.opened_us)
     database = store.databases.get("")
@@ -71,7 +71,7 @@ def _trusted(case: Case, task: Task, store: Store, before: Session, after: Sessi
         return None
     affected = case.affected(KAFKA_8574)
     sure = half is Truth.YES and affected is Affected.YES and case.settings.exactly_once is True
-    where = f"{task.path}/rocksdb/{store.name}"
+    place = where(task, store)
     return Verdict(
         subject=store.identity or "",
         opened_at_us=after.opened_us,
@@ -80,17 +80,15 @@ def _trusted(case: Case, task: Task, store: Store, before: Session, after: Sessi
             f" puts), then trusted at the old offset {offset}; the rest is missing."
         ),
         evidence=(
-            Evidence(
-                fact.written_us, f"an owner wrote offset {offset} and let go", f"{task.path}/.checkpoint"
-            ),
-            Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", where),
+            Evidence(fact.written_us, f"an owner wrote offset {offset} and let go", checkpoint_of(task)),
+            Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", place),
             Evidence(
                 before.released_us or database.born_us,
                 f"it let go with {before.puts_at_release} puts restored, without a checkpoint of its own",
-                where,
+                place,
             ),
             Evidence(
-                after.opened_us, f"opened again, without a wipe, to continue from offset {offset}", where
+                after.opened_us, f"opened again, without a wipe, to continue from offset {offset}", place
             ),
         ),
         severity=Severity.CRITICAL if sure else Severity.WARNING,

@@ -29,7 +29,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.changelog_ends import ShortChangelog, short_changelogs
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -51,10 +51,9 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task."""
     task = case.task
-    assert task is not None
     if task.is_global:
         return
     for store in task.stores.values():
@@ -63,7 +62,7 @@ def judge(case: Case) -> Iterable[Verdict]:
             yield _tell(case, task, store, short)
 
 
-def _tell(case: Case, task: Task, store: Store, short: ShortChangelog) -> Verdict:
+def _tell(case: TaskCase, task: Task, store: Store, short: ShortChangelog) -> Verdict:
     sure = short.proven and case.says(Fact.STALE_RECORDER_OFFSETS) is Truth.NO and store.puts > 0
     return Verdict(
         subject=f"incarnation {task.incarnation}.{store.incarnation}",

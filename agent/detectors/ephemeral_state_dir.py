@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 
 META = DetectorMeta(
     id="ephemeral-state-dir",
@@ -24,7 +24,7 @@ META = DetectorMeta(
 _WORDS = {"memory": "in memory (tmpfs)", "overlay": "on the container's own layer"}
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: AgentCase) -> Iterable[Verdict]:
     """Judge the state directory's volume."""
     inventory = case.inventory
     word = _WORDS.get(inventory.volume)

@@ -16,7 +16,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import is_closed_without_offset, uncovered_puts
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US, reopenings
 from agent.judging.telling import assumptions, where
 from agent.judging.upstream import FALSE_CLEAN
@@ -42,7 +42,7 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -50,7 +50,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         `dirty-close-kill-4.3.1`, twins `control-dirty-close-wiped-4.3.1`, `eos-4.3.1-crash-*`.
     """
     task = case.task
-    assert task is not None
     if case.settings.exactly_once is not True or case.says(Fact.STATUS_MARKER) is Truth.NO:
         return
     for store in task.stores.values():
@@ -63,7 +62,7 @@ def judge(case: Case) -> Iterable[Verdict]:
                 return
 
 
-def _dead_since(case: Case, store: Store) -> int | None:
+def _dead_since(case: TaskCase, store: Store) -> int | None:
     """When a store was let go that nobody holds, nor took again within a minute; None = it is held, or too young."""
     if store.lock is not LockState.FREE:
         return None
@@ -80,7 +79,7 @@ def _flushed_us(database: Database) -> int:
     return database.flushed[-1][1] if database.flushed else database.born_us
 
 
-def _at_rest(case: Case, task: Task, store: Store, ended_us: int) -> Verdict:
+def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict:
     """Nobody holds it, its last close wrote no offset, and the next start would trust it."""
     beyond = uncovered_puts(store)
     role = _role(case, store, beyond or 0, store.sessions[-1] if store.sessions else None)
@@ -115,7 +114,7 @@ def _at_rest(case: Case, task: Task, store: Store, ended_us: int) -> Verdict:
     )
 
 
-def _role(case: Case, store: Store, flushed: int, session: Session | None) -> Truth:
+def _role(case: TaskCase, store: Store, flushed: int, session: Session | None) -> Truth:
     """Tell whether it was an active task: told, or because a standby would have stored an offset at a commit."""
     lasted_us = 0 if session is None else (session.released_us or case.now_us) - session.opened_us
     standbys = case.settings.number("num_standby_replicas")
@@ -131,7 +130,7 @@ def _is_false(session: Session) -> bool:
     return session.closed is True and session.closed_with_offset is False and flushed > 0
 
 
-def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:
+def _tell(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
     flushed, least = before.puts_at_release - before.puts_at_open, dirty_puts(store, before, case.settings)
     new = after.stored_offset
     proved = _is_uncommitted(case, store, least, before.covering_offset, new)
@@ -170,5 +169,5 @@ def _tell(case: Case, task: Task, store: Store, before: Session, after: Session)
     )
 
 
-def _is_uncommitted(case: Case, store: Store, flushed: int, covered: int | None, new: int | None) -> bool:
+def _is_uncommitted(case: TaskCase, store: Store, flushed: int, covered: int | None, new: int | None) -> bool:
     return new is not None and holds_uncommitted(store, case.profile, flushed, covered, new) is Truth.YES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.telling import checkpoint_of
 from agent.judging.upstream import KAFKA_5998
 from agent.layout.facts import Fact
@@ -30,15 +30,13 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         ProcessorStateManager.checkpoint up to 2.2.1 (KAFKA-5998).
     """
     task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
     fact = task.checkpoint
     if fact is None or task.is_global:
         return

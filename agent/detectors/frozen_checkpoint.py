@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.inventory.model import Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.inventory.model import Mark, Session, Store
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.telling import assumptions, checkpoint_of, last_mark, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -35,35 +35,34 @@ META = DetectorMeta(
 COMMITS_MISSED = 5
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         AbstractTask.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT (2.7+); up to 2.6 every commit writes.
     """
     task = case.task
-    assert task is not None
     if case.settings.exactly_once is not False or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
         return
     interval_ms = case.settings.assumed("commit_interval_ms") or 1
     for store in task.stores.values():
         session = store.session
-        if session is None or session.last is None:
+        mark = session.last if session is not None else None
+        if session is None or mark is None:
             continue
-        due_us = due_flush(store, session.last, case.profile)
+        due_us = due_flush(store, mark, case.profile)
         if due_us is not None and case.now_us - due_us > COMMITS_MISSED * interval_ms * 1_000:
-            yield _tell(case, task, store, session, due_us)
+            yield _tell(case, store, session, mark, due_us)
             return
 
 
-def _tell(case: Case, task: Task, store: Store, session: Session, due_us: int) -> Verdict:
-    assert session.last is not None
-    beyond = store.puts - session.last.puts
+def _tell(case: TaskCase, store: Store, session: Session, mark: Mark, due_us: int) -> Verdict:
+    task, beyond = case.task, store.puts - mark.puts
     may_restore = _may_restore(case)
     told = ("commit_interval_ms", *(("num_standby_replicas",) if _writes_none_while_restoring(case) else ()))
     sure = all(case.settings.is_told(name) for name in told) and not may_restore
     return Verdict(
-        subject=str(session.last.at_us),
+        subject=str(mark.at_us),
         opened_at_us=due_us,
         summary=(
             f"Task {task.id}: {beyond} puts of store {store.name} were flushed since its last checkpoint, which"
@@ -81,10 +80,10 @@ def _tell(case: Case, task: Task, store: Store, session: Session, due_us: int) -
     )
 
 
-def _may_restore(case: Case) -> bool:
+def _may_restore(case: TaskCase) -> bool:
     """Up to 3.4 a restoration writes no checkpoint, and a standby that becomes active restores in the same session."""
     return _writes_none_while_restoring(case) and (case.settings.number("num_standby_replicas") or 0) > 0
 
 
-def _writes_none_while_restoring(case: Case) -> bool:
+def _writes_none_while_restoring(case: TaskCase) -> bool:
     return case.says(Fact.CHECKPOINT_AT_RESTORE_END_ALOS) is not Truth.YES

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
 from agent.judging.reopening import reopenings
 from agent.judging.telling import where
@@ -43,15 +43,13 @@ META = DetectorMeta(
 _NOTHING = "Nothing, unless the application's log names this task as corrupted right before the kill."
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         `agent.judging.killed_close`; recorded as `corrupt-kill-*`.
     """
-    task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
+    task = case.task
     if (
         case.settings.exactly_once is not True
         or task.is_global
@@ -70,10 +68,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     yield from loudest.values()
 
 
-def _judge_reopening(case: Case, store: Store, before: Session, after: Session) -> Verdict | None:
+def _judge_reopening(case: TaskCase, store: Store, before: Session, after: Session) -> Verdict | None:
     task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
     life = killed_life(application, before, after)
     if life is None:
         return None
@@ -83,7 +79,7 @@ def _judge_reopening(case: Case, store: Store, before: Session, after: Session) 
     return _tell(case, store, before, after, close, alone=not closed_with(application, task, close))
 
 
-def _has_fresh_offset(case: Case, session: Session, slack_us: int) -> bool:
+def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
     """The close wrote an offset last; on 4.3 one without an offset is a false clean, another matter.
 
     On a slow volume the store is let go later than `closed` allows for: a close removes files, too.
@@ -96,11 +92,9 @@ def _has_fresh_offset(case: Case, session: Session, slack_us: int) -> bool:
 
 
 def _tell(
-    case: Case, store: Store, before: Session, after: Session, close: KillClose, *, alone: bool
+    case: TaskCase, store: Store, before: Session, after: Session, close: KillClose, *, alone: bool
 ) -> Verdict:
     task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
     suspected = alone and close.is_in_time
     waited = seconds(close.ended_us - close.closed_us)
     begins = f"its wipe would have begun within {close.due_us / 1_000_000:.1f} s"

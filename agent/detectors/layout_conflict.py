@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.judging.upstream import KIP_1035
 
 META = DetectorMeta(
@@ -30,10 +30,9 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: ApplicationCase) -> Iterable[Verdict]:
     """Judge one application."""
     application = case.application
-    assert application is not None
     if not case.profile.conflicts or case.settings.release is None:
         return
     written_us = max(application.rocksdb_versions.values(), default=0)

@@ -25,7 +25,7 @@ from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.inventory.settings import COMMIT_INTERVAL_MS
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
 from agent.judging.telling import where
 from agent.judging.upstream import LOST_SEGMENT
@@ -58,7 +58,7 @@ RUNNING = (
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -66,7 +66,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         (4.3.0, 4.3.1); recorded as `lost-segment-4.3.1` and `lost-segment-close-4.3.1`.
     """
     task = case.task
-    assert task is not None
     if case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.NO:
         return
     for store in task.stores.values():
@@ -96,9 +95,8 @@ def _news(told: dict[str, Grade], losses: list[Loss]) -> list[Loss]:
     return [x for x in losses if x.grade > told.get(x.segment.identity, 0)]
 
 
-def _losses(case: Case, store: Store, segments: tuple[Segment, ...]) -> list[Loss]:
+def _losses(case: TaskCase, store: Store, segments: tuple[Segment, ...]) -> list[Loss]:
     """List losses by every order in which the possible releases ask; what only one of them loses is not listed."""
-    assert case.task is not None
     changelog = changelog_of(segments, case.task.application, store.name)
     if changelog is None:
         return []
@@ -117,7 +115,9 @@ def _losses(case: Case, store: Store, segments: tuple[Segment, ...]) -> list[Los
     ]
 
 
-def _reopened(case: Case, task: Task, store: Store, opening: Opening, losses: list[Loss]) -> Verdict | None:
+def _reopened(
+    case: TaskCase, task: Task, store: Store, opening: Opening, losses: list[Loss]
+) -> Verdict | None:
     """Judge an opening that lost something, if the store was accepted as it was."""
     worst, now = _worst(losses), segments_of(store) or ()
     changelog = changelog_of(opening.segments, task.application, store.name) or ""
@@ -162,7 +162,7 @@ def _reopened(case: Case, task: Task, store: Store, opening: Opening, losses: li
     )
 
 
-def _at_rest(case: Case, task: Task, store: Store, losses: list[Loss]) -> Iterable[Verdict]:
+def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> Iterable[Verdict]:
     """Judge a store that nobody holds: what the next start would lose."""
     trusted = _is_trusted(case, task)
     if trusted is Truth.NO:
@@ -196,7 +196,7 @@ def _at_rest(case: Case, task: Task, store: Store, losses: list[Loss]) -> Iterab
     )
 
 
-def _is_trusted(case: Case, task: Task) -> Truth:
+def _is_trusted(case: TaskCase, task: Task) -> Truth:
     """Tell whether the next start opens the task as it is; exactly-once wipes what is open or has no offset."""
     if case.settings.exactly_once is False:
         return Truth.YES
@@ -207,7 +207,7 @@ def _is_trusted(case: Case, task: Task) -> Truth:
     return Truth.YES if all(any(one.offsets for one in store) for store in facts) else Truth.MAYBE
 
 
-def _running(case: Case, task: Task, store: Store, segments: tuple[Segment, ...]) -> Iterable[Verdict]:
+def _running(case: TaskCase, task: Task, store: Store, segments: tuple[Segment, ...]) -> Iterable[Verdict]:
     """Count what a kill would lose from, now or after the next flush."""
     waiting = unflushed(segments)
     if waiting and case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES:
@@ -256,7 +256,7 @@ def _picture(loss: Loss) -> str:
     return f"last flushed {rfc3339(loss.segment.flushed_us)} ({born})"
 
 
-def _affected(case: Case) -> Affected:
+def _affected(case: TaskCase) -> Affected:
     """Later releases were not looked at: possibly."""
     known = case.affected(LOST_SEGMENT)
     return Affected.POSSIBLY if known is Affected.NO else known

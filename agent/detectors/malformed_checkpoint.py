@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.telling import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
@@ -29,14 +29,13 @@ META = DetectorMeta(
 LEFT_AFTER_US = 60_000_000
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         OffsetCheckpoint.write: temporary name, fsync, rename (all releases).
     """
     task = case.task
-    assert task is not None
     if task.exists and task.checkpoint_problem is not None:
         yield Verdict(
             subject=f"content@{task.checkpoint_problem_us}",

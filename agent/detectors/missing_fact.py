@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.settings import KEYS_BY_NAME
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 
 META = DetectorMeta(
     id="missing-fact",
@@ -23,10 +23,9 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: ApplicationCase) -> Iterable[Verdict]:
     """Judge one application."""
     application = case.application
-    assert application is not None
     if not any(task.stores for task in application.tasks.values()):
         return
     for name in KEYS_BY_NAME:

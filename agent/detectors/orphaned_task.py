@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_20663
 from agent.layout.facts import Fact
@@ -44,7 +44,7 @@ SEEN_LATE_US = 1_000_000
 WAITS = "The cleaner runs only in state RUNNING: while a task of this instance restores, it takes nothing."
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -53,8 +53,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         `kafka-20663-startup-lock-4.3.0`, twin `control-20663-startup-lock-4.3.1`.
     """
     task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
     delay_ms = case.settings.assumed("state_cleanup_delay_ms")
     if delay_ms is None or task.is_global or not task.exists or task.held:
         return

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.reopening import reopenings
 from agent.judging.telling import where
 from agent.judging.upstream import OVERLAY
@@ -39,7 +39,7 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -47,7 +47,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         `benign-close-while-restoring-4.3.1`.
     """
     task = case.task
-    assert task is not None
     if case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO:
         return
     for store in task.stores.values():
@@ -60,7 +59,7 @@ def _is_overlaid(before: Session, after: Session) -> bool:
     return not after.created and before.puts_at_release > 0 and after.offset_at_open in (None, UNKNOWN_OFFSET)
 
 
-def _tell(case: Case, task: Task, store: Store, before: Session, after: Session) -> Verdict:
+def _tell(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
     retention_ms = case.settings.assumed("delete_retention_ms")
     idle_us = after.opened_us - (before.released_us or after.opened_us)
     expired = retention_ms is not None and idle_us > retention_ms * 1_000

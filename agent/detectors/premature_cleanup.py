@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, PastTask, Shape
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_20805
 
@@ -38,7 +38,7 @@ SLOW_WIPE_US = 60_000_000
 (seen live: 2.0 s)."""
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -47,8 +47,6 @@ def judge(case: Case) -> Iterable[Verdict]:
     """
     task = case.task
     delay_ms = case.settings.assumed("state_cleanup_delay_ms")
-    assert task is not None
-    assert case.application is not None
     if delay_ms is None or case.settings.exactly_once is None:
         return
     for past in task.past:
@@ -56,7 +54,7 @@ def judge(case: Case) -> Iterable[Verdict]:
             yield _tell(case, past, delay_ms)
 
 
-def _is_early(case: Case, past: PastTask, delay_us: int) -> bool:
+def _is_early(case: TaskCase, past: PastTask, delay_us: int) -> bool:
     if past.released_us is None or past.held or past.shape is Shape.VANISHED_UNSEEN:
         return False
     age_us = past.begun_us - past.released_us
@@ -77,9 +75,8 @@ def _lived(application: Application, past: PastTask) -> bool:
     return held and past.siblings_held
 
 
-def _tell(case: Case, past: PastTask, delay_ms: int) -> Verdict:
+def _tell(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
     task = case.task
-    assert task is not None
     released_us = past.released_us or 0
     told = case.settings.is_told("state_cleanup_delay_ms")
     return Verdict(

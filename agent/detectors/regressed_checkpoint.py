@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.falls import Fall, checkpoint_falls
 from agent.judging.telling import checkpoint_of
 from agent.judging.upstream import KAFKA_13249
@@ -40,16 +40,15 @@ _READ_AGAIN = {
 }
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task."""
     task = case.task
-    assert task is not None
     for fall in checkpoint_falls(case):
         if fall.is_explained:
             yield _tell(case, task, fall)
 
 
-def _tell(case: Case, task: Task, fall: Fall) -> Verdict:
+def _tell(case: TaskCase, task: Task, fall: Fall) -> Verdict:
     before, after, name = fall.before, fall.after, fall.store.name
     how = " after it was opened again" if fall.reopened else f" while it was open{_READ_AGAIN[fall.again]}"
     unsure = fall.again is Truth.MAYBE and not fall.reopened

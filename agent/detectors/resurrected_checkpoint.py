@@ -14,9 +14,9 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
-from agent.inventory.model import CheckpointFact, Database, PastDatabase, Session, Shape, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
-from agent.judging.telling import where
+from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
+from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -50,7 +50,7 @@ SAME_PASS_US = 60_000_000
 """Re-creation this soon after the deletion is the hand-over of KAFKA-8187: the new owner waited for the lock."""
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -58,7 +58,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         recorded as `kafka-8187-stage2-*` and `torn-clean-*`.
     """
     task = case.task
-    assert task is not None
     if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
         return
     is_unknown_told = False
@@ -75,7 +74,7 @@ def judge(case: Case) -> Iterable[Verdict]:
             yield verdict
 
 
-def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     offset = session.offset_at_open
     if not is_real(offset):
         return None
@@ -88,11 +87,11 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
     is_sure = not store.segmented and not _may_have_been_wiped(case, store, session, fact)
     if fact is not None:  # the history of checkpoints is bounded
         what = f"checkpoint says offset {offset} of {store.name}"
-        chain.append(Evidence(fact.written_us, what, f"{task.path}/.checkpoint"))
+        chain.append(Evidence(fact.written_us, what, checkpoint_of(task)))
     age = f" {_age(fact, born_us)}" if fact is not None else ""
     chain.append(Evidence(born_us, f"a new, empty store was made for it{age}", where(task, store)))
     if session.first is not None:
-        chain.append(_first_mark(task, session))
+        chain.append(_first_mark(task, session.first))
     return Verdict(
         subject=store.identity or "",
         opened_at_us=born_us,
@@ -110,29 +109,26 @@ def _carried_on_disk(case: Case, task: Task, store: Store, session: Session) -> 
     )
 
 
-def _may_have_been_wiped(case: Case, store: Store, session: Session, fact: CheckpointFact | None) -> bool:
+def _may_have_been_wiped(case: TaskCase, store: Store, session: Session, fact: CheckpointFact | None) -> bool:
     """Tell whether the owner may have wiped the store just before anybody looked: up to 2.5 its checkpoint may stay."""
     unseen = not store.past and fact is not None and fact.written_us < case.inventory.started_us
     wipes = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
     return unseen and wipes and case.inventory.started_us <= session.opened_us
 
 
-def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
-    fact = continued_from(task, store, session)
-    if fact is None:
+def _carried_in_memory(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
+    fact, mark = continued_from(task, store, session), session.first
+    if fact is None or mark is None:
         return None
-    mark, before, old = session.first, store.past[-1], fact.offsets[store.name]
-    assert mark is not None
+    before, old = store.past[-1], fact.offsets[store.name]
     handed_over = session.opened_us - before.ended_us <= SAME_PASS_US
     affected = case.affected(KAFKA_8187)
     sure = handed_over and affected is Affected.YES
     chain = (
         *_past_chain(task, store, before),
-        Evidence(
-            fact.written_us, f"last checkpoint before the deletion: offset {old}", f"{task.path}/.checkpoint"
-        ),
+        Evidence(fact.written_us, f"last checkpoint before the deletion: offset {old}", checkpoint_of(task)),
         Evidence(session.opened_us, "a new, empty store was made", where(task, store)),
-        _first_mark(task, session),
+        _first_mark(task, mark),
     )
     return Verdict(
         subject=store.identity or "",
@@ -152,7 +148,7 @@ def _carried_in_memory(case: Case, task: Task, store: Store, session: Session) -
     )
 
 
-def _left_behind(case: Case, task: Task, store: Store) -> Verdict | None:
+def _left_behind(case: TaskCase, task: Task, store: Store) -> Verdict | None:
     """From artefacts alone: the checkpoint on disk is older than the store that it speaks of."""
     fact = task.checkpoint
     database = store.databases.get("")
@@ -169,7 +165,7 @@ def _left_behind(case: Case, task: Task, store: Store) -> Verdict | None:
 
 
 def _older_than_its_store(
-    case: Case, task: Task, store: Store, fact: CheckpointFact, *, is_sure: bool
+    case: TaskCase, task: Task, store: Store, fact: CheckpointFact, *, is_sure: bool
 ) -> Verdict:
     database = store.databases[""]
     wiped_by_owner = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
@@ -191,7 +187,7 @@ def _older_than_its_store(
     )
 
 
-def _copied(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
+def _copied(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
     """Where the file times are those of a copy nothing can be said; which is said once, for all stores of the task."""
     if any(x.sessions for x in task.stores.values()):
         return None
@@ -219,9 +215,7 @@ def _written_and_born(task: Task, store: Store, fact: CheckpointFact) -> tuple[E
     )
     return (
         *((data,) if database.oldest_data_us and is_copied(database) else ()),
-        Evidence(
-            fact.written_us, f"file time of the checkpoint with offset {offset}", f"{task.path}/.checkpoint"
-        ),
+        Evidence(fact.written_us, f"file time of the checkpoint with offset {offset}", checkpoint_of(task)),
         Evidence(database.born_us, "file time of the store's IDENTITY", f"{database.path}/IDENTITY"),
     )
 
@@ -232,7 +226,7 @@ def _was_never_written(database: Database) -> bool:
     return is_read and not database.puts and (not database.files or database.entries_high == 0)
 
 
-def _empty(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict:
+def _empty(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Verdict:
     """Nothing was ever put, yet the checkpoint claims an offset; how it came to that, one look cannot tell."""
     offset = fact.offsets[store.name]
     return Verdict(
@@ -243,7 +237,7 @@ def _empty(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdic
             f" {store.name}; unless every key was deleted, state is missing."
         ),
         evidence=(
-            Evidence(fact.written_us, f"checkpoint with offset {offset}", f"{task.path}/.checkpoint"),
+            Evidence(fact.written_us, f"checkpoint with offset {offset}", checkpoint_of(task)),
             Evidence(fact.seen_us, "no file of the store ever held a record", where(task, store)),
         ),
         severity=Severity.WARNING,
@@ -280,11 +274,9 @@ def _past_chain(task: Task, store: Store, before: PastDatabase | None) -> tuple[
     return tuple(steps)
 
 
-def _first_mark(task: Task, session: Session) -> Evidence:
-    mark = session.first
-    assert mark is not None
+def _first_mark(task: Task, mark: Mark) -> Evidence:
     what = f"first checkpoint of the new store: offset {mark.offset} with {mark.puts} puts"
-    return Evidence(mark.at_us, what, f"{task.path}/.checkpoint")
+    return Evidence(mark.at_us, what, checkpoint_of(task))
 
 
 def _age(fact: CheckpointFact, born_us: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.judging.upstream import KAFKA_6647
 
 META = DetectorMeta(
@@ -27,14 +27,13 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: ApplicationCase) -> Iterable[Verdict]:
     """Judge one application.
 
     Source:
         KAFKA-6647 (up to 2.4 the cleaner unlinks `.lock` while it holds it); StateDirectory.initializeProcessId.
     """
     application = case.application
-    assert application is not None
     if len(application.processes) > 1:
         pids = ", ".join(str(x.pid) for x in application.processes)
         yield Verdict(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Mark, Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.telling import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
@@ -62,7 +62,7 @@ class _Proof:
     certain: bool
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -71,7 +71,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         `kafka-7192-2.0.0`, `kafka-9891-2.5.0`, twin `exposure-20685-crash-committed-4.1.2`.
     """
     task = case.task
-    assert task is not None
     if case.settings.exactly_once is not True or task.is_global:
         return
     if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
@@ -88,7 +87,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         yield worst
 
 
-def _reopenings(case: Case, task: Task, store: Store) -> Iterable[_Reopening]:
+def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening]:
     for before, after in reopenings(store, case.now_us):
         flushed = flushed_beyond(before)
         if (
@@ -104,7 +103,7 @@ def _reopenings(case: Case, task: Task, store: Store) -> Iterable[_Reopening]:
         yield _Reopening(before, after, flushed)
 
 
-def _needs_reason(case: Case, task: Task, store: Store, session: Session) -> bool:
+def _needs_reason(case: TaskCase, task: Task, store: Store, session: Session) -> bool:
     """Tell whether an opening without a wipe is anything but normal.
 
     Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe: one that is
@@ -117,17 +116,17 @@ def _needs_reason(case: Case, task: Task, store: Store, session: Session) -> boo
     return named or not fixed
 
 
-def _was_restoring(case: Case, session: Session) -> bool:
+def _was_restoring(case: TaskCase, session: Session) -> bool:
     """Up to 2.5 a restoration that ended has switched bulk-load mode on and off: an odd number of reopens."""
     return case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and session.wiped and session.reopens == 1
 
 
-def _was_standby(case: Case, session: Session) -> bool:
+def _was_standby(case: TaskCase, session: Session) -> bool:
     """Up to 2.5 an active task under exactly-once has no checkpoint while it runs, a standby always has."""
     return case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and session.last is not None
 
 
-def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening) -> Verdict:
+def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reopening) -> Verdict:
     before, after = reopening.before, reopening.after
     proof = _proof(case, task, store, reopening)
     old = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES
@@ -151,7 +150,7 @@ def _judge_reopening(case: Case, task: Task, store: Store, reopening: _Reopening
 
 
 def _chain(
-    case: Case, task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: Role
+    case: TaskCase, task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: Role
 ) -> tuple[Evidence, ...]:
     before, after = reopening.before, reopening.after
     beyond = f"released with {reopening.flushed} puts flushed beyond that"
@@ -168,7 +167,7 @@ def _chain(
     return tuple(chain)
 
 
-def _proof(case: Case, task: Task, store: Store, reopening: _Reopening) -> _Proof | None:
+def _proof(case: TaskCase, task: Task, store: Store, reopening: _Reopening) -> _Proof | None:
     """Say what shows that flushed data was never committed; None = not proven."""
     before, after, flushed = reopening.before, reopening.after, reopening.flushed
     base = before.last.offset if before.last else None
@@ -189,7 +188,7 @@ def _proof(case: Case, task: Task, store: Store, reopening: _Reopening) -> _Proo
     return _aborted(case, store, reopening, base_offset(base))
 
 
-def _aborted(case: Case, store: Store, reopening: _Reopening, base: int) -> _Proof | None:
+def _aborted(case: TaskCase, store: Store, reopening: _Reopening, base: int) -> _Proof | None:
     """As many offsets as had been flushed were not applied: aborted, or taken by compaction meanwhile."""
     before, after = reopening.before, reopening.after
     mark = after.first

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
 from agent.judging.telling import assumptions, checkpoint_of, most_affected, where
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
@@ -55,7 +55,7 @@ _ROLES = {
 }
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -63,7 +63,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         `kafka-20685-*`, `exposure-20685-*`.
     """
     task = case.task
-    assert task is not None
     if case.settings.exactly_once is not True or task.is_global:
         return
     kept = (case.says(Fact.CHECKPOINT_KEPT_IN_RUNNING), case.says(Fact.CHECKPOINT_KEPT_AT_RESUME))
@@ -79,7 +78,7 @@ def judge(case: Case) -> Iterable[Verdict]:
         yield worst
 
 
-def _judge_store(case: Case, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
+def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
     session = store.sessions[-1] if store.sessions else None
     mark = session.last if session is not None else _mark_from_artefacts(task, store, fact)
     if mark is None or not store.databases or store.keeps_offsets:
@@ -180,6 +179,6 @@ def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark
     return Mark(fact.written_us, offset, store.puts_at(fact.written_us))
 
 
-def _issue(case: Case) -> str:
+def _issue(case: TaskCase) -> str:
     older = case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
     return KAFKA_10362.key if older else KAFKA_20685.key

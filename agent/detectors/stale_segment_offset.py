@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Database, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_20663
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -34,14 +34,13 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         AbstractSegments.committedOffset at 4.3.0; recorded as `kafka-20663-segments-4.3.0`.
     """
     task = case.task
-    assert task is not None
     if case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.NO:
         return
     for store in task.stores.values():
@@ -64,7 +63,7 @@ def _offset(database: Database) -> int | None:
     return max((offset for _, offset, _ in database.offsets.offsets if offset >= 0), default=None)
 
 
-def _tell(case: Case, task: Task, store: Store, oldest: Database, offset: int, newest: int) -> Verdict:
+def _tell(case: TaskCase, task: Task, store: Store, oldest: Database, offset: int, newest: int) -> Verdict:
     ended = [x for x in store.sessions if x.released_us is not None]
     unclean = bool(ended) and ended[-1].closed is False
     sure = case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.YES

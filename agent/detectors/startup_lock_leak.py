@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, ProcessLife, Session
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.telling import where
 from agent.judging.upstream import KAFKA_20663
 from agent.layout.facts import Fact
@@ -32,15 +32,13 @@ META = DetectorMeta(
 SAME_END_US = 1_000_000
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (semantics 2.13 b).
     """
     task, application = case.task, case.application
-    assert task is not None
-    assert application is not None
     if (
         task.is_global or case.says(Fact.STARTUP_LOCK_KEPT) is not Truth.YES
     ):  # start-up tasks are stream tasks

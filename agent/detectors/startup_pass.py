@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, ProcessLife, Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 from agent.judging.upstream import KAFKA_19434
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -31,14 +31,13 @@ SETTLED_US = 30_000_000
 """The pass ends before any thread works; half a minute after the start, or at the process's end, it is told."""
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: ApplicationCase) -> Iterable[Verdict]:
     """Judge one application.
 
     Source:
         StateDirectory.initializeStartupStores, KafkaStreams.start (4.3.0+); state-semantics N18.
     """
     application = case.application
-    assert application is not None
     if case.says(Fact.STARTUP_PASS) is not Truth.YES:
         return
     for life in application.lives:
@@ -65,7 +64,10 @@ def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task,
 
 
 def _tell(
-    case: Case, application: Application, life: ProcessLife, opened: list[tuple[Task, Store, Session]]
+    case: ApplicationCase,
+    application: Application,
+    life: ProcessLife,
+    opened: list[tuple[Task, Store, Session]],
 ) -> Verdict:
     first, last = opened[0][2].opened_us, max(x[2].opened_us for x in opened)
     steps = [Evidence(life.started_us, "process started", f"{application.id}/.lock")]

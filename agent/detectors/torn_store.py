@@ -20,7 +20,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Shape, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, problem_kind
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
 from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
@@ -55,14 +55,13 @@ _DAMAGED = (
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         Utils.delete walks in directory order (all releases); state-semantics D8; recorded as `torn-clean-*`.
     """
     task = case.task
-    assert task is not None
     if not task.exists or not _is_over(case, task.walk.last_us if task.walk else 0):
         return
     yield from _gone(case, task)
@@ -76,7 +75,7 @@ def judge(case: Case) -> Iterable[Verdict]:
             yield from _damaged(case, task, store, database)
 
 
-def _missing(case: Case, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
+def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that are named and not there; where none was ever seen, they may all lie on another path (`db_paths`)."""
     if database.lies_elsewhere:
         return
@@ -90,7 +89,7 @@ def _missing(case: Case, task: Task, store: Store, database: Database) -> Iterab
     yield replace(found, severity=Severity.WARNING, confidence=Confidence.SUSPECTED)
 
 
-def _damaged(case: Case, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
+def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that RocksDB refuses, or a manifest whose end is lost: RocksDB opens that one, at an earlier state.
 
     A record that is cut off may also be what a crash of the node left in the middle of a write.
@@ -127,7 +126,7 @@ def _damaged(case: Case, task: Task, store: Store, database: Database) -> Iterab
     )
 
 
-def _gone(case: Case, task: Task) -> Iterable[Verdict]:
+def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
     """A checkpoint that speaks of a store without a directory: the next start makes it empty and trusts the entry.
 
     On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. Nobody has run that on
@@ -161,7 +160,7 @@ def _gone(case: Case, task: Task) -> Iterable[Verdict]:
         )
 
 
-def _severity(case: Case, task: Task, store_name: str, since_us: int) -> Severity:
+def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Severity:
     """Critical at the last moment: nobody holds it nor has taken it for a minute, and a start would trust its offset.
 
     Source:
@@ -200,23 +199,21 @@ def _sure(known: bool, moved: bool) -> Confidence:
     return Confidence.SUSPECTED if moved else Confidence.CONFIRMED
 
 
-def _is_over(case: Case, last_us: int) -> bool:
+def _is_over(case: TaskCase, last_us: int) -> bool:
     """Tell whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
     application, task = case.application, case.task
-    assert application is not None
-    assert task is not None
     last_us = max(last_us, task.walk.last_us if task.walk else 0)
     ended_us = application.lives[-1].ended_us if application.lives else None
     died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us <= ended_us
     return died_at_it or case.now_us - last_us >= QUIET_US
 
 
-def _left(case: Case, task: Task, store: Store, remains: Remains) -> Verdict:
+def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:
     what = f"{remains.files} data files are left without the files that make them a database"
     return _tell(case, task, store, remains.since_us, what)
 
 
-def _tell(case: Case, task: Task, store: Store, at_us: int, what: str) -> Verdict:
+def _tell(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=at_us,

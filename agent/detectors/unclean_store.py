@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.telling import where
 from agent.judging.upstream import KIP_1035
 
@@ -31,14 +31,13 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         AbstractColumnFamilyAccessor.open and close (4.3.0+).
     """
     task = case.task
-    assert task is not None
     then = {
         True: "the next assignment wipes the task and restores it",
         False: "the next assignment goes on with it",

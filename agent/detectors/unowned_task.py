@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_8187
 from agent.layout.facts import Fact
@@ -39,7 +39,7 @@ PROBED_AFTER_US = 1_000_000
 can only be the cleaner: it runs while the client is RUNNING, so after the rebalance, and never in an orderly stop."""
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -47,7 +47,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         (2.1.1): when the cleaner runs; recorded as `kafka-8187-stage1-2.2.1`, `kafka-8187-stage1-mixed-2.1.1`.
     """
     task = case.task
-    assert task is not None
     standbys = case.settings.number("num_standby_replicas")
     if case.says(Fact.UNINITIALIZED_STANDBY_RUNS) is Truth.NO or standbys == 0:
         return
@@ -79,9 +78,8 @@ def judge(case: Case) -> Iterable[Verdict]:
     )
 
 
-def _alive_since(case: Case, task: Task, released_us: int) -> int | None:
+def _alive_since(case: TaskCase, task: Task, released_us: int) -> int | None:
     """When the process was seen alive after the release: a held sibling, or the cleaner's own lock probes."""
-    assert case.application is not None
     later_us = released_us + PROBED_AFTER_US
     signs = [x.lock_probed_us for x in case.application.tasks.values() if x.lock_probed_us > later_us]
     # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
@@ -93,7 +91,7 @@ def _alive_since(case: Case, task: Task, released_us: int) -> int | None:
     return min(signs, default=None)
 
 
-def _forecast(case: Case, task: Task) -> str:
+def _forecast(case: TaskCase, task: Task) -> str:
     delay_ms = case.settings.number("state_cleanup_delay_ms")
     if delay_ms is None:
         return ""

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict, seconds
-from agent.judging.telling import assumptions, where
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
+from agent.judging.telling import assumptions, checkpoint_of, where
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -46,7 +46,7 @@ USED_US = 2_000_000
 """Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -54,7 +54,6 @@ def judge(case: Case) -> Iterable[Verdict]:
         recorded as `kafka-7672-*`, `kafka-16017-3.6.1`.
     """
     task = case.task
-    assert task is not None
     if task.is_global:
         return
     for store in task.stores.values():
@@ -71,7 +70,7 @@ def judge(case: Case) -> Iterable[Verdict]:
                 break
 
 
-def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-7672: RUNNING without the restoration."""
     affected = case.affected(KAFKA_7672)
     mark = session.last
@@ -111,7 +110,7 @@ def _skipped(case: Case, task: Task, store: Store, session: Session) -> Verdict 
     return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, known=store.all_reopens)
 
 
-def _left_empty(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-7672 under exactly-once: wiped because its changelog is not empty, then used without a restoration.
 
     Source:
@@ -137,7 +136,7 @@ def _left_empty(case: Case, task: Task, store: Store, session: Session) -> Verdi
     return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, certain=False)
 
 
-def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdict | None:
+def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-16017: the close of a restoring task claims the offset that the same process had before the wipe."""
     affected = case.affected(KAFKA_16017)
     mark, before = session.first, _before(store, session)
@@ -164,13 +163,12 @@ def _abandoned(case: Case, task: Task, store: Store, session: Session) -> Verdic
     return _verdict(case, task, store, session, mark, chain, KAFKA_16017, sure=sure)
 
 
-def _is_same_process(case: Case, before: PastDatabase, mark: Mark) -> Truth:
+def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
     """Tell whether the process that had flushed to the old store wrote the new one's checkpoint.
 
     Source:
         StreamTask.checkpointableOffsets (3.5.0): only a process that had written has offsets of its recorder.
     """
-    assert case.application is not None
     for life in case.application.lives:
         if life.started_us <= mark.at_us and (life.ended_us is None or mark.at_us <= life.ended_us):
             return Truth.YES if life.started_us < before.flushed_us else Truth.NO
@@ -193,7 +191,7 @@ def _before(store: Store, session: Session) -> PastDatabase | None:
 
 
 def _verdict(
-    case: Case,
+    case: TaskCase,
     task: Task,
     store: Store,
     session: Session,
@@ -253,4 +251,4 @@ def _opening(session: Session, base: int) -> str:
 
 
 def _claim(task: Task, mark: Mark, what: str) -> Evidence:
-    return Evidence(mark.at_us, f"checkpoint says offset {mark.offset}: {what}", f"{task.path}/.checkpoint")
+    return Evidence(mark.at_us, f"checkpoint says offset {mark.offset}: {what}", checkpoint_of(task))

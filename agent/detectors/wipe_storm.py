@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import WIPES_KEPT
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
 META = DetectorMeta(
     id="wipe-storm",
@@ -31,14 +31,13 @@ WIPES = 3
 WITHIN_US = 3_600_000_000
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
         state-semantics N13, N14.
     """
     task = case.task
-    assert task is not None
     recent = [x for x in task.wiped_us if case.now_us - x <= WITHIN_US]
     if len(recent) < WIPES:
         return

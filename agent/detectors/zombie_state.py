@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Session, Store, Task
-from agent.judging.base import Case, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.reopening import reopenings
 from agent.judging.telling import assumptions, where
 from agent.judging.upstream import KAFKA_19943
@@ -35,7 +35,7 @@ META = DetectorMeta(
 )
 
 
-def judge(case: Case) -> Iterable[Verdict]:
+def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
@@ -43,7 +43,6 @@ def judge(case: Case) -> Iterable[Verdict]:
     """
     task = case.task
     retention_ms = case.settings.assumed("delete_retention_ms")
-    assert task is not None
     if retention_ms is None:
         return
     for store in task.stores.values():
@@ -55,14 +54,14 @@ def judge(case: Case) -> Iterable[Verdict]:
                 return
 
 
-def _is_zombie(case: Case, before: Session, after: Session, retention_us: int) -> bool:
+def _is_zombie(case: TaskCase, before: Session, after: Session, retention_us: int) -> bool:
     in_store = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
     trusted = is_real(after.offset_at_open) or (in_store and is_real(after.stored_offset_at_open))
     return trusted and not after.created and after.opened_us - (before.released_us or 0) > retention_us
 
 
 def _tell(
-    case: Case, task: Task, store: Store, before: Session, after: Session, retention_ms: int
+    case: TaskCase, task: Task, store: Store, before: Session, after: Session, retention_ms: int
 ) -> Verdict:
     released_us = before.released_us or 0
     return Verdict(

@@ -1,4 +1,4 @@
-"""Listings and paths, for those who walk."""
+"""Listings, for those who walk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,3 @@ def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
     if isinstance(entries, Unseen):
         return ()
     return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
-
-
-def join(path: str, name: str) -> str:
-    """Join a path relative to the state directory, where "" is the state directory itself."""
-    return f"{path}/{name}" if path else name

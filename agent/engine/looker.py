@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from agent.contract.events import Source
 from agent.engine import rereads
-from agent.engine.listing import TOLD_AT_ONCE, directories, join
+from agent.engine.listing import TOLD_AT_ONCE, directories
 from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
@@ -26,7 +26,7 @@ from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
+from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify, join
 from agent.observe.observer import Observer
 
 _EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
@@ -88,7 +88,7 @@ class Looker:
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, tell)
-        place = classify(hint.path)
+        place = hint.place
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
         if hint.kind is HintKind.SELF_GONE:

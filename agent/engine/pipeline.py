@@ -23,7 +23,16 @@ from agent.inventory.hints import PERIODIC, Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
-from agent.judging.base import Case, Detector, DetectorMeta, Scope, Verdict, silenced_by
+from agent.judging.base import (
+    AgentCase,
+    ApplicationCase,
+    Detector,
+    DetectorMeta,
+    Scope,
+    TaskCase,
+    Verdict,
+    silenced_by,
+)
 from agent.judging.base import Kind as DetectorKind
 from agent.layout.profile import Profile
 from agent.layout.releases import ReleaseRange
@@ -218,7 +227,7 @@ class Pipeline:
         """Emit a heartbeat and judge the agent itself."""
         self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._told_blind)))
         self._told_blind = now_us
-        self._judge(Scope.AGENT, now_us, None, None, {})
+        self._judge(AgentCase(self.inventory, now_us))
 
     def summarise(
         self, now_us: int, *, everything: bool = True, has_time: _Ask = lambda: True, whom: _Choose = bool
@@ -237,9 +246,9 @@ class Pipeline:
                 break
             if task.exists:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
-            self._judge(Scope.TASK, now_us, application, task, known)
+            self._judge(self._case(now_us, application, task, known))
         for application in filter(whom, self.inventory.applications.values()):
-            self._judge(Scope.APPLICATION, now_us, application, None, known)
+            self._judge(self._case(now_us, application, None, known))
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -285,19 +294,16 @@ class Pipeline:
                 self._configure(application, news.at_us)
         for path, (application, task) in news.tasks.items():
             self._rechecks.restart(path, news.at_us)
-            self._judge(Scope.TASK, news.at_us, application, task, known)
+            self._judge(self._case(news.at_us, application, task, known))
         for application in news.applications.values():
-            self._judge(Scope.APPLICATION, news.at_us, application, None, known)
+            self._judge(self._case(news.at_us, application, None, known))
             self._late.want(application.id, news.at_us + RECHECKS_US[-1])
 
     def _recheck(self, path: str, now_us: int, known: dict[str, Profile]) -> None:
         name, _, task_id = path.partition("/")
         application = self.inventory.applications.get(name)
-        if application is None:
-            return
-        task = application.tasks.get(task_id)
-        scope = Scope.TASK if task is not None else Scope.APPLICATION
-        self._judge(scope, now_us, application, task, known)
+        if application is not None:
+            self._judge(self._case(now_us, application, application.tasks.get(task_id), known))
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
@@ -307,28 +313,14 @@ class Pipeline:
         )
         return profile.range
 
-    def _judge(
-        self,
-        scope: Scope,
-        now_us: int,
-        application: Application | None,
-        task: Task | None,
-        known: dict[str, Profile],
-    ) -> None:
-        """Ask every detector of a scope.
-
-        Args:
-            scope: Which detectors.
-            now_us: Time of the judgement.
-            application: Whom to judge; None = the agent itself.
-            task: Whom to judge; None = the application.
-            known: Profiles by application, kept as long as the inventory does not change.
-        """
-        case = self._case(now_us, application, task, known)
-        application_id, task_id = application.id if application else "", task.id if task else None
+    def _judge(self, case: AgentCase) -> None:
+        """Ask every detector of the case's scope."""
+        application_id = case.application.id if isinstance(case, ApplicationCase) else ""
+        task = case.task if isinstance(case, TaskCase) else None
+        task_id = task.id if task else None
         loud = self.ledger.loud(application_id, task_id)
         began = self.stopwatch()
-        for detector, id_, stats in self._by_scope[scope]:
+        for detector, id_, stats in self._by_scope[case.scope]:
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
@@ -343,30 +335,21 @@ class Pipeline:
             if not verdicts and id_ not in loud:
                 continue
             meta = detector.meta
-            verdicts = [
-                self._doubt(meta, _name_issues(case, meta, verdict), application, task)
-                for verdict in verdicts
-            ]
+            verdicts = [self._doubt(meta, _name_issues(case, meta, verdict), case) for verdict in verdicts]
             place = Place(id_, application_id, task_id)
-            for finding in self.ledger.settle(meta, place, verdicts, now_us, _identities(task)):
+            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, _identities(task)):
                 self.revision += 1
-                self.emit(Record(Kind.FINDING, now_us, finding.body()))
+                self.emit(Record(Kind.FINDING, case.now_us, finding.body()))
                 self.on_finding(finding)
             began = self.stopwatch()
 
-    def _doubt(
-        self, meta: DetectorMeta, verdict: Verdict, application: Application | None, task: Task | None
-    ) -> Verdict:
+    def _doubt(self, meta: DetectorMeta, verdict: Verdict, case: AgentCase) -> Verdict:
         """Damage whose chain of evidence has a blind interval in it is suspected, never confirmed."""
-        if (
-            meta.kind is not DetectorKind.DAMAGE
-            or application is None
-            or task is None
-            or not verdict.evidence
-        ):
+        if meta.kind is not DetectorKind.DAMAGE or not isinstance(case, TaskCase) or not verdict.evidence:
             return verdict
+        application_id, task_id = case.application.id, case.task.id
         times = [step.at_us for step in verdict.evidence]
-        if not is_blind(self.inventory, application.id, task.id, min(times), max(times), verdict.store):
+        if not is_blind(self.inventory, application_id, task_id, min(times), max(times), verdict.store):
             return verdict
         severity = min(verdict.severity, Severity.WARNING, key=lambda x: x.rank)
         confidence = Confidence.UNKNOWN if verdict.confidence is Confidence.UNKNOWN else Confidence.SUSPECTED
@@ -374,20 +357,33 @@ class Pipeline:
         return replace(verdict, severity=severity, confidence=confidence, summary=summary)
 
     def _case(
-        self, now_us: int, application: Application | None, task: Task | None, known: dict[str, Profile]
-    ) -> Case:
-        if application is None:
-            return Case(self.inventory, now_us)
+        self, now_us: int, application: Application, task: Task | None, known: dict[str, Profile]
+    ) -> ApplicationCase:
+        """Make the case of a task, or of an application.
+
+        Args:
+            now_us: Time of the judgement.
+            application: Whom to judge.
+            task: Whom to judge; None = the application.
+            known: Profiles by application, kept as long as the inventory does not change.
+        """
         settings = self.settings.of(application.id)
         profile = known.get(application.id)
         if profile is None:
             profile = known[application.id] = self.profiles.of(application)
-        return Case(self.inventory, now_us, settings, profile, application, task, self._silenced)
+        inventory, silenced = self.inventory, self._silenced
+        if task is None:
+            return ApplicationCase(
+                inventory, now_us, application, settings=settings, profile=profile, silenced=silenced
+            )
+        return TaskCase(
+            inventory, now_us, application, task, settings=settings, profile=profile, silenced=silenced
+        )
 
 
-def _name_issues(case: Case, meta: DetectorMeta, verdict: Verdict) -> Verdict:
+def _name_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
     """Name only issues that may affect the release; all of them where none may."""
-    if verdict.upstream or not meta.upstream:
+    if verdict.upstream or not meta.upstream or not isinstance(case, ApplicationCase):
         return verdict
     concerned = tuple(x.key for x in meta.upstream if case.affected(x) is not Affected.NO)
     return replace(verdict, upstream=concerned)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from agent.contract.events import Source
-from agent.inventory.disk import LockState
+from agent.engine.rows import is_held, offset_of, size_of
 from agent.inventory.model import Application, Database, Inventory, Store, Task
 from agent.inventory.settings import KEYS, ApplicationSettings
 from agent.inventory.transitions import Transition
 from agent.layout.releases import ReleaseRange
-
-_HELD = {LockState.HELD: True, LockState.FREE: False}
 
 
 def transition_body(application: Application, change: Transition) -> dict[str, object]:
@@ -37,7 +35,7 @@ def summary_body(application: Application, task: Task) -> dict[str, object]:
     """Body of a `summary` record: how a task stands."""
     checkpoint = task.checkpoint
     rows = [
-        _store_row(store, database, checkpoint.offsets.get(store.name) if checkpoint else None)
+        _store_row(task, store, database)
         for store in task.stores.values()
         for database in store.databases.values()
     ]
@@ -48,34 +46,28 @@ def summary_body(application: Application, task: Task) -> dict[str, object]:
         "source": Source.TIMER.value,
         "task_incarnation": task.incarnation,
         "held": task.held,
-        "bytes": sum(db.size_bytes for store in task.stores.values() for db in store.databases.values()),
+        "bytes": size_of(task),
         "checkpoint_written_at_us": checkpoint.written_us if checkpoint else None,
         "stores": rows,
         "offsets": _offset_rows(application, task),
     }
 
 
-def _store_row(store: Store, database: Database, offset: int | None) -> dict[str, object]:
+def _store_row(task: Task, store: Store, database: Database) -> dict[str, object]:
     status = database.offsets.status if database.offsets else None
     return {
         "store": store.name,
         "segment": database.segment,
         "identity": database.identity,
-        "held": _HELD.get(database.lock) if database.lock else None,
+        "held": is_held(database.lock),
         "puts": database.puts,
         "bytes": database.size_bytes,
         "files": database.files,
         "entries_low": database.entries_low,
         "entries_high": database.entries_high,
-        "offset": _own_offset(database) if offset is None else offset,
+        "offset": offset_of(task, store.name, (database,)),
         "status": None if status is None else ("open" if status else "closed"),
     }
-
-
-def _own_offset(database: Database) -> int | None:
-    if database.offsets is None:
-        return None
-    return max((offset for _, offset, _ in database.offsets.offsets), default=None)
 
 
 def _offset_rows(application: Application, task: Task) -> list[dict[str, object]]:

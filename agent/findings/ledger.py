@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import NamedTuple
 
 from agent.contract.codec import rfc3339
@@ -60,29 +61,26 @@ class Finding:
     next_action: str
 
     def body(self) -> dict[str, object]:
-        """Fields of the contract's `finding` record."""
-        return {
-            "finding_id": self.id,
-            "detector": self.detector,
-            "level": self.level.value,
-            "severity": self.severity.value,
-            "confidence": self.confidence.value,
-            "status": self.status.value,
-            "application_id": self.application_id or None,
-            "task_id": self.task_id,
-            "store": self.store,
-            "identity": self.identity,
-            "opened_at_us": self.opened_at_us,
-            "resolved_at_us": self.resolved_at_us,
-            "upstream": list(self.upstream),
-            "affected": self.affected.value,
-            "missing_facts": list(self.missing_facts),
-            "summary": self.summary,
-            "evidence": [
-                {"at": rfc3339(step.at_us), "what": step.what, "where": step.where} for step in self.evidence
-            ],
-            "next_action": self.next_action,
+        """Fields of the contract's `finding` record, under its names."""
+        named = (
+            (_IN_CONTRACT.get(field.name, field.name), getattr(self, field.name)) for field in fields(self)
+        )
+        return {name: _plain(value) for name, value in named} | {
+            "application_id": self.application_id or None
         }
+
+
+_IN_CONTRACT = {"id": "finding_id"}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Evidence):
+        return {"at": rfc3339(value.at_us), "what": value.what, "where": value.where}
+    return value
 
 
 class Place(NamedTuple):
@@ -220,7 +218,7 @@ class Ledger:
             known = replace(known, status=Status.OPEN, resolved_at_us=None)
             self._closed.pop(key, None)
             self._open_at.setdefault(place, set()).add(key)
-        updated = _update(meta, known, verdict)
+        updated = _update(meta, place, known, verdict)
         if updated == self._findings[key]:
             return None
         self._findings[key] = updated
@@ -302,7 +300,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
     )
 
 
-def _update(meta: DetectorMeta, known: Finding, verdict: Verdict) -> Finding:
+def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) -> Finding:
     """Refresh a finding; damage never gets quieter nor less sure, and what decided earlier stays in the evidence."""
     stays = meta.kind is Kind.DAMAGE and not _comes_and_goes(meta, known)
     if stays and verdict.severity.rank < known.severity.rank:
@@ -318,14 +316,12 @@ def _update(meta: DetectorMeta, known: Finding, verdict: Verdict) -> Finding:
     ):
         return known
     earlier = tuple(step for step in known.evidence if step not in verdict.evidence)
+    fresh = _open(meta, place, verdict)
     return replace(
-        known,
-        severity=verdict.severity,
-        confidence=verdict.confidence,
-        level=verdict.level or meta.level,
-        affected=verdict.affected,
-        missing_facts=verdict.missing_facts,
-        summary=verdict.summary,
+        fresh,
+        id=known.id,
+        identity=known.identity,
+        opened_at_us=known.opened_at_us,
+        upstream=known.upstream,
         evidence=tuple(sorted((*earlier, *verdict.evidence), key=lambda step: step.at_us)),
-        next_action=verdict.next_action or meta.next_action,
     )

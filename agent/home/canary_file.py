@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from agent.errors import BaselineError
+from agent.errors import HomeError
 
 _STEM = "canary-"
 
@@ -17,7 +17,7 @@ class CanaryFile:
         """Make the directory and the file.
 
         Raises:
-            BaselineError: they cannot be made.
+            HomeError: they cannot be made.
         """
         self.directory = directory
         try:
@@ -27,7 +27,7 @@ class CanaryFile:
             self._path = directory / f"{_STEM}0"
             self._path.touch()
         except OSError as error:
-            raise BaselineError(f"cannot make a canary in {directory}: {error.strerror}") from error
+            raise HomeError(f"cannot make a canary in {directory}: {error.strerror}") from error
 
     def move(self, number: int) -> bool:
         """Give the file its next name; False if the disk refuses."""

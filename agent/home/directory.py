@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from agent.errors import BaselineError
+from agent.errors import HomeError
 from agent.ship.home import lies_inside
 
 LOCK_NAME = "lock"
@@ -19,11 +19,11 @@ class OwnHome:
         """Make the directory if needed and take its lock.
 
         Raises:
-            BaselineError: it lies in the state directory, cannot be used, or another agent uses it.
+            HomeError: it lies in the state directory, cannot be used, or another agent uses it.
         """
         self.directory = directory
         if lies_inside(directory, state_directory):
-            raise BaselineError(
+            raise HomeError(
                 f"home {directory} lies in the state directory {state_directory}, where the agent never writes;"
                 " give it a directory elsewhere, best on a volume of its own"
             )
@@ -32,14 +32,14 @@ class OwnHome:
             flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
             self._lock = os.open(directory / LOCK_NAME, flags, 0o640)
         except OSError as error:
-            raise BaselineError(
+            raise HomeError(
                 f"cannot use {directory} as home: {error.strerror}; give the agent a writable volume of its own"
             ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
-            raise BaselineError(
+            raise HomeError(
                 f"home {directory} is in use by another statewarden agent; give each agent one of its own"
             ) from error
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from agent.layout.paths import Role
+from agent.layout.paths import Role, StatePath, classify
 
 
 class HintKind(StrEnum):
@@ -53,6 +53,11 @@ class Hint(NamedTuple):
     is_directory: bool = False
     cause: str = ""
     since_us: int = 0
+
+    @property
+    def place(self) -> StatePath:
+        """What the path is for: the one place where a hint is classified."""
+        return classify(self.path)
 
 
 _NAMES = frozenset({HintKind.CREATED, HintKind.DELETED, HintKind.MOVED_IN, HintKind.MOVED_OUT})

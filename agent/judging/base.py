@@ -1,4 +1,4 @@
-"""What a detector is: metadata, a pure function, and the case that it judges."""
+"""What a detector is: metadata, a pure function, and the case that it judges, by what it looks at."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
+from typing import Any, ClassVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Application, Inventory, Task
@@ -134,26 +135,37 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """What a detector may look at: values only.
+class AgentCase:
+    """What a detector of the agent itself may look at: values only.
 
     Args of the dataclass:
         inventory: Everything known.
         now_us: Time of the judgement; never the wall clock.
-        application: Set for TASK and APPLICATION scope.
-        task: Set for TASK scope.
-        settings: What the operator said of this application.
+    """
+
+    scope: ClassVar[Scope] = Scope.AGENT
+
+    inventory: Inventory
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationCase(AgentCase):
+    """What a detector of applications may look at.
+
+    Args of the dataclass:
+        application: The one to judge.
+        settings: What the operator said of it.
         profile: Which layout facts hold for its releases.
         silenced: Setting -> ids of the detectors that need it (for the finding on missing facts).
     """
 
-    inventory: Inventory
-    now_us: int
-    settings: ApplicationSettings = field(default_factory=ApplicationSettings)
-    profile: Profile = field(default_factory=Profile)
-    application: Application | None = None
-    task: Task | None = None
-    silenced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scope: ClassVar[Scope] = Scope.APPLICATION
+
+    application: Application
+    settings: ApplicationSettings = field(default_factory=ApplicationSettings, kw_only=True)
+    profile: Profile = field(default_factory=Profile, kw_only=True)
+    silenced: Mapping[str, tuple[str, ...]] = field(default_factory=dict, kw_only=True)
 
     def says(self, fact: Fact) -> Truth:
         """Ask the release profile."""
@@ -163,13 +175,27 @@ class Case:
         """Tell whether this application's releases are affected by an issue."""
         return self.profile.affected(upstream.releases)
 
+
+@dataclass(frozen=True, slots=True)
+class TaskCase(ApplicationCase):
+    """What a detector of tasks may look at.
+
+    Args of the dataclass:
+        task: The one to judge.
+    """
+
+    scope: ClassVar[Scope] = Scope.TASK
+
+    task: Task
+
     def names_changelog_of(self, store_name: str) -> bool:
         """Tell whether checkpoints of the task can speak of a store; False for one without a changelog of its own."""
         lists_all = self.says(Fact.UNKNOWN_OFFSET) is Truth.YES
-        return self.task is not None and self.task.names_changelog_of(store_name, lists_all=lists_all)
+        return self.task.names_changelog_of(store_name, lists_all=lists_all)
 
 
-Judge = Callable[[Case], Iterable[Verdict]]
+Judge = Callable[[Any], Iterable[Verdict]]
+"""Takes the case of its detector's scope; `tests/architecture/test_parity.py` compares the two."""
 
 
 @dataclass(frozen=True, slots=True)

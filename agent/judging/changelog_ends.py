@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.inventory.model import CheckpointFact, Store, Task
 from agent.inventory.sessions import stored_offset
 from agent.inventory.settings import COMMIT_INTERVAL_MS
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from agent.judging.dropped_offsets import begins_fixed, drops_from_store, is_dropped_with_checkpoint
 from agent.judging.falls import checkpoint_falls, is_one_opening, is_same_store, session_at, stands_above
 from agent.judging.telling import checkpoint_of, where
@@ -74,7 +74,7 @@ class ShortChangelog:
         return f"it held offset {self.held}, and {self.how} the changelog gave {self.gave}"
 
 
-def short_changelogs(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
+def short_changelogs(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
     """List what shows that a store's changelog ends too early, the surest first."""
     yield from _fallen(case, task, store)
     if case.says(Fact.WIPE_UNDER_ALOS) is Truth.NO:
@@ -83,7 +83,7 @@ def short_changelogs(case: Case, task: Task, store: Store) -> Iterator[ShortChan
             yield from _outrun(case, task, store)
 
 
-def _fallen(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
+def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
     """Offsets that fell while the store was open."""
     place = checkpoint_of(task)
     for fall in checkpoint_falls(case):
@@ -118,7 +118,7 @@ def _fallen(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
             )
 
 
-def _left_behind(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
+def _left_behind(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
     """Offsets below what the store had, after an opening that trusted none."""
     if case.settings.exactly_once is True:
         return
@@ -138,18 +138,18 @@ def _left_behind(case: Case, task: Task, store: Store) -> Iterator[ShortChangelo
         yield from _dropped(case, task, store)
 
 
-def _due_us(case: Case) -> int:
+def _due_us(case: TaskCase) -> int:
     interval_ms = case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]
     return max(STANDS_US, 2 * interval_ms * 1_000)
 
 
-def _stood_us(case: Case, store: Store, fact: CheckpointFact) -> int:
+def _stood_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
     """Tell how long a checkpoint that was written in a session stood in it: a replay would have gone on."""
     left_us = _held_on_us(case, store, fact)
     return left_us if fact.ended_us is None else min(left_us, fact.ended_us - fact.written_us)
 
 
-def _held_on_us(case: Case, store: Store, fact: CheckpointFact) -> int:
+def _held_on_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
     """Tell how long the store was held after a checkpoint; 0 if it was not, or is not known for the same store."""
     session = session_at(store, fact.written_us)
     if session is None or session.created or session.wiped:
@@ -158,7 +158,7 @@ def _held_on_us(case: Case, store: Store, fact: CheckpointFact) -> int:
     return max(until_us - fact.written_us, 0)
 
 
-def _went_on(case: Case, task: Task, store: Store, fact: CheckpointFact) -> bool:
+def _went_on(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
     """Tell whether the task was kept after a checkpoint: for long enough, or until its offset had moved further."""
     held_us = _held_on_us(case, store, fact)
     further = any(
@@ -169,7 +169,7 @@ def _went_on(case: Case, task: Task, store: Store, fact: CheckpointFact) -> bool
     return held_us >= GOES_ON_US or (held_us > 0 and further)
 
 
-def _ends_replay(case: Case, task: Task, store: Store, fact: CheckpointFact) -> bool:
+def _ends_replay(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
     """Tell whether a checkpoint was written at the end of a restoration, and the task went on.
 
     Before the first batch there is nothing to write about, so "unknown" is the end of an empty changelog.
@@ -197,7 +197,7 @@ def _held_before(task: Task, store: Store, fact: CheckpointFact) -> CheckpointFa
     return max(known, key=lambda x: x.offsets[store.name], default=None)
 
 
-def _dropped(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
+def _dropped(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
     """4.3+: an offset out of range is removed from the store, and the store is opened again without one.
 
     A changelog of a key-value store is compacted: its beginning does not move, so only its end can have. How far it has
@@ -218,7 +218,7 @@ def _dropped(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
         )
 
 
-def _outrun(case: Case, task: Task, store: Store) -> Iterator[ShortChangelog]:
+def _outrun(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
     """An empty changelog that counted as restored, and has grown past the old offset since."""
     for session in store.sessions:
         mark = session.last

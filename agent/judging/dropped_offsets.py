@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from agent.inventory.model import CheckpointFact, Session, Store, Task
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from agent.judging.falls import stands_above
 from agent.layout.facts import Fact
 from agent.layout.names import CHANGELOG_SUFFIX
@@ -62,7 +62,7 @@ def drops_from_store(store: Store) -> Iterator[tuple[Session, Session]]:
             yield before, after
 
 
-def is_dropped_with_checkpoint(case: Case, task: Task, store: Store, fact: CheckpointFact) -> bool:
+def is_dropped_with_checkpoint(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
     """Tell whether a checkpoint was written after a drop that only a changelog that ends too early explains (3.8+)."""
     by_restoring_only = case.says(Fact.STATE_UPDATER) is Truth.YES and case.settings.exactly_once is False
     if not by_restoring_only or not begins_fixed(task):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agent.inventory.model import CheckpointFact, Session, Store, Task
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -58,10 +58,9 @@ class Fall:
         return not self.trusted and (self.reopened or self.again is not Truth.NO)
 
 
-def checkpoint_falls(case: Case) -> Iterator[Fall]:
+def checkpoint_falls(case: TaskCase) -> Iterator[Fall]:
     """List where a checkpoint of a task says less of a store than the one before; "unknown" (-4) is no offset."""
     task = case.task
-    assert task is not None
     for before, after in pairwise(task.checkpoints):
         if before.incarnation != after.incarnation:
             continue
@@ -80,7 +79,7 @@ def is_same_store(store: Store, before: CheckpointFact) -> bool:
     return store.segmented or 0 < born_us < before.written_us
 
 
-def _fall(case: Case, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:
+def _fall(case: TaskCase, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:
     # LOG.old.* tells of a reopen that was too short for a lock poll to see
     opens = [x.opened_us for x in store.sessions]
     opens += [at_us for x in store.databases.values() for at_us in x.reopened_us]
@@ -113,7 +112,7 @@ def is_one_opening(store: Store, session: Session, until_us: int) -> bool:
     )
 
 
-def _is_read_again(case: Case, store: Store, before: CheckpointFact, after: CheckpointFact) -> Truth:
+def _is_read_again(case: TaskCase, store: Store, before: CheckpointFact, after: CheckpointFact) -> Truth:
     """Tell whether a standby has read its changelog again from where its session began, and flushed that.
 
     Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointFact, Mark, Session, Store, Task
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import TEN_THOUSAND
@@ -39,7 +39,7 @@ class RestorationEnd:
     certain: bool
 
 
-def restoration_end(case: Case, task: Task, store: Store, after: Session) -> RestorationEnd | None:
+def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) -> RestorationEnd | None:
     """Tell the checkpoint with which the restoration of a session ended; None = not known.
 
     While it restores, a task writes checkpoints, too: by the commit timer, and whenever it is paused, removed or
@@ -100,7 +100,7 @@ def _was_worked_after(store: Store, after: Session, fact: CheckpointFact, until_
     return flushed or (after.closed is True and went_on)
 
 
-def _stands_alone(case: Case, store: Store, after: Session, fact: CheckpointFact) -> bool:
+def _stands_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact) -> bool:
     """It stood until the process ended without a close, or closed where it stood, or stands for minutes."""
     until_us = case.now_us if after.released_us is None else after.released_us
     last = after.last

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Affected
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.settings import KEYS_BY_NAME
-from agent.judging.base import Case, Evidence, Upstream
+from agent.judging.base import ApplicationCase, Evidence, Upstream
 
 _RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
 
@@ -29,17 +29,17 @@ def last_mark(task: Task, session: Session) -> Evidence:
     return Evidence(mark.at_us, what, checkpoint_of(task))
 
 
-def most_affected(case: Case, issues: tuple[Upstream, ...]) -> Affected:
+def most_affected(case: ApplicationCase, issues: tuple[Upstream, ...]) -> Affected:
     """The strongest answer over several issues."""
     return max((case.affected(x) for x in issues), key=_RANK.index)
 
 
-def concerned(case: Case, issues: tuple[Upstream, ...]) -> tuple[str, ...]:
+def concerned(case: ApplicationCase, issues: tuple[Upstream, ...]) -> tuple[str, ...]:
     """Keys of the issues that may affect this application's releases."""
     return tuple(x.key for x in issues if case.affected(x) is not Affected.NO)
 
 
-def assumptions(case: Case, at_us: int, *names: str) -> list[Evidence]:
+def assumptions(case: ApplicationCase, at_us: int, *names: str) -> list[Evidence]:
     """Tell which of these settings were not given, and which of Kafka's defaults stands in for each."""
     told = []
     for name in names:

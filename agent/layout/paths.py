@@ -116,6 +116,11 @@ _DATABASE_FILES = frozenset(
 )
 
 
+def join(directory: str, name: str) -> str:
+    """Join a path relative to the state directory, where "" is the state directory itself."""
+    return f"{directory}/{name}" if directory else name
+
+
 @lru_cache(maxsize=4096)  # the same few names are announced again and again; about 2 MiB when full
 def classify(path: str) -> StatePath:
     """Classify a path relative to the state directory.

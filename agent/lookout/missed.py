@@ -14,7 +14,7 @@ from agent.contract.events import Change, Source
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import Role, classify
+from agent.layout.paths import Role, StatePath
 
 SLACK_US = 10_000_000
 """A notification explains what happened up to so much after it: a store is looked at after its burst, a manifest is
@@ -73,7 +73,7 @@ class MissedChanges:
         """Take notifications as they come."""
         for hint in hints:
             if hint.kind is not HintKind.RESCAN and hint.kind is not HintKind.CANARY:
-                thing = _thing_of(hint.path)
+                thing = _thing_of(hint.place)
                 if thing is not None:
                     self._heard_us[thing] = hint.at_us
 
@@ -129,15 +129,14 @@ class MissedChanges:
         return max(self._heard_us.get(one.thing, 0), self._heard_us.get(task, 0)) >= floor_us
 
 
-def _thing_of(path: str) -> str | None:
-    place = classify(path)
+def _thing_of(place: StatePath) -> str | None:
     if place.role in (Role.CHECKPOINT, Role.TEMPORARY):
         return f"{place.task_path}/{names.CHECKPOINT_FILE}" if place.task_path else None
     if place.database is not None:
         return place.database
     if place.role in (Role.STORES, Role.SEGMENTED_STORE):
         return place.task_path
-    return path if place.role in (Role.TASK, Role.APPLICATION) else None
+    return place.path if place.role in (Role.TASK, Role.APPLICATION) else None
 
 
 def _place(change: Transition) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from agent.inventory.hints import PERIODIC
 from agent.inventory.model import Task
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import Role, classify
+from agent.layout.paths import Role, classify, join
 
 SLICE_S = 0.005
 """Longest time that one slice may take before other work has its turn."""
@@ -252,7 +252,7 @@ class Reconciler:
         for entry in entries:  # one by one: with ten thousand tasks each copy of their paths is a MiB
             if entry.kind is not EntryKind.DIRECTORY:
                 continue
-            child = f"{path}/{entry.name}" if path else entry.name
+            child = join(path, entry.name)
             if child in gone:
                 gone.remove(child)
                 continue

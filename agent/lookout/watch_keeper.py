@@ -12,10 +12,12 @@ from agent.home.canary_file import CanaryFile, number_of
 from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.hints import Hint, HintKind
 from agent.lookout.canary import Canary
+from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import enough_instances, instance_limit
 from agent.watch.mailbox import Mailbox
 from agent.watch.source import Cause, NotificationSource, WatchCounters
+from agent.watch.tree_watch import TreeWatch
 
 LOG = logging.getLogger(__name__)
 
@@ -28,14 +30,23 @@ STOP_WAIT_S = 2.0
 
 
 Make = Callable[[Cause, int], NotificationSource]
-"""Makes a source from the cause of its first rescan and the time at which that loss began."""
+"""Makes a source from the cause of its first rescan and the time at which that loss began (0 = none).
+
+Raises:
+    WatchError: the kernel gives no queue.
+"""
 
 
 def inotify_maker(root: Path, mailbox: Mailbox, clock: Clock, canary: Path | None) -> Make:
     """Make sources on inotify."""
-    return lambda cause, since_us: InotifySource(
-        root, mailbox, clock, canary=canary, cause=cause, since_us=since_us
-    )
+
+    def make(cause: Cause, since_us: int) -> InotifySource:
+        queue = InotifyQueue()
+        return InotifySource(
+            TreeWatch(root, queue, clock, canary=canary, cause=cause, since_us=since_us), mailbox
+        )
+
+    return make
 
 
 class WatchKeeper:
@@ -66,8 +77,6 @@ class WatchKeeper:
 
     def start(self, now_us: int, now_s: float) -> bool:
         """Start watching; False if the kernel refuses or nothing is to be watched: then only polling is left."""
-        if self._make is None:
-            return False
         return self._start(Cause.START, 0, now_us, now_s)
 
     def stop(self) -> None:
@@ -76,11 +85,12 @@ class WatchKeeper:
             self._source.stop(STOP_WAIT_S)
 
     def _start(self, cause: Cause, since_us: int, now_us: int, now_s: float) -> bool:
-        assert self._make is not None
-        source = self._make(cause, since_us)
+        if self._make is None:
+            return False
         self._starts += 1
         self._retry_s = now_s + min(RESTART_S * 2 ** (self._starts - 1), RESTART_MOST_S)
         try:
+            source = self._make(cause, since_us)
             source.start()
         except WatchError as error:
             self._refusal = str(error)
@@ -115,7 +125,7 @@ class WatchKeeper:
                 LOG.error("the canary was not announced: the watch is deaf and is started anew")
                 self._canary.give_up(now_s)
                 self._drop(source, Cause.CANARY_MISSED, now_us - round((now_s - late_since_s) * 1_000_000))
-            elif source.hears_canary():
+            elif source.watch.hears_canary():
                 self._canary.mind(now_s)
             elif self._file is not None:
                 self._file.restore()
@@ -131,7 +141,7 @@ class WatchKeeper:
 
     def _drop(self, source: NotificationSource, cause: Cause, since_us: int) -> None:
         self._lost = self._lost or (cause, since_us)
-        self._before = self._before.plus(source.counters())
+        self._before = self._before.plus(source.watch.counters())
         self._before.watches = self._before.unwatched = 0
         source.stop(STOP_WAIT_S)
         self._source = None
@@ -173,7 +183,7 @@ class WatchKeeper:
 
     @property
     def _hears_canary(self) -> bool:
-        return self._source is not None and self._source.hears_canary()
+        return self._source is not None and self._source.watch.hears_canary()
 
     @property
     def polls(self) -> bool:
@@ -187,11 +197,11 @@ class WatchKeeper:
 
     def is_watched(self, path: str) -> bool:
         """Tell whether a directory has a watch now."""
-        return self._source is not None and self._source.is_watched(path)
+        return self._source is not None and self._source.watch.is_watched(path)
 
     def blind(self) -> dict[str, str]:
         """Tell what hides changes now: cause -> sentence."""
-        found = {} if self._source is None else self._source.degraded()
+        found = {} if self._source is None else self._source.watch.degraded()
         hiding = {cause: text for cause, text in found.items() if BY_SLUG[cause].hides}
         if self._lost is not None:
             hiding[str(self._lost[0])] = "the watch is started anew"
@@ -199,7 +209,7 @@ class WatchKeeper:
 
     def slow(self) -> dict[str, str]:
         """Tell what makes the agent see changes later: cause -> sentence."""
-        found = {} if self._source is None else self._source.degraded()
+        found = {} if self._source is None else self._source.watch.degraded()
         slow = {cause: text for cause, text in found.items() if not BY_SLUG[cause].hides}
         if self._polling:
             slow["polling"] = self._polling
@@ -212,4 +222,4 @@ class WatchKeeper:
 
     def counters(self) -> WatchCounters:
         """Tell what all sources did."""
-        return self._before if self._source is None else self._before.plus(self._source.counters())
+        return self._before if self._source is None else self._before.plus(self._source.watch.counters())

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.layout import names
+from agent.layout.paths import join
 from agent.layout.shape import is_application, is_surely_application
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import find_mount
@@ -91,7 +92,7 @@ class _Survey:
         entries = self.entries(path)
         if isinstance(entries, Unseen):
             return entries is not Unseen.DENIED
-        first = f"{path}/{entries[0].name}" if path and entries else entries[0].name if entries else ""
+        first = join(path, entries[0].name) if entries else ""
         return not entries or self._disk.stat(first) is not Unseen.DENIED
 
 

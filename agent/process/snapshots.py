@@ -14,7 +14,7 @@ from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import StoreName, task_rows, told_rows
+from agent.publish.finding_rows import task_rows, told_rows
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
@@ -22,7 +22,7 @@ from agent.publish.snapshot import (
     MetricsSnapshot,
     WatchMetrics,
 )
-from agent.publish.task_table import TaskTable
+from agent.publish.task_table import StoreName, TaskTable
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats

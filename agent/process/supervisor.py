@@ -20,7 +20,7 @@ from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors import DETECTORS
 from agent.engine.one_look import strangers
 from agent.engine.pipeline import Pipeline
-from agent.errors import BaselineError, ConfigError, SpoolError, SpoolFullError, SpoolInUseError
+from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
 from agent.home.baseline_file import BaselineFile
 from agent.home.canary_file import CanaryFile
@@ -272,7 +272,7 @@ class Supervisor:
         directory = settings.home or (settings.spool and str(Path(settings.spool) / "home"))
         try:
             return OwnHome(Path(directory), self._root) if directory else None
-        except BaselineError as error:
+        except HomeError as error:
             LOG.error("going on without a home, a restart will remember nothing: %s", error)
             return None
 
@@ -356,7 +356,7 @@ def _make_canary(home: OwnHome | None) -> CanaryFile | None:
         return None
     try:
         return CanaryFile(home.directory / "canary")
-    except BaselineError as error:
+    except HomeError as error:
         LOG.error("watching without a canary: %s", error)
         return None
 

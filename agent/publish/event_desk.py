@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence, Kind, Origin, Record, Severity, Status
+from agent.contract.events import Kind, Origin, Record, Severity, Status
+from agent.publish.text import loudness
 
 BURST, REFILL_S = 10, 30.0
 """Requests at once, and seconds for each further one: the API server is not ours."""
@@ -19,8 +20,6 @@ BURST, REFILL_S = 10, 30.0
 WAITING_KEPT = 256
 LONGEST_MESSAGE = 1_024
 """Limit of the API for an Event's message."""
-
-_CONFIDENCE = (Confidence.UNKNOWN.value, Confidence.SUSPECTED.value, Confidence.CONFIRMED.value)
 
 
 class EventOutcome(StrEnum):
@@ -72,14 +71,14 @@ class EventDesk:
         body = record.body
         finding_id, severity = str(body["finding_id"]), Severity(str(body["severity"]))
         is_open = body["status"] == Status.OPEN.value
-        loudness = (severity.rank, _CONFIDENCE.index(str(body["confidence"])))
+        now = loudness(body)
         before = self._told.get(finding_id)
-        if is_open and (severity.rank < self._least.rank or (before is not None and loudness <= before)):
+        if is_open and (severity.rank < self._least.rank or (before is not None and now <= before)):
             return
         if not is_open and before is None:
             return
         if is_open:
-            self._told[finding_id] = loudness
+            self._told[finding_id] = now
         else:
             del self._told[finding_id]
         self._counts[finding_id] = self._counts.get(finding_id, 0) + 1

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from agent.detectors import BY_ID
 from agent.findings.ledger import Finding, Ledger
-from agent.inventory.disk import LockState
-from agent.inventory.model import Store, Task
+from agent.inventory.model import Task
 from agent.judging.base import Kind
-from agent.publish.snapshot import FindingsTold, StoreMetrics, TaskFindings, TaskMetrics
-
-StoreName = Callable[[str], str]
+from agent.publish.snapshot import FindingsTold, TaskFindings, TaskMetrics
 
 EVENT_SHOWN_US = 3_600_000_000
 """An event is over when it is told; alerts see it for this long."""
 
 GONE_SHOWN_US = 3_600_000_000
 """When a directory that is gone was last seen is told for this long."""
-
-_HELD = {LockState.HELD: True, LockState.FREE: False}
 
 ROWS_LISTED = 500
 """Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
@@ -58,13 +53,6 @@ def gone_row(task: Task, now_us: int) -> TaskMetrics | None:
     return TaskMetrics(task.application, task.id, last_seen_at_us=ended_us, exists=False)
 
 
-def store_rows(task: Task, store_name: StoreName = str) -> tuple[StoreMetrics, ...]:
-    """Describe each store of a task, under the name that may be told."""
-    return tuple(
-        _store_row(task, store, store_name(store.name)) for store in task.stores.values() if store.databases
-    )
-
-
 def _events(ledger: Ledger, now_us: int) -> Iterable[Finding]:
     closed = ledger.closed_since(now_us - EVENT_SHOWN_US)
     return (x for x in closed if x.detector in BY_ID and BY_ID[x.detector].meta.kind is Kind.EVENT)
@@ -72,17 +60,3 @@ def _events(ledger: Ledger, now_us: int) -> Iterable[Finding]:
 
 def _row(finding: Finding, count: int) -> TaskFindings:
     return TaskFindings(finding.application_id, finding.task_id, finding.detector, finding.severity, count)
-
-
-def _store_row(task: Task, store: Store, name: str) -> StoreMetrics:
-    databases = store.databases.values()
-    inside = [offset for x in databases if x.offsets for _, offset, _ in x.offsets.offsets]
-    checkpoint = task.checkpoint
-    offset = checkpoint.offsets.get(store.name) if checkpoint else None
-    return StoreMetrics(
-        store=name,
-        held=_HELD.get(store.lock) if store.lock else None,
-        offset=max(inside, default=None) if offset is None else offset,
-        flushed_puts=store.puts,
-        bytes=sum(database.size_bytes for database in databases),
-    )

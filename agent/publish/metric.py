@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
+from agent.engine.rows import StoreRow
+from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
 
 Series = Mapping[tuple[str, ...], float]
 """Label values, in the order of the family's labels -> value."""
@@ -84,7 +85,7 @@ def of_tasks(read: Callable[[TaskMetrics], float | None]) -> Callable[[MetricsSn
     return reader
 
 
-def of_stores(read: Callable[[StoreMetrics], float | None]) -> Callable[[MetricsSnapshot], Series]:
+def of_stores(read: Callable[[StoreRow], float | None]) -> Callable[[MetricsSnapshot], Series]:
     """Make a reader with one series per store."""
 
     def reader(snapshot: MetricsSnapshot) -> Series:

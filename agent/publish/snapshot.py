@@ -10,19 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.contract.events import Severity
+from agent.engine.rows import StoreRow
 from agent.ship.shipper import ShipStats
 from agent.ship.stats import SpoolStats
-
-
-@dataclass(frozen=True, slots=True)
-class StoreMetrics:
-    """One store of a task; None = could not tell."""
-
-    store: str
-    held: bool | None = None
-    offset: int | None = None
-    flushed_puts: int = 0
-    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +45,7 @@ class TaskMetrics:
     last_seen_at_us: int | None = None
     worst_severity: Severity | None = None
     exists: bool = True
-    stores: tuple[StoreMetrics, ...] = ()
+    stores: tuple[StoreRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

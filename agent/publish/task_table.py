@@ -5,17 +5,17 @@ Of ten thousand tasks a few hundred change within a second, and making every row
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from agent.contract.events import Severity
 from agent.engine.pipeline import Pipeline
-from agent.findings.ledger import Finding
+from agent.engine.rows import Key, StoreRow, size_of, store_rows, worst_by_task
 from agent.inventory.model import Task
-from agent.publish.finding_rows import StoreName, gone_row, store_rows
+from agent.publish.finding_rows import gone_row
 from agent.publish.snapshot import TaskMetrics
 
-Key = tuple[str, str]
-"""Application, task."""
+StoreName = Callable[[str], str]
 
 
 class TaskTable:
@@ -34,7 +34,8 @@ class TaskTable:
 
     def update(self, pipeline: Pipeline, now_us: int) -> tuple[TaskMetrics, ...]:
         """Bring the rows up to date; takes the list of tasks that were looked at."""
-        worst = _worst(pipeline.ledger.open_findings())
+        found = worst_by_task(pipeline.ledger.open_findings())
+        worst = {key: severity for key, severity in found.items() if key[1]}
         judged = {key for key, _ in worst.items() ^ self._worst.items()}
         # a directory that is gone is told for a while only
         keys = pipeline.looker.take_looked_at() | judged | self._gone
@@ -57,17 +58,6 @@ class TaskTable:
             rows.pop(key[1], None)
 
 
-def _worst(findings: Iterable[Finding]) -> dict[Key, Severity]:
-    worst: dict[Key, Severity] = {}
-    for finding in findings:
-        if finding.task_id is None:
-            continue
-        key = (finding.application_id, finding.task_id)
-        if key not in worst or finding.severity.rank > worst[key].rank:
-            worst[key] = finding.severity
-    return worst
-
-
 def _row(task: Task, worst: Severity | None, store_name: StoreName | None) -> TaskMetrics:
     checkpoint = task.checkpoint
     return TaskMetrics(
@@ -77,8 +67,12 @@ def _row(task: Task, worst: Severity | None, store_name: StoreName | None) -> Ta
         checkpoint_offset=max(checkpoint.offsets.values(), default=None) if checkpoint else None,
         checkpoint_written_at_us=checkpoint.written_us if checkpoint else None,
         flushed_puts=sum(store.puts for store in task.stores.values()),
-        bytes=sum(db.size_bytes for store in task.stores.values() for db in store.databases.values()),
+        bytes=size_of(task),
         incarnation=task.incarnation,
         worst_severity=worst,
-        stores=store_rows(task, store_name) if store_name else (),
+        stores=_named(store_rows(task), store_name) if store_name else (),
     )
+
+
+def _named(rows: Iterable[StoreRow], store_name: StoreName) -> tuple[StoreRow, ...]:
+    return tuple(replace(row, store=store_name(row.store)) for row in rows)

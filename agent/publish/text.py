@@ -13,11 +13,13 @@ _LEVELS = {
     Severity.WARNING: logging.WARNING,
     Severity.CRITICAL: logging.CRITICAL,
 }
-_CONFIDENCE = (Confidence.UNKNOWN.value, Confidence.SUSPECTED.value, Confidence.CONFIRMED.value)
-_SHOWN = (
-    "finding_id", "detector", "severity", "confidence", "status", "application_id", "task_id", "store",
-    "upstream", "affected", "missing_facts", "next_action",
-)  # fmt: skip
+_NOT_SHOWN = ("level", "identity", "opened_at_us", "resolved_at_us", "summary", "evidence")
+"""Fields of a finding that its line says in another way, or not at all."""
+
+
+def loudness(body: Mapping[str, object]) -> tuple[int, int]:
+    """Tell how loud a finding is, and at the same loudness how sure; to compare."""
+    return Severity(str(body["severity"])).rank, Confidence(str(body["confidence"])).rank
 
 
 class FindingLog:
@@ -38,7 +40,8 @@ class FindingLog:
         word = self._news(record.body)
         if word is None:
             return
-        extra = {name: record.body[name] for name in _SHOWN if record.body.get(name) not in (None, (), [])}
+        shown = ((name, value) for name, value in record.body.items() if name not in _NOT_SHOWN)
+        extra = {name: value for name, value in shown if value not in (None, (), [])}
         extra |= {"change": word, "finding_level": record.body["level"]}
         extra["observed_at_us"] = record.observed_at_us
         level = logging.INFO if word == "resolved" else _LEVELS[Severity(str(record.body["severity"]))]
@@ -49,10 +52,10 @@ class FindingLog:
         if body["status"] == Status.RESOLVED.value:
             self._logged.pop(finding_id, None)
             return "resolved"  # also when an earlier start of the agent logged that it opened
-        loudness = (Severity(str(body["severity"])).rank, _CONFIDENCE.index(str(body["confidence"])))
+        now = loudness(body)
         before = self._logged.get(finding_id)
         if before is None:
-            self._logged[finding_id] = loudness
+            self._logged[finding_id] = now
             return "opened"
-        self._logged[finding_id] = max(before, loudness)  # never logged twice for going down and up again
-        return "escalated" if loudness > before else None
+        self._logged[finding_id] = max(before, now)  # never logged twice for going down and up again
+        return "escalated" if now > before else None

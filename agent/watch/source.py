@@ -49,15 +49,36 @@ class WatchCounters:
         )
 
 
+class WatchedTree(Protocol):
+    """What is watched, and how well."""
+
+    def is_watched(self, path: str) -> bool:
+        """Tell whether a directory has a watch now."""
+        ...
+
+    def hears_canary(self) -> bool:
+        """Tell whether moves in the agent's own directory are announced now."""
+        ...
+
+    def degraded(self) -> dict[str, str]:
+        """Tell what is wrong now: cause -> one sentence with what to do."""
+        ...
+
+    def counters(self) -> WatchCounters:
+        """Tell what was done so far; a copy."""
+        ...
+
+
 class NotificationSource(Protocol):
     """Puts hints into a mailbox until it is stopped."""
 
-    def start(self) -> None:
-        """Begin; the first hint is a RESCAN of everything, put when the watches stand.
+    @property
+    def watch(self) -> WatchedTree:
+        """What is watched."""
+        ...
 
-        Raises:
-            WatchLimitError: the kernel gives no notification queue at all.
-        """
+    def start(self) -> None:
+        """Begin; the first hint is a RESCAN of everything, put when the watches stand."""
         ...
 
     def stop(self, timeout_s: float | None = None) -> None:
@@ -74,20 +95,4 @@ class NotificationSource(Protocol):
 
     def failure(self) -> str:
         """Tell why the source died; empty if it did not."""
-        ...
-
-    def is_watched(self, path: str) -> bool:
-        """Tell whether a directory has a watch now."""
-        ...
-
-    def hears_canary(self) -> bool:
-        """Tell whether moves in the agent's own directory are announced now."""
-        ...
-
-    def degraded(self) -> dict[str, str]:
-        """Tell what is wrong now: cause -> one sentence with what to do."""
-        ...
-
-    def counters(self) -> WatchCounters:
-        """Tell what was done so far; a copy."""
         ...

@@ -51,8 +51,3 @@ def list_names(directory: int) -> list[tuple[str, bool]]:
     """
     with os.scandir(directory) as entries:
         return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-
-
-def join(directory: str, name: str) -> str:
-    """Join a path relative to the state directory, where "" is the state directory itself."""
-    return f"{directory}/{name}" if directory else name

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
-from agent.layout.paths import classify
+from agent.layout.paths import classify, join
 from agent.watch.inotify import InotifyQueue, RawEvent
 from agent.watch.source import Cause, WatchCounters
-from agent.watch.tree import join, list_names, open_below, open_root
+from agent.watch.tree import list_names, open_below, open_root
 from agent.watch.watches import OPTIONAL, Watches
 
 REST_S = 1.0
@@ -54,9 +54,9 @@ class TreeWatch:
             cause: Of the first RESCAN.
             since_us: When the loss began that the first RESCAN repairs; 0 = none.
         """
-        self._root = root
+        self.root = root
         self._clock = clock
-        self._queue = queue
+        self.queue = queue
         self._watches = Watches(queue)
         self._canary, self._canary_watch = canary, -1
         self._first = cause
@@ -109,7 +109,7 @@ class TreeWatch:
         hints: list[Hint] = []
         if self._canary is not None and self._canary_watch < 0:
             self._watch_canary(self._canary)
-        if self._identity is not None and self._identity != _identify(self._root):
+        if self._identity is not None and self._identity != _identify(self.root):
             self._give_up_all()
             hints.append(Hint("", HintKind.SELF_GONE, self._now_us, is_directory=True))
         since_walk_s = self._clock.monotonic_s() - self._walked_at_s
@@ -119,7 +119,7 @@ class TreeWatch:
             self._walk_all(Cause.QUEUE_OVERFLOW, hints)
         elif self._counters.unwatched and since_walk_s >= RETRY_S:
             self._walk_all(None, hints)
-        if self._identity is not None and not self._overflowed and self._queue.is_drained:
+        if self._identity is not None and not self._overflowed and self.queue.is_drained:
             # what came before the read that found the queue empty was heard; that read followed the last tick
             self._sound_us = self._ticked_us
         self._ticked_us = self._now_us
@@ -154,14 +154,14 @@ class TreeWatch:
     def _watch_canary(self, directory: Path) -> None:
         """No canary directory or no watch left for it: the canary stays away, and whoever sent it knows why."""
         with suppress(OSError), open_root(directory) as opened:
-            self._canary_watch = self._queue.add_canary(opened)
+            self._canary_watch = self.queue.add_canary(opened)
 
     def _follow(self, path: str, kind: HintKind, hints: list[Hint]) -> None:
         """Watch a directory that came; give up one that was moved away (a deleted one says so itself)."""
         if kind is HintKind.MOVED_OUT:
             self._watches.give_up_below(path)
         elif kind is not HintKind.DELETED:
-            with suppress(OSError), open_root(self._root) as root:  # no root: the next tick sees that, too
+            with suppress(OSError), open_root(self.root) as root:  # no root: the next tick sees that, too
                 self._enter(root, path, path, hints, None)
 
     def _walk_all(self, cause: Cause | None, hints: list[Hint]) -> None:
@@ -175,7 +175,7 @@ class TreeWatch:
         self._watches.begin()
         self._degraded = {}
         try:
-            with open_root(self._root) as root:
+            with open_root(self.root) as root:
                 found = os.fstat(root)
                 self._identity = (found.st_dev, found.st_ino)
                 later: list[str] = []
@@ -187,7 +187,7 @@ class TreeWatch:
             self._identity = None
             # another cause, because it has another remedy, and because what may not be read is there
             cannot = Cause.WATCH_REFUSED if isinstance(error, PermissionError) else Cause.ROOT_MISSING
-            self._degraded[cannot] = f"cannot open {self._root}: {error.strerror}"
+            self._degraded[cannot] = f"cannot open {self.root}: {error.strerror}"
         added = self._watches.end()
         self._counters.unwatched = self._watches.unwatched
         degraded = self.degraded()

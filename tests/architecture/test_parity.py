@@ -7,11 +7,12 @@ import pkgutil
 import re
 import tomllib
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from agent.detectors import DETECTORS
-from agent.judging.base import DetectorMeta
+from agent.judging.base import Detector, DetectorMeta
 from spark_rollup.correlate import registry as rule_registry
 from spark_rollup.correlate.base import RuleMeta
 
@@ -50,6 +51,12 @@ def test_every_module_is_registered_under_its_name(package: str, kind: type, ids
     assert len(ids) == len(set(ids))
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+|[a-z]+", name) for name in ids)
     assert set(module_names(package, ids)) == declaring_modules(package, kind)
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=DETECTOR_IDS)
+def test_a_detector_takes_the_case_of_its_scope(detector: Detector) -> None:
+    """The engine hands a case over by the scope in the metadata: the function expects that one."""
+    assert get_type_hints(detector.judge)["case"].scope is detector.meta.scope
 
 
 def test_the_contract_keeps_all_rules_apart(repository: Path) -> None:

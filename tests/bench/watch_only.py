@@ -11,8 +11,10 @@ import threading
 from pathlib import Path
 
 from agent.clock import SystemClock
+from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.mailbox import Mailbox
+from agent.watch.tree_watch import TreeWatch
 
 
 def main(root: Path) -> None:
@@ -20,7 +22,7 @@ def main(root: Path) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     mailbox = Mailbox()
-    source = InotifySource(root, mailbox, SystemClock())
+    source = InotifySource(TreeWatch(root, InotifyQueue(), SystemClock()), mailbox)
     source.start()
     is_ready = False
     while not stop.is_set():
@@ -28,7 +30,7 @@ def main(root: Path) -> None:
             is_ready = True
             print("ready", flush=True)
     source.stop()
-    print(source.counters().events, flush=True)
+    print(source.watch.counters().events, flush=True)
 
 
 if __name__ == "__main__":

@@ -24,19 +24,21 @@ def main(state: str) -> int:
     for name in ("agent.cli", "agent.process.supervisor"):
         importlib.import_module(name)
     from agent.clock import SystemClock
+    from agent.watch.inotify import InotifyQueue
     from agent.watch.inotify_source import InotifySource
     from agent.watch.mailbox import Mailbox
+    from agent.watch.tree_watch import TreeWatch
 
     imported = {"import_s": since_start_s(), "import_cpu_s": time.process_time()}
     mailbox = Mailbox()
-    source = InotifySource(Path(state), mailbox, SystemClock())
+    source = InotifySource(TreeWatch(Path(state), InotifyQueue(), SystemClock()), mailbox)
     source.start()
     while not mailbox.take(10.0):  # the request for the first look comes when every watch is in place
         pass
     armed = {
         "armed_s": since_start_s(),
         "armed_cpu_s": time.process_time(),
-        "watches": source.counters().watches,
+        "watches": source.watch.counters().watches,
     }
     source.stop(1.0)
     print(json.dumps(imported | armed))

@@ -12,10 +12,12 @@ from agent.clock import SystemClock
 from agent.inventory.blind_causes import Missed
 from agent.lookout.canary import LATE_AFTER_S
 from agent.lookout.turn import Mode
+from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox
 from agent.watch.source import Cause
+from agent.watch.tree_watch import TreeWatch
 from tests.support.lookout_bench import (
     BRISK,
     BRISK_MODE,
@@ -101,8 +103,7 @@ def test_a_reader_that_dies(live: LiveLookout) -> None:
     with live:
         source = live.lookout.keeper._source
         assert isinstance(source, InotifySource)
-        assert source._watch is not None
-        source._watch.handle = lambda events: 1 / 0  # type: ignore[assignment, method-assign, return-value]
+        source.watch.handle = lambda events: 1 / 0  # type: ignore[assignment, method-assign, return-value]
         write_checkpoint(live.root / "app" / "0_0", 41)
         live.turn_until(lambda: live.offset("app/0_0") == 41)
         live.turn_until(lambda: "watch-lost" in live.causes())
@@ -122,7 +123,8 @@ def test_a_reader_that_hangs(tmp_path: Path) -> None:
     def make(cause: Cause, since_us: int) -> InotifySource:
         reader = stuck if not made else clock
         canary = tmp_path / "home" / "canary"
-        made.append(InotifySource(root, mailbox, reader, canary=canary, cause=cause, since_us=since_us))
+        watch = TreeWatch(root, InotifyQueue(), reader, canary=canary, cause=cause, since_us=since_us)
+        made.append(InotifySource(watch, mailbox))
         return made[-1]
 
     with LiveLookout(root, tmp_path / "home", clock, mailbox=mailbox, make=make) as live:
@@ -146,12 +148,11 @@ def test_a_watch_that_was_lost_without_a_word(brisk: LiveLookout) -> None:
     with brisk as live:
         source = live.lookout.keeper._source
         assert isinstance(source, InotifySource)
-        assert source._watch is not None
-        watches = source._watch._watches
+        watches = source.watch._watches
         (lost,) = [watch for watch, path in watches._paths.items() if path == "app/0_0"]
         watches._queue.remove(lost)
         watches._paths.pop(lost)
-        live.turn_until(lambda: not source.is_watched("app/0_0"))
+        live.turn_until(lambda: not source.watch.is_watched("app/0_0"))
         write_checkpoint(live.root / "app" / "0_0", 60)
         live.turn_until(lambda: live.lookout.missed_changes)
         assert live.lookout.missed_changes == {Missed.UNWATCHED: 1}

@@ -20,7 +20,7 @@ from agent.inventory.model import (
     Task,
 )
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.judging.base import Case, Verdict
+from agent.judging.base import AgentCase, TaskCase, Verdict
 from agent.layout.profile import Profile
 from agent.layout.releases import ANY_RELEASE, ReleaseRange
 
@@ -159,8 +159,8 @@ def case(
     standbys: int | None = 0,
     application: Application | None = None,
     told: Mapping[str, object] | None = None,
-) -> Case:
-    """The case of the first task; settings that are None are unknown."""
+) -> TaskCase:
+    """The case of the first task (an empty one without any); settings that are None are unknown."""
     app = application or Application("app", exists=True, first_seen_us=at(0))
     app.tasks.update({x.id: x for x in tasks})
     values: dict[str, object | None] = {
@@ -172,14 +172,15 @@ def case(
     settings = ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
     profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
     inventory = Inventory({"app": app}, started_us=at(0))
-    return Case(inventory, at(now), settings, profile, app, tasks[0] if tasks else None)
+    first = tasks[0] if tasks else task()
+    return TaskCase(inventory, at(now), app, first, settings=settings, profile=profile)
 
 
-def judge(detector: str, one: Case) -> list[Verdict]:
+def judge(detector: str, one: AgentCase) -> list[Verdict]:
     """What a detector says of a case."""
     return list(BY_ID[detector].judge(one))
 
 
-def severities(detector: str, one: Case) -> list[Severity]:
+def severities(detector: str, one: AgentCase) -> list[Severity]:
     """How loud it says it."""
     return [verdict.severity for verdict in judge(detector, one)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.contract.events import Severity
+from agent.engine.rows import StoreRow
 from agent.findings.ledger import Finding
 
 TASKS_SHOWN = 200
@@ -14,18 +15,6 @@ FINDINGS_SHOWN = 100
 APPLICATIONS_SHOWN = 50
 STORES_SHOWN = 24
 BLIND_SHOWN = 50
-
-
-@dataclass(frozen=True, slots=True)
-class StoreRow:
-    """One store (or the segments of one): who holds it, what is on disk."""
-
-    name: str
-    held: bool | None
-    offset: int | None
-    puts: int
-    size_bytes: int
-    files: int
 
 
 @dataclass(frozen=True, slots=True)

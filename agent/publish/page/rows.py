@@ -13,12 +13,11 @@ from agent.config import Config
 from agent.contract.events import Level, Severity
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
+from agent.engine.rows import Key, store_rows, worst_by_task
 from agent.findings.ledger import Finding
-from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Inventory, Store, Task
+from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import KEYS
 from agent.judging.base import silenced_by
-from agent.publish.finding_rows import store_rows
 from agent.publish.known_names import names_of
 from agent.publish.page.data import (
     APPLICATIONS_SHOWN,
@@ -30,13 +29,11 @@ from agent.publish.page.data import (
     BlindRow,
     PageData,
     SettingRow,
-    StoreRow,
     TaskRow,
 )
 from agent.publish.pseudonyms import Pseudonyms
 
-_HELD = {LockState.HELD: True, LockState.FREE: False}
-Worst = Mapping[tuple[str, str], Severity]
+Worst = Mapping[Key, Severity]
 
 
 def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
@@ -48,7 +45,7 @@ def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
     missing_counts = Counter(finding.severity for finding in lacking)
     facts = {fact for finding in lacking for fact in finding.missing_facts}
     silenced = silenced_by(pipeline.detectors)
-    worst = _worst(found)
+    worst = worst_by_task(found)
     shown = _chosen_tasks(inventory, worst)
     applications = sorted(
         (x for x in inventory.applications.values() if x.exists),
@@ -82,15 +79,6 @@ def _shown(found: list[Finding]) -> tuple[Finding, ...]:
     """Choose the worst; of these, what is about state stands before what is about the agent."""
     worst = heapq.nsmallest(FINDINGS_SHOWN, found, key=lambda x: (-x.severity.rank, -x.opened_at_us, x.id))
     return tuple(sorted(worst, key=lambda x: x.level is Level.SELF))
-
-
-def _worst(found: list[Finding]) -> dict[tuple[str, str], Severity]:
-    worst: dict[tuple[str, str], Severity] = {}
-    for finding in found:
-        key = (finding.application_id, finding.task_id or "")
-        if key not in worst or finding.severity.rank > worst[key].rank:
-            worst[key] = finding.severity
-    return worst
 
 
 def _chosen_tasks(inventory: Inventory, worst: Worst) -> dict[str, list[Task]]:
@@ -134,10 +122,7 @@ def _application(
 
 def _task(task: Task, worst: Severity | None) -> TaskRow:
     checkpoint = task.checkpoint
-    rows = [
-        StoreRow(row.store, row.held, row.offset, row.flushed_puts, row.bytes, _files(task.stores[row.store]))
-        for row in store_rows(task)
-    ]
+    rows = store_rows(task)
     return TaskRow(
         id=task.id,
         worst=worst,
@@ -147,13 +132,9 @@ def _task(task: Task, worst: Severity | None) -> TaskRow:
         checkpoint_us=checkpoint.written_us if checkpoint else None,
         checkpoint_problem=task.checkpoint_problem,
         incarnation=task.incarnation,
-        stores=tuple(rows[:STORES_SHOWN]),
+        stores=rows[:STORES_SHOWN],
         stores_left_out=max(0, len(rows) - STORES_SHOWN),
     )
-
-
-def _files(store: Store) -> int:
-    return sum(database.files for database in store.databases.values())
 
 
 def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
@@ -193,7 +174,7 @@ def _hidden(application: ApplicationRow, pseudonyms: Pseudonyms) -> ApplicationR
     tasks = (
         replace(
             task,
-            stores=tuple(replace(store, name=pseudonyms.hashed(store.name)) for store in task.stores),
+            stores=tuple(replace(store, store=pseudonyms.hashed(store.store)) for store in task.stores),
             checkpoint_problem=pseudonyms.text(task.checkpoint_problem) if task.checkpoint_problem else None,
         )
         for task in application.tasks

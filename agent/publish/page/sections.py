@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agent.contract.events import Severity
+from agent.engine.rows import StoreRow
 from agent.findings.ledger import Finding
-from agent.publish.page.data import ApplicationRow, BlindRow, PageData, SettingRow, StoreRow, TaskRow
+from agent.publish.page.data import ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
 from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
 
 _HELD = {True: "held", False: "free", None: "not known"}
@@ -137,7 +138,7 @@ def _task(task: TaskRow, data: PageData) -> str:
     else:
         checkpoint = moment(task.checkpoint_us, data.at_us) if task.checkpoint_us else "none"
     life = f" <small>life {task.incarnation}</small>" if task.incarnation > 1 else ""
-    total = sum(store.size_bytes for store in task.stores)
+    total = sum(store.bytes for store in task.stores)
     rows = "".join(_store(store) for store in task.stores)
     if task.stores_left_out:
         rows += f'<tr class="store"><td colspan="7">{plural(task.stores_left_out, "store")} more</td></tr>'
@@ -150,10 +151,10 @@ def _task(task: TaskRow, data: PageData) -> str:
 
 def _store(store: StoreRow) -> str:
     return (
-        f'<tr class="store"><td>{name(store.name)}</td><td></td><td>{_HELD[store.held]}</td><td></td>'
+        f'<tr class="store"><td>{name(store.store)}</td><td></td><td>{_HELD[store.held]}</td><td></td>'
         f'<td class="n" data-name="offset">{number(store.offset)}</td>'
-        f'<td class="n" data-name="puts">{number(store.puts)}</td>'
-        f'<td class="n" data-name="size">{size(store.size_bytes)}, {plural(store.files, "file")}</td></tr>'
+        f'<td class="n" data-name="puts">{number(store.flushed_puts)}</td>'
+        f'<td class="n" data-name="size">{size(store.bytes)}, {plural(store.files, "file")}</td></tr>'
     )
 
 

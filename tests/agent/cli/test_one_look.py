@@ -16,6 +16,7 @@ from agent.cli import offline
 from agent.config import load_config
 from agent.engine import one_look
 from agent.engine.pipeline import Pipeline
+from agent.judging.base import ApplicationCase
 from tests.agent.cli.commands import FACTS, PLAIN, plant
 
 NOW_US = 1_900_000_000_000_000
@@ -127,9 +128,11 @@ def test_a_running_application_is_judged_at_now(
     judged: dict[str, set[int]] = {}
     plain = Pipeline._judge
 
-    def noting(self, scope, now_us, application, task, known):
-        judged.setdefault(application.id if application else "", set()).add(now_us)
-        plain(self, scope, now_us, application, task, known)
+    def noting(self, case):
+        judged.setdefault(case.application.id if isinstance(case, ApplicationCase) else "", set()).add(
+            case.now_us
+        )
+        plain(self, case)
 
     monkeypatch.setattr(Pipeline, "_judge", noting)
     with locked(root / "alive" / ".lock"):

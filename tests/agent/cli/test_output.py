@@ -64,6 +64,7 @@ def test_a_json_line_says_everything() -> None:
         "application_id": "orders",
         "task_id": "0_3",
         "store": "totals",
+        "identity": FINDING.identity,
         "pod": "pod-a",
         "opened_at": "2023-11-14T22:13:20.250000Z",
         "resolved_at": None,

@@ -7,7 +7,7 @@ import pytest
 from agent.contract.events import Confidence, Severity
 from agent.detectors.auditor_blind import NOTHING_AFTER_US
 from agent.inventory.model import BlindInterval, Inventory
-from agent.judging.base import Case
+from agent.judging.base import AgentCase
 from tests.support.scenario_case import at, judge
 
 ID = "auditor-blind"
@@ -21,7 +21,7 @@ def test_whom_it_was_blind_for(application, task, whom):
     """The place is as small as it is known."""
     inventory = Inventory(started_us=at(0), root_seen=True)
     inventory.blind.append(BlindInterval(at(1), "queue-overflow", at(3), application, task))
-    told = [x for x in judge(ID, Case(inventory, at(5))) if "queue-overflow" in x.subject]
+    told = [x for x in judge(ID, AgentCase(inventory, at(5))) if "queue-overflow" in x.subject]
     assert [step.where for step in told[0].evidence] == [whom, whom]
     assert f"blind for {whom} (queue-overflow, 2.0 s)" in told[0].summary
 
@@ -36,8 +36,8 @@ def test_whom_it_was_blind_for(application, task, whom):
 def test_nothing_to_watch(there, word, severity, confidence):
     """An empty directory may be right, a missing one is not; dated to when the wait was over."""
     inventory = Inventory(started_us=at(0), root_seen=there)
-    assert judge(ID, Case(inventory, at(0) + NOTHING_AFTER_US - 1)) == []
-    verdict = judge(ID, Case(inventory, at(0) + NOTHING_AFTER_US))[0]
+    assert judge(ID, AgentCase(inventory, at(0) + NOTHING_AFTER_US - 1)) == []
+    verdict = judge(ID, AgentCase(inventory, at(0) + NOTHING_AFTER_US))[0]
     assert (verdict.severity, verdict.confidence) == (severity, confidence)
     assert word in verdict.summary
     assert verdict.opened_at_us == at(0) + NOTHING_AFTER_US

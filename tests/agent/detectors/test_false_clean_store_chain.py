@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import at, case, database, judge, session, store, task
 
 ID = "false-clean-store"
 
 
-def dossier(*, stored: int | None = 1500, released: float | None = 60) -> Case:
+def dossier(*, stored: int | None = 1500, released: float | None = 60) -> TaskCase:
     """Closed at 20 s without its offset, 1,000 puts flushed; opened at 30 s, stored `stored`, released."""
     before = session(0, 20, puts=2000, puts_at_open=1000)
     before.closed, before.closed_with_offset, before.stored_offset_at_open = True, False, 999

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.inventory.model import Store
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 
 ID = "frozen-checkpoint"
@@ -15,7 +15,7 @@ def frozen(name: str, *, flushed: float = 20, marked: bool = True):
     return store([files], [session(0, first=mark(10, 999, 1000) if marked else None)], name=name)
 
 
-def dossier(*stores: Store) -> Case:
+def dossier(*stores: Store) -> TaskCase:
     """At-least-once, commits every two seconds."""
     told = {"commit_interval_ms": 2000}
     return case(task(*stores), release="3.9.2", guarantee="at_least_once", told=told)

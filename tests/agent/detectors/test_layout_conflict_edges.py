@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from agent.layout.profile import Profile
 from tests.support.scenario_case import at, case, judge
 
 ID = "layout-conflict"
 
 
-def dossier(**versions: float) -> Case:
+def dossier(**versions: float) -> TaskCase:
     """Two disagreements; OPTIONS files written at these times."""
     one = case(release="3.9.2")
     assert one.application is not None

@@ -7,7 +7,7 @@ import pytest
 from agent.contract.events import Confidence, Severity
 from agent.detectors import resurrected_checkpoint
 from agent.inventory.model import Application, CheckpointFact, Database, Inventory, Store, Task
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from tests.support.scenario import KEY_VALUE, Scenario
 
 ID = "resurrected-checkpoint"
@@ -119,7 +119,7 @@ def told(database: Database, *, written_us: int = BORN_US + SECOND_US) -> list[t
     task = Task("a", "0_0", "a/0_0", exists=True)
     task.stores["s"] = Store("s", False, {"": database})
     task.checkpoints = (CheckpointFact(written_us, written_us, {"s": 4999}, (), 0, held=False),)
-    case = Case(Inventory(), BORN_US + 10**9, application=Application("a", tasks={"0_0": task}), task=task)
+    case = TaskCase(Inventory(), BORN_US + 10**9, Application("a", tasks={"0_0": task}), task)
     return [(x.severity, x.confidence) for x in resurrected_checkpoint.judge(case)]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Confidence, Severity
 from agent.inventory.observations import StoreOffsets
-from agent.judging.base import Case
+from agent.judging.base import AgentCase
 from tests.support.scenario_case import (
     PLAIN,
     TIMESTAMPED,
@@ -51,7 +51,7 @@ def dossier(
     return case(task(one, checkpoints=checkpoints), now=now, **settings)
 
 
-def said(one: Case) -> list[tuple[Severity, Confidence]]:
+def said(one: AgentCase) -> list[tuple[Severity, Confidence]]:
     return [(x.severity, x.confidence) for x in judge(ID, one)]
 
 

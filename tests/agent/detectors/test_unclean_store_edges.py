@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.inventory.model import Store
 from agent.inventory.observations import StoreOffsets
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import at, case, database, judge, store, task
 
 ID = "unclean-store"
@@ -18,7 +18,7 @@ def left_open(segment: str | None = None, *, status: int = 1, lock_since: float 
     return files
 
 
-def dossier(*stores: Store) -> Case:
+def dossier(*stores: Store) -> TaskCase:
     """A task of 4.3.1."""
     return case(task(*stores), release="4.3.1")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.contract.events import Confidence, Severity
 from agent.inventory.model import Session, Shape
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import at, case, database, judge, mark, past, session, store, task
 
 ID = "unrestored-store"
@@ -17,7 +17,7 @@ def skipped(*, created: bool = True, wiped: bool = False, reopens: int = 0, base
     return one
 
 
-def dossier(*held: Session) -> Case:
+def dossier(*held: Session) -> TaskCase:
     """A release with KAFKA-7672."""
     return case(task(store([database(puts=50)], held)), release="2.0.1", guarantee="at_least_once")
 

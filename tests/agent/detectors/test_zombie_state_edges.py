@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.inventory.model import Store
-from agent.judging.base import Case
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import at, case, database, judge, session, store, task
 
 ID = "zombie-state"
@@ -14,7 +14,7 @@ def idle(name: str = "s", gap: float = 12):
     return store([database()], [session(0, 20), session(20 + gap, offset_at_open=999)], name=name)
 
 
-def dossier(*stores: Store) -> Case:
+def dossier(*stores: Store) -> TaskCase:
     """Tombstones live ten seconds."""
     return case(task(*stores), release="3.9.2", told={"delete_retention_ms": 10_000})
 

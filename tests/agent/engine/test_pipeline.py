@@ -20,7 +20,7 @@ from agent.inventory.model import (
     PROCESSES_KEPT,
     SESSIONS_KEPT,
 )
-from agent.judging.base import Case, Detector, Scope, Verdict
+from agent.judging.base import Detector, Scope, TaskCase, Verdict
 from agent.replay.trace import Operation
 from tests.agent.engine.playing import (
     Run,
@@ -124,7 +124,7 @@ def run_inputs(scenario: str) -> tuple[list[Operation], list[str]]:
 
 
 def failing(detector: Detector) -> Detector:
-    def judge(case: Case) -> Iterable[Verdict]:
+    def judge(case: TaskCase) -> Iterable[Verdict]:
         raise RuntimeError(f"broken for {case.now_us}")
 
     return replace(detector, judge=judge)
@@ -150,7 +150,7 @@ def test_a_detector_that_fails_later_keeps_its_findings() -> None:
     original = next(x for x in DETECTORS if x.meta.id == "skipped-eos-wipe")
     fails = False
 
-    def judge(case: Case) -> Iterable[Verdict]:
+    def judge(case: TaskCase) -> Iterable[Verdict]:
         if fails:
             raise RuntimeError("broken since")
         return original.judge(case)

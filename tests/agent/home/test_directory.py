@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import BaselineError
+from agent.errors import HomeError
 from agent.home.directory import OwnHome
 
 
@@ -14,7 +14,7 @@ def test_it_is_made_and_kept_for_one_agent(tmp_path: Path) -> None:
     """A second agent is refused until the first one lets go."""
     home = OwnHome(tmp_path / "own" / "home", tmp_path / "state")
     assert home.directory.is_dir()
-    with pytest.raises(BaselineError, match="in use by another"):
+    with pytest.raises(HomeError, match="in use by another"):
         OwnHome(home.directory, tmp_path / "state")
     home.close()
     OwnHome(home.directory, tmp_path / "state").close()
@@ -25,7 +25,7 @@ def test_it_never_lies_in_the_state_directory(tmp_path: Path, inside: str) -> No
     """Neither directly nor through a link; nothing is made there."""
     (tmp_path / "state").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "state")
-    with pytest.raises(BaselineError, match="never writes"):
+    with pytest.raises(HomeError, match="never writes"):
         OwnHome(tmp_path / inside, tmp_path / "state")
     assert list((tmp_path / "state").iterdir()) == []
 
@@ -33,5 +33,5 @@ def test_it_never_lies_in_the_state_directory(tmp_path: Path, inside: str) -> No
 def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     """A file in its way ends the start with one sentence."""
     (tmp_path / "file").touch()
-    with pytest.raises(BaselineError, match=r"cannot use .*file/home as home"):
+    with pytest.raises(HomeError, match=r"cannot use .*file/home as home"):
         OwnHome(tmp_path / "file" / "home", tmp_path / "state")

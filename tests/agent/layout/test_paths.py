@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.layout.paths import DIRECTORY_ROLES, Role, StatePath, classify
+from agent.layout.paths import DIRECTORY_ROLES, Role, StatePath, classify, join
 
 A = "my-app"
 
@@ -126,3 +126,9 @@ def test_total(path):
         assert place.segment.startswith(place.store)
     if place.database is not None:
         assert path == place.database or path == f"{place.database}/{place.name}"
+
+
+def test_join_knows_the_root() -> None:
+    """A name in the root has no slash before it."""
+    assert join("", "a") == "a"
+    assert join("a", "b") == "a/b"

@@ -13,7 +13,7 @@ from agent.home.canary_file import CanaryFile
 from agent.inventory.hints import Hint, HintKind
 from agent.lookout.canary import LATE_AFTER_S
 from agent.lookout.watch_keeper import RESTART_MOST_S, RESTART_S, WatchKeeper
-from agent.watch.source import Cause, WatchCounters
+from agent.watch.source import Cause, WatchCounters, WatchedTree
 
 
 @dataclass
@@ -27,6 +27,10 @@ class ScriptedSource:
     wrong: dict[str, str] = field(default_factory=dict)
     stopped: int = 0
     count: WatchCounters = field(default_factory=lambda: WatchCounters(events=10, watches=3))
+
+    @property
+    def watch(self) -> WatchedTree:
+        return self
 
     def start(self) -> None:
         if self.refuses:

@@ -15,6 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from agent.contract.events import Severity
+from agent.engine.rows import StoreRow
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
@@ -23,7 +24,6 @@ from agent.publish.snapshot import (
     FindingCount,
     FindingsTold,
     MetricsSnapshot,
-    StoreMetrics,
     TaskFindings,
     TaskMetrics,
     WatchMetrics,
@@ -42,7 +42,7 @@ FULL = MetricsSnapshot(
     applications=("orders", "quiet"),
     tasks=(
         TaskMetrics("orders", "0_0", True, 1234567890, 1_700_000_000_500_000, 42, 4096, 2, 1_700_000_001_000_000,
-                    Severity.CRITICAL, stores=(StoreMetrics("counts", True, 1234567890, 42, 4096),)),
+                    Severity.CRITICAL, stores=(StoreRow("counts", True, 1234567890, 42, 4096),)),
         TaskMetrics("orders", "0_1", held=None),
         TaskMetrics("orders", "0_2", last_seen_at_us=1_700_000_000_000_000, exists=False),
     ),

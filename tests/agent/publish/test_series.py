@@ -8,17 +8,18 @@ import subprocess
 import pytest
 
 from agent.detectors import DETECTORS
+from agent.engine.rows import StoreRow
 from agent.preflight.checks import CHECK_IDS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.exposition import Exposition
-from agent.publish.snapshot import MetricsSnapshot, StoreMetrics, TaskMetrics
+from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
 
 TASKS, STORES = 20, 3
 
 
 def lines(by_store: bool) -> list[str]:
     """Scrape one agent with 20 tasks of 3 stores."""
-    stores = tuple(StoreMetrics(f"store-{number}", True, 1, 1, 1) for number in range(STORES))
+    stores = tuple(StoreRow(f"store-{number}", True, 1, 1, 1) for number in range(STORES))
     tasks = tuple(
         TaskMetrics("orders", f"0_{number}", True, 1, 1, 1, 1, 1, 1, stores=stores if by_store else ())
         for number in range(TASKS)

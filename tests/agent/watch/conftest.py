@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SystemClock
-from agent.watch.inotify_source import InotifySource
 from agent.watch.mailbox import Mailbox
-from tests.agent.watch.live import HandClock, LiveWatch
+from tests.agent.watch.live import HandClock, LiveWatch, source_on
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def live(tmp_path: Path) -> Iterator[LiveWatch]:
     root = tmp_path / "state"
     root.mkdir()
     mailbox = Mailbox()
-    watch = LiveWatch(root, mailbox, InotifySource(root, mailbox, SystemClock()))
+    watch = LiveWatch(root, mailbox, source_on(root, mailbox, SystemClock()))
     watch.source.start()
     watch.wait_for_cause("start")
     watch.hints.clear()

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.clock import Clock
 from agent.inventory.hints import Hint, HintKind
+from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.mailbox import Mailbox
+from agent.watch.tree_watch import TreeWatch
 
 DEADLINE_S = 8.0
 
@@ -29,6 +32,11 @@ class HandClock:
     def monotonic_s(self) -> float:
         """Tell the seconds since some fixed point."""
         return self.elapsed_s
+
+
+def source_on(root: Path, mailbox: Mailbox, clock: Clock) -> InotifySource:
+    """Make a source on a queue of its own."""
+    return InotifySource(TreeWatch(root, InotifyQueue(), clock), mailbox)
 
 
 @dataclass

@@ -12,10 +12,9 @@ import pytest
 from agent.clock import SystemClock
 from agent.inventory.hints import HintKind
 from agent.observe.kernel_disk import KernelDisk
-from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox
-from tests.agent.watch.live import HandClock, LiveWatch
+from tests.agent.watch.live import HandClock, LiveWatch, source_on
 
 pytestmark = pytest.mark.inotify
 
@@ -29,7 +28,7 @@ def test_burst_of_directories_is_fully_announced(live: LiveWatch) -> None:
         (store / "LOCK").touch()
         expected.add(str((store / "LOCK").relative_to(live.root)))
     live.wait_for(lambda hints: expected <= {hint.path for hint in hints})
-    assert live.source.counters().watches == 1 + 1 + 3 * 200
+    assert live.source.watch.counters().watches == 1 + 1 + 3 * 200
 
 
 def test_checkpoint_replacement_is_announced_as_moved_in(live: LiveWatch) -> None:
@@ -124,7 +123,7 @@ def test_real_overflow_ends_in_a_rescan(tmp_path: Path) -> None:
     (tmp_path / "app" / "0_1").mkdir(parents=True)
     clock = GatedClock()
     mailbox = Mailbox()
-    live = LiveWatch(tmp_path, mailbox, InotifySource(tmp_path, mailbox, clock))
+    live = LiveWatch(tmp_path, mailbox, source_on(tmp_path, mailbox, clock))
     live.source.start()
     live.wait_for_cause("start")
     clock.gate.clear()
@@ -138,7 +137,7 @@ def test_real_overflow_ends_in_a_rescan(tmp_path: Path) -> None:
     (tmp_path / "app" / "0_3").mkdir()
     clock.gate.set()
     live.wait_for_cause("queue-overflow")
-    assert live.source.counters().overflows == 1
+    assert live.source.watch.counters().overflows == 1
     (tmp_path / "app" / "0_3" / ".lock").touch()
     live.wait_for_path("app/0_3/.lock", HintKind.WRITTEN)
     live.source.stop()
@@ -147,13 +146,13 @@ def test_real_overflow_ends_in_a_rescan(tmp_path: Path) -> None:
 def test_root_that_comes_later_is_watched(tmp_path: Path) -> None:
     """A source may be started before the application has made its state directory."""
     mailbox = Mailbox()
-    live = LiveWatch(tmp_path / "state", mailbox, InotifySource(tmp_path / "state", mailbox, SystemClock()))
+    live = LiveWatch(tmp_path / "state", mailbox, source_on(tmp_path / "state", mailbox, SystemClock()))
     live.source.start()
     live.wait_for_cause("root-missing")
-    assert live.source.degraded().keys() == {"root-missing"}
+    assert live.source.watch.degraded().keys() == {"root-missing"}
     live.root.mkdir()
     live.wait_for_cause("start")
-    assert live.source.degraded() == {}
+    assert live.source.watch.degraded() == {}
     live.source.stop()
 
 
@@ -181,7 +180,7 @@ def test_death_of_the_thread_is_told(tmp_path: Path, caplog: pytest.LogCaptureFi
     """A reader that dies is not alive, says why, and gives its descriptors back."""
     before = len(os.listdir("/proc/self/fd"))
     mailbox = Mailbox()
-    live = LiveWatch(tmp_path, mailbox, InotifySource(tmp_path, mailbox, BrokenClock()))
+    live = LiveWatch(tmp_path, mailbox, source_on(tmp_path, mailbox, BrokenClock()))
     live.source.start()
     live.wait_for_cause("start")
     (tmp_path / "app").mkdir()
@@ -198,9 +197,11 @@ def test_death_of_the_thread_is_told(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_stop_gives_everything_back_and_may_be_repeated(tmp_path: Path) -> None:
     """A source that was never started, started or stopped can be stopped; no descriptor stays open."""
     before = len(os.listdir("/proc/self/fd"))
-    source = InotifySource(tmp_path, Mailbox(), SystemClock())
-    source.stop()
-    assert not source.is_alive()
+    unused = source_on(tmp_path, Mailbox(), SystemClock())
+    unused.stop()
+    unused.stop()
+    assert not unused.is_alive()
+    source = source_on(tmp_path, Mailbox(), SystemClock())
     source.start()
     assert source.is_alive()
     source.stop()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.watch.tree import join, list_names, open_below, open_root
+from agent.watch.tree import list_names, open_below, open_root
 
 
 def test_directory_is_opened_and_listed(tmp_path: Path) -> None:
@@ -47,9 +47,3 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError), open_below(root, "a/missing"):
             pass
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_join_knows_the_root() -> None:
-    """A name in the root has no slash before it."""
-    assert join("", "a") == "a"
-    assert join("a", "b") == "a/b"

@@ -7,6 +7,7 @@ from pathlib import Path
 from agent.config import load_config
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.engine.pipeline import Pipeline
+from agent.engine.rows import StoreRow
 from agent.findings.ledger import Finding
 from agent.judging.base import Evidence
 from agent.publish.page.data import (
@@ -14,7 +15,6 @@ from agent.publish.page.data import (
     BlindRow,
     PageData,
     SettingRow,
-    StoreRow,
     TaskRow,
 )
 from agent.publish.page.rows import take_page

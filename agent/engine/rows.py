@@ -1,0 +1,83 @@
+"""How tasks and stores stand, worked out once for record, metric and page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.contract.events import Severity
+from agent.findings.ledger import Finding
+from agent.inventory.disk import LockState
+from agent.inventory.model import Database, Store, Task
+
+Key = tuple[str, str]
+"""Application, task; the task is empty where something concerns the application itself."""
+
+_HELD = {LockState.HELD: True, LockState.FREE: False}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRow:
+    """One store of a task, its segments taken together; None = could not tell.
+
+    Args of the dataclass:
+        store: Its name.
+        held: Whether a process has it open.
+        offset: Changelog offset that the checkpoint, else the store itself, claims.
+        flushed_puts: Highest flushed sequence number of this incarnation.
+        bytes: Live SST bytes.
+        files: Live SST files.
+    """
+
+    store: str
+    held: bool | None = None
+    offset: int | None = None
+    flushed_puts: int = 0
+    bytes: int = 0
+    files: int = 0
+
+
+def is_held(lock: LockState | None) -> bool | None:
+    """Tell whether a process has a store open; None = could not tell."""
+    return _HELD.get(lock) if lock else None
+
+
+def store_rows(task: Task) -> tuple[StoreRow, ...]:
+    """Describe each store of a task that is there."""
+    return tuple(_store_row(task, store) for store in task.stores.values() if store.databases)
+
+
+def _store_row(task: Task, store: Store) -> StoreRow:
+    databases = store.databases.values()
+    return StoreRow(
+        store=store.name,
+        held=is_held(store.lock),
+        offset=offset_of(task, store.name, databases),
+        flushed_puts=store.puts,
+        bytes=sum(database.size_bytes for database in databases),
+        files=sum(database.files for database in databases),
+    )
+
+
+def offset_of(task: Task, store_name: str, databases: Iterable[Database]) -> int | None:
+    """Tell the offset that the checkpoint claims for a store, else the highest one that is kept inside."""
+    claimed = task.checkpoint.offsets.get(store_name) if task.checkpoint else None
+    if claimed is not None:
+        return claimed
+    inside = (offset for x in databases if x.offsets for _, offset, _ in x.offsets.offsets)
+    return max(inside, default=None)
+
+
+def size_of(task: Task) -> int:
+    """Add up the live SST bytes of a task."""
+    return sum(database.size_bytes for store in task.stores.values() for database in store.databases.values())
+
+
+def worst_by_task(findings: Iterable[Finding]) -> dict[Key, Severity]:
+    """Tell the worst severity of the findings on each task, and on each application itself."""
+    worst: dict[Key, Severity] = {}
+    for finding in findings:
+        key = (finding.application_id, finding.task_id or "")
+        if key not in worst or finding.severity.rank > worst[key].rank:
+            worst[key] = finding.severity
+    return worst
