@@ -68,12 +68,6 @@ SHIPPING = (
         initial={"kind": (*(kind.value for kind in Kind), UNKNOWN_KIND)},
     ),
     Metric(
-        "statewarden_agent_spool_torn_tails_total",
-        _C,
-        "Half-written records cut off at a start.",
-        lambda s: one(s.spool.torn_tails),
-    ),
-    Metric(
         "statewarden_agent_spool_corrupt_segments_total",
         _C,
         "Spool segments set aside because they could not be read.",

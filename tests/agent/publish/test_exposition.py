@@ -67,7 +67,10 @@ FULL = MetricsSnapshot(
     ),
     observations={"seen": 9, "vanished": 1},
     last_delay_s=0.125,
-    spool=SpoolStats(10, 2048, 2, 1_700_000_000_000_000, {"summary": 3}, 1, 2, 4, 3),
+    spool=SpoolStats(
+        records=10, bytes=2048, segments=2, oldest_at_us=1_700_000_000_000_000, dropped={"summary": 3},
+        corrupt_segments=2, write_failures=4, aside=3,
+    ),
     ship=ShipStats(6, 60, {"retryable": 2}),
     heartbeat_at_us=1_700_000_002_000_000,
     resident_memory_bytes=30_000_000,
