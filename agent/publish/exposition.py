@@ -58,7 +58,10 @@ class Exposition:
         Returns:
             Headers of the body, and the body.
         """
-        encode, content_type = choose_encoder(accept)
+        try:
+            encode, content_type = choose_encoder(accept)
+        except TypeError:  # the library cannot compare a version that is no number
+            encode, content_type = choose_encoder("")
         headers = [("Content-Type", content_type)]
         pack = None
         if gzip_accepted(accept_encoding):

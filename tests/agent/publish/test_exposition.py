@@ -153,6 +153,7 @@ def test_what_cannot_be_told_is_absent() -> None:
     [
         ("", "text/plain; version=0.0.4"),
         ("text/html, */*", "text/plain; version=0.0.4"),
+        (f"{OPENMETRICS};version=x", "text/plain; version=0.0.4"),
         ("text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"),
         ("text/plain;version=1.0.0;escaping=allow-utf-8", "text/plain; version=1.0.0"),
         (OPENMETRICS, "application/openmetrics-text; version=1.0.0"),
