@@ -11,7 +11,18 @@ from agent.ship.segments import OpenSegment
 
 @dataclass(frozen=True, slots=True)
 class SpoolStats:
-    """State of the spool in numbers; see `agent.publish.snapshot.SpoolMetrics` for each."""
+    """State of the spool in numbers.
+
+    Args of the dataclass:
+        records: Records that wait to be shipped, the open segment included.
+        bytes: Bytes on disk, files that were set aside included.
+        segments: Segments that wait, the open one included.
+        oldest_at_us: When the oldest waiting record was observed; None = nothing waits.
+        dropped: Record kind (or `unknown`) -> records given up since the agent started.
+        corrupt_segments: Segments set aside because they could not be read.
+        write_failures: Appends that the disk refused.
+        aside: What is kept for a look: unreadable segments, and those that the sink rejected.
+    """
 
     records: int = 0
     bytes: int = 0
