@@ -1,6 +1,6 @@
 """A file that keeps some of the disk, to be let go when the disk is full.
 
-Making room inside segments means writing shorter ones first, which a full disk does not allow.
+Deleting rows means writing to the log first, which a full disk does not allow.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ class Reserve:
         self._held = False
         self.hold()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the room is taken."""
+        return self._held
+
     def hold(self) -> bool:
         """Take the room, or leave it for a better time; tell whether it is held."""
         if self._held:
@@ -36,7 +41,7 @@ class Reserve:
             descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
             try:
                 os.posix_fallocate(descriptor, 0, self._size_bytes)
-                os.ftruncate(descriptor, self._size_bytes)  # an earlier start may have had larger segments
+                os.ftruncate(descriptor, self._size_bytes)  # an earlier start may have had a larger share
             finally:
                 os.close(descriptor)
             self._held = True
