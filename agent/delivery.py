@@ -163,7 +163,12 @@ def problems_of(ship_to: str, ship: ShipSettings, kubernetes: KubernetesSettings
         yield f"ship.content_mode: {ship.content_mode!r} must be one of {', '.join(CONTENT_MODES)}"
     if kubernetes.events not in EVENT_LEVELS:
         yield f"kubernetes.events: {kubernetes.events!r} must be one of {', '.join(EVENT_LEVELS)}"
-    for name, least in (("timeout_seconds", 0.1), ("seal_seconds", 0.1), ("seal_kib", 16.0), ("cap_mib", 1.0)):
+    for name, least in (
+        ("timeout_seconds", 0.1),
+        ("seal_seconds", 0.1),
+        ("seal_kib", 16.0),
+        ("cap_mib", 1.0),
+    ):
         if getattr(ship, name) < least:
             yield f"ship.{name}: {getattr(ship, name)} must be {least:g} or more"
     if ship.cap_mib * 1024 < 8 * ship.seal_kib:

@@ -247,7 +247,7 @@ _WATCH = (
 
 _SHIP = (
     Metric("statewarden_agent_spool_records", _G, "Records that wait to be shipped."),
-    Metric("statewarden_agent_spool_bytes", _G, "Size of the spool on disk.", "bytes"),
+    Metric("statewarden_agent_spool_bytes", _G, "How much of its cap the spool uses.", "bytes"),
     Metric("statewarden_agent_spool_segments", _G, "Spool segments that wait to be shipped."),
     Metric(
         "statewarden_agent_spool_oldest_unshipped_timestamp_seconds",
@@ -264,7 +264,7 @@ _SHIP = (
     Metric(
         "statewarden_agent_spool_aside_files",
         _G,
-        "Segments kept for a look: quarantined as unreadable, or rejected by the sink.",
+        "Kept for a look: a damaged database, and segments that the sink rejected.",
     ),
     Metric(
         "statewarden_agent_spool_drops_total",
@@ -273,11 +273,10 @@ _SHIP = (
         labels=("kind",),
         initial={"kind": _KINDS},
     ),
-    Metric("statewarden_agent_spool_torn_tails_total", _C, "Half-written records cut off at a start."),
     Metric(
         "statewarden_agent_spool_corrupt_segments_total",
         _C,
-        "Spool segments set aside because they could not be read.",
+        "Damage found in the spool: a database was set aside, or records of a segment were given up.",
     ),
     Metric("statewarden_agent_spool_write_failures_total", _C, "Records that the spool's disk refused."),
     Metric("statewarden_agent_shipped_segments_total", _C, "Segments that the sink acknowledged."),

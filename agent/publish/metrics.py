@@ -240,7 +240,6 @@ READERS: Mapping[str, Reader] = {
     "statewarden_agent_spool_oldest_unshipped_age_seconds": lambda s: _one(s.spool.oldest_age_s),
     "statewarden_agent_spool_aside_files": lambda s: _one(s.spool.aside),
     "statewarden_agent_spool_drops_total": lambda s: _by(s.spool.dropped),
-    "statewarden_agent_spool_torn_tails_total": lambda s: _one(s.spool.torn_tails),
     "statewarden_agent_spool_corrupt_segments_total": lambda s: _one(s.spool.corrupt_segments),
     "statewarden_agent_spool_write_failures_total": lambda s: _one(s.spool.write_failures),
     "statewarden_agent_shipped_segments_total": lambda s: _one(s.ship.shipped_segments),

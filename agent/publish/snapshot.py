@@ -138,15 +138,14 @@ class SpoolMetrics:
 
     Args of the dataclass:
         records: Records that wait to be shipped, the open segment included.
-        bytes: Bytes on disk, files that were set aside included.
+        bytes: Bytes in use, a damaged database that was set aside included.
         segments: Segments that wait, the open one included.
         oldest_at_us: When the oldest waiting record was observed; None = nothing waits.
         oldest_age_s: How long ago that was when the snapshot was taken; 0 while nothing waits.
         dropped: Record kind (or `unknown`) -> records given up since the agent started.
-        torn_tails: Half-written records cut off at a start.
-        corrupt_segments: Segments set aside because they could not be read.
+        corrupt_segments: How often damage was found.
         write_failures: Appends that the disk refused.
-        aside: Files that are kept for a look: quarantined segments, and those that the sink rejected.
+        aside: What is kept for a look: a damaged database, and segments that the sink rejected.
     """
 
     records: int = 0
@@ -154,7 +153,6 @@ class SpoolMetrics:
     segments: int = 0
     oldest_at_us: int | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
-    torn_tails: int = 0
     corrupt_segments: int = 0
     write_failures: int = 0
     aside: int = 0

@@ -53,7 +53,7 @@ class Database:
 
         Args:
             path: The file.
-            wal_bytes: Size that the log keeps below; it is emptied at 3/8, so that a transaction may write as much again.
+            wal_bytes: Size that the log keeps below; it is emptied at 3/8, so that a transaction may write that again.
         """
         self.path = path
         self._most_frames = wal_bytes * 3 // 8 // FRAME_BYTES
@@ -65,6 +65,11 @@ class Database:
     def is_open(self) -> bool:
         """Whether there is a connection."""
         return self._connection is not None
+
+    @property
+    def has_log(self) -> bool:
+        """Whether the log holds what the file does not."""
+        return self._frames > 0
 
     def open(self) -> None:
         """Connect, make the file if needed, and check its structure.

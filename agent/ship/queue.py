@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 
-from agent.contract.events import Kind
 from agent.ship import drops, priority
 from agent.ship.batches import Batch
 from agent.ship.database import Database, Row
@@ -34,8 +33,8 @@ _SCHEMA = (
     ),
     f"PRAGMA user_version={FORMAT}",
 )
-_INSERT = tuple(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)" for table in TABLES)
-_DELETE = tuple(f"DELETE FROM {table} WHERE n BETWEEN ? AND ?" for table in TABLES)  # noqa: S608 - constants
+_INSERT = tuple(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)" for table in TABLES)  # noqa: S608 - constants
+_DELETE = tuple(f"DELETE FROM {table} WHERE n BETWEEN ? AND ?" for table in TABLES)  # noqa: S608
 _OLDEST = tuple(
     f"SELECT n, kind, length(line), CASE kind WHEN 'drop' THEN line END FROM {table}"  # noqa: S608
     " WHERE n NOT BETWEEN ? AND ? ORDER BY n"
@@ -43,11 +42,11 @@ _OLDEST = tuple(
 )
 _GIVE_UP = tuple(f"DELETE FROM {table} WHERE n <= ? AND n NOT BETWEEN ? AND ?" for table in TABLES)  # noqa: S608
 _LINES = (
-    " UNION ALL ".join(f"SELECT n, crc, line FROM {table} WHERE n BETWEEN ?1 AND ?2" for table in TABLES)  # noqa: S608
+    " UNION ALL ".join(f"SELECT n, crc, line FROM {table} WHERE n BETWEEN ? AND ?" for table in TABLES)  # noqa: S608
     + " ORDER BY n"
 )
 _SUMS = " UNION ALL ".join(
-    f"SELECT count(*), sum(length(line)), min(at_us), max(n) FROM {table} WHERE n BETWEEN ?1 AND ?2"  # noqa: S608
+    f"SELECT count(*), sum(length(line)), min(at_us), max(n) FROM {table} WHERE n BETWEEN ? AND ?"  # noqa: S608
     for table in TABLES
 )
 _LAST_PLACE = (1 << 63) - 1
@@ -89,7 +88,9 @@ class Queue:
                     database.run(statement)
         self.batches: list[Batch] = []
         self.opened: Batch | None = None
-        for start, pod_uid, boot_id, first, last, rejected in database.run("SELECT * FROM batches ORDER BY start"):
+        for start, pod_uid, boot_id, first, last, rejected in database.run(
+            "SELECT * FROM batches ORDER BY start"
+        ):
             batch = Batch(start, pod_uid, boot_id, first, last or 0, is_rejected=bool(rejected))
             self._load(batch, is_open=last is None)
         database.checkpoint()
@@ -177,7 +178,7 @@ class Queue:
         Raises:
             StoreError: it cannot be read.
         """
-        rows = self._database.run(_LINES, (batch.start, batch.end))
+        rows = self._database.run(_LINES, _span(batch) * len(TABLES))
         return [row[2] for row in rows], [n for n, crc, line in rows if zlib.crc32(line) != crc]
 
     def remove(self, batch: Batch) -> None:
@@ -295,7 +296,7 @@ class Queue:
             self.batches.remove(batch)
 
     def _sums(self, batch: Batch, end: int) -> list[Row]:
-        return self._database.run(_SUMS, (batch.start, end))
+        return self._database.run(_SUMS, (batch.start, end) * len(TABLES))
 
 
 def _span(batch: Batch | None) -> tuple[int, int]:

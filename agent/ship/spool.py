@@ -35,6 +35,9 @@ from agent.ship.writer import Writer
 
 _LOG = logging.getLogger(__name__)
 SYNC_EVERY_S = 1.0
+CHECKPOINT_EVERY_S = 15.0
+"""At most so old is what `statewarden spool` reads; a segment that is sealed is a checkpoint already."""
+
 AGED_BACKLOG = 16
 """While so many segments wait, age seals no more: a sink that is away for days must not get thousands of small ones."""
 
@@ -70,7 +73,7 @@ class Spool:
         limits.check()
         self._origin, self._clock, self._limits = origin, clock, limits
         self._mutex = threading.RLock()
-        self._opened_s = self._synced_s = clock.monotonic_s()
+        self._opened_s = self._synced_s = self._checkpoint_s = clock.monotonic_s()
         self._is_dirty = self._closed = False
         self._home = SpoolHome(directory, state_directory)
         try:
@@ -226,8 +229,12 @@ class Spool:
             try:
                 self._writer.start_over(error)
             except StoreError as again:
-                raise SpoolError(f"cannot {what} spool {where}: {error}; cannot begin anew: {again}") from again
-            raise SpoolError(f"cannot {what} spool {where}: {error}; it was set aside, look at its volume") from error
+                raise SpoolError(
+                    f"cannot {what} spool {where}: {error}; cannot begin anew: {again}"
+                ) from again
+            raise SpoolError(
+                f"cannot {what} spool {where}: {error}; it was set aside, look at its volume"
+            ) from error
         except StoreError as error:
             raise SpoolError(f"cannot {what} spool {where}: {error}; free or mend its volume") from error
 
@@ -240,6 +247,8 @@ class Spool:
                 self._is_dirty, self._synced_s = False, now_s
             if self._is_seal_due(now_s):
                 self._seal()
+            elif self._storage.database.has_log and now_s - self._checkpoint_s >= CHECKPOINT_EVERY_S:
+                self._checkpoint()
 
     def _announce(self) -> None:
         if self._writer.owes and self._storage.is_open:
@@ -258,6 +267,12 @@ class Spool:
         if self._storage.queue.opened is None:
             return
         self._writer.with_room(self._storage.queue.seal)
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self._checkpoint_s = (
+            self._clock.monotonic_s()
+        )  # first, so that a full disk is not asked at every append
         self._storage.database.checkpoint()
         self._is_dirty = False
 

@@ -11,11 +11,7 @@ from agent.ship.queue import TABLES
 from agent.ship.storage import BAD_NAME, DATABASE_NAME, refuse_newer
 
 _BATCHES = "SELECT count(*) - sum(is_rejected), sum(is_rejected) FROM batches"
-_RECORDS = (
-    "SELECT sum(records), min(oldest) FROM ("
-    + " UNION ALL ".join(f"SELECT count(*) AS records, min(at_us) AS oldest FROM {table}" for table in TABLES)  # noqa: S608
-    + ")"
-)
+_RECORDS = " UNION ALL ".join(f"SELECT count(*), min(at_us) FROM {table}" for table in TABLES)  # noqa: S608
 _TRIES = 3
 
 
@@ -50,10 +46,13 @@ def status_of(directory: Path) -> Status:
     if not path.is_file():
         raise SpoolError(f"{directory} holds no spool: {DATABASE_NAME} is not there")
     refuse_newer(path)
-    ((segments, rejected),), ((records, oldest),) = _asked(path)
+    ((segments, rejected),), sums = _asked(path)
+    oldest = min((at_us for count, at_us in sums if count), default=None)
     size_bytes = sum(x.stat().st_size for x in directory.iterdir() if x.is_file())
     has_damaged = (directory / BAD_NAME).exists()
-    return Status(segments or 0, rejected or 0, records, oldest, size_bytes, has_damaged)
+    return Status(
+        segments or 0, rejected or 0, sum(count for count, _ in sums), oldest, size_bytes, has_damaged
+    )
 
 
 def _asked(path: Path) -> list[list[Row]]:

@@ -20,7 +20,7 @@ from agent.ship.batches import SAFE_BOOT_ID, Batch
 
 _HEAD_BYTES = 18
 _BOOT = f"(?P<boot>{SAFE_BOOT_ID.pattern})"
-_RANGE = rf"(?P<first>\d{{12,}})-(?P<last>\d{{12,}})(?:-k(?P<left>\d+))?"
+_RANGE = r"(?P<first>\d{12,})-(?P<last>\d{12,})(?:-k(?P<left>\d+))?"
 _WAITING = (
     re.compile(rf"{_BOOT}-{_RANGE}\.sealed"),
     re.compile(rf"{_BOOT}-(?P<first>\d{{12,}})\.open"),
@@ -87,7 +87,9 @@ def read_segment(path: Path) -> Segment:
     if not records:
         return Segment(path, None, [], lost)
     pod_uid = str(json.loads(records[0][3])["data"]["pod_uid"])
-    return Segment(path, Batch(0, pod_uid, boot_id, first, last if lost is None else after - 1), records, lost)
+    return Segment(
+        path, Batch(0, pod_uid, boot_id, first, last if lost is None else after - 1), records, lost
+    )
 
 
 def remains(directory: Path) -> list[Path]:
@@ -108,7 +110,7 @@ def _parsed(name: str) -> dict[str, str]:
 def _records(data: bytes, boot_id: str) -> list[Line]:
     """Read whole records of one boot, in rising sequence, until the first fault."""
     found: list[Line] = []
-    for line in _lines(data):
+    for line in frames_in(data):
         try:
             event = json.loads(line)["data"]
             record = (int(event["sequence"]), str(event["kind"]), int(event["observed_at_us"]), line)
@@ -120,7 +122,8 @@ def _records(data: bytes, boot_id: str) -> list[Line]:
     return found
 
 
-def _lines(data: bytes) -> Iterator[bytes]:
+def frames_in(data: bytes) -> Iterator[bytes]:
+    """Read frames until the end or the first fault; never raises."""
     at = 0
     while len(head := data[at : at + _HEAD_BYTES]) == _HEAD_BYTES:
         try:
@@ -136,4 +139,3 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 def _size(records: list[Line]) -> int:
     return sum(_HEAD_BYTES + len(line) + 1 for *_, line in records)
-

@@ -78,7 +78,9 @@ class Writer:
         line, rank = self._encoded(record), priority.rank_of(record.kind.value)
         try:
             if len(line) > self._storage.shares.largest_record_bytes:
-                raise SpoolFullError(f"a record of {len(line)} bytes is too large for the spool; raise its cap")
+                raise SpoolFullError(
+                    f"a record of {len(line)} bytes is too large for the spool; raise its cap"
+                )
             for _ in range(_TRIES):
                 try:
                     self._storage.database.relieve()
@@ -88,7 +90,9 @@ class Writer:
                 except DamagedError as error:
                     self.start_over(error)
                 line = self._encoded(record)  # announcements may have taken its sequence
-            raise SpoolError(f"cannot write to spool {self._storage.directory}: no room can be made; free its volume")
+            raise SpoolError(
+                f"cannot write to spool {self._storage.directory}: no room can be made; free its volume"
+            )
         except SpoolFullError:
             self._lose(record, Cause.CAP)
             raise
@@ -143,7 +147,11 @@ class Writer:
         lost: Account = {}
         for batch in self._storage.queue.batches:
             if batch.records and not batch.is_rejected:
-                drops.add(lost, Key(batch.boot_id, drops.UNKNOWN_KIND, ""), Span(batch.records, batch.first, batch.last))
+                drops.add(
+                    lost,
+                    Key(batch.boot_id, drops.UNKNOWN_KIND, ""),
+                    Span(batch.records, batch.first, batch.last),
+                )
         self.in_flight = None
         self._set_aside(lost, error)
         self._storage.open()
@@ -243,7 +251,10 @@ class Writer:
             (rows,) = last_checkpoint(self._storage.database.path, (_RANGES,))
         except StoreError:
             rows = [("unknown", 0, 0)]
-        return {Key(str(boot), drops.UNKNOWN_KIND, ""): Span(0, int(first), int(last)) for boot, first, last in rows}
+        return {
+            Key(str(boot), drops.UNKNOWN_KIND, ""): Span(0, int(first), int(last))
+            for boot, first, last in rows
+        }
 
     def _set_aside(self, lost: Account, error: DamagedError) -> None:
         self._storage.set_aside()

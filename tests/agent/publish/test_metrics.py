@@ -65,7 +65,7 @@ FULL = MetricsSnapshot(
     ),
     observations={"seen": 9, "vanished": 1},
     last_delay_s=0.125,
-    spool=SpoolMetrics(10, 2048, 2, 1_700_000_000_000_000, {"summary": 3}, 1, 2, 4, 3, 2.5),
+    spool=SpoolMetrics(10, 2048, 2, 1_700_000_000_000_000, {"summary": 3}, 2, 4, 3, 2.5),
     ship=ShipMetrics(6, 60, {"retryable": 2}),
     heartbeat_at_us=1_700_000_002_000_000,
     resident_memory_bytes=30_000_000,

@@ -258,7 +258,9 @@ def test_a_disk_that_fails_refuses_and_counts(
         spool.append(heartbeat())
         with monkeypatch.context() as patch:
             patch.setattr(Database, "run", refuse)
-            with pytest.raises(SpoolError, match=re.escape(f"{tmp_path}: disk I/O error; free or mend its volume")):
+            with pytest.raises(
+                SpoolError, match=re.escape(f"{tmp_path}: disk I/O error; free or mend its volume")
+            ):
                 spool.append(finding())
             with pytest.raises(SpoolError, match="disk I/O error"):
                 spool.seal()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -60,7 +61,7 @@ class SpoolBesideModel(RuleBasedStateMachine):
         """Append some of a kind; the ledger has what the spool took."""
         for _ in range(times):
             self.number += 1
-            record = {
+            record = {  # type: ignore[no-untyped-call]
                 "s": lambda: summary(kib * KIB, self.number),
                 "t": lambda: transition(kib * KIB, self.number),
                 "f": finding,
@@ -95,7 +96,7 @@ class SpoolBesideModel(RuleBasedStateMachine):
     def receive(self, name: str, payload: bytes, *, is_final: bool) -> None:
         """Be a sink: one content per name; nothing twice but what was not acknowledged."""
         assert self.sent.setdefault(name, payload) == payload
-        rows = [decode(line) for line in payload.splitlines()]
+        rows: list[dict[str, Any]] = [decode(line) for line in payload.splitlines()]
         places = [(row["boot_id"], row["sequence"]) for row in rows]
         assert places == sorted(places, key=lambda x: x[1])
         assert not set(places) & set(self.delivered) - self.unacknowledged
@@ -149,7 +150,7 @@ def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "SETTINGS", (*database.SETTINGS, "synchronous=OFF"))
 
 
-class TestSpoolBesideModel(SpoolBesideModel.TestCase):  # type: ignore[misc,name-defined]
+class TestSpoolBesideModel(SpoolBesideModel.TestCase):  # type: ignore[misc,valid-type]
     """The machine as a test."""
 
     settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

@@ -1,4 +1,4 @@
-"""Damage is set aside and told, and the agent goes on; a newer spool is left alone; a disk without room is waited for."""
+"""Damage is set aside and told, and the agent goes on; a newer spool is left alone; room is waited for."""
 
 from __future__ import annotations
 

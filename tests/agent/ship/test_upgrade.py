@@ -11,7 +11,16 @@ from agent.contract.events import Origin
 from agent.ship.database import Database, NoRoomError
 from agent.ship.spool import Spool
 from agent.ship.upgrade import read_segment
-from tests.agent.ship.ship_support import HandClock, drain, drop_rows, heartbeat, killed, names, open_spool, sequences
+from tests.agent.ship.ship_support import (
+    HandClock,
+    drain,
+    drop_rows,
+    heartbeat,
+    killed,
+    names,
+    open_spool,
+    sequences,
+)
 
 NEXT_BOOT = Origin(pod_uid="uid-1", boot_id="boot1", pod="orders-0")
 WHOLE = [1, 2, 3, 4, 8, 10, 11]
@@ -126,7 +135,9 @@ def test_without_room_the_rest_waits(old: Path, clock: HandClock, monkeypatch: p
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 100, b"garbage\n" * 3, b"00000002 a3830348 {}\n"])
 @pytest.mark.parametrize("suffix", ["000000000001.open", "000000000001-000000000001.sealed"])
-def test_garbage_under_an_old_name_is_survived(tmp_path: Path, clock: HandClock, content: bytes, suffix: str) -> None:
+def test_garbage_under_an_old_name_is_survived(
+    tmp_path: Path, clock: HandClock, content: bytes, suffix: str
+) -> None:
     """A file that only looks like a segment never stops the start, and is not shipped."""
     (tmp_path / f"boot0-{suffix}").write_bytes(content)
     with open_spool(tmp_path, clock, NEXT_BOOT) as spool:
