@@ -67,9 +67,7 @@ def rollup(log: Path) -> Iterator[Rollup]:
     """Start the session, with the credentials of the tests' object stores in its environment."""
     script = [sys.executable, str(servers.ROOT / "tests/delivery/rollup_session.py")]
     keys = {"AWS_ACCESS_KEY_ID": servers.KEY, "AWS_SECRET_ACCESS_KEY": servers.SECRET}
-    cache = log.with_name(
-        "cache"
-    )  # where `ingest` looks for jars: what the set-up fetched, not this user's own
+    cache = log.with_name("cache")  # where `ingest` looks for jars: what the set-up fetched, not this user's own
     (cache / "statewarden").mkdir(parents=True)
     (cache / "statewarden" / f"jars-spark-{jars.installed_spark()}").symlink_to(JARS)
     with log.open("w") as err:
