@@ -1,7 +1,8 @@
 """What a spool has on its volume: the database, a reserve, and what was set aside; all of it stays below the cap.
 
-The database grows only while the reserve is held. When the disk is full the reserve is let go: its room takes what
-the log still has to bring into the database, and from then on the database lives in the pages that it has.
+The database does not grow while the disk has no room for the reserve. When the disk is full the reserve is let go: its
+room takes what the log still has to bring into the database, and from then on the database lives in the pages that it
+has.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Storage:
         Raises:
             StoreError: the disk refuses.
         """
-        return self._reserve.is_held and self.database.free_bytes() < line_bytes + _ANNOUNCEMENTS_BYTES
+        return not self._reserve.lacks_room and self.database.free_bytes() < line_bytes + _ANNOUNCEMENTS_BYTES
 
     def make_disk_room(self) -> bool:
         """Let the reserve go and empty the log into the database; tell whether that worked.
@@ -134,16 +135,16 @@ class Storage:
         return True
 
     def hold_reserve(self) -> bool:
-        """Take the reserve again if there is room, so that the database may grow again; tell whether it is held.
+        """Take the reserve again if there is room, so that the database may grow again; tell whether it may.
 
         Raises:
             StoreError: the disk refuses.
         """
-        if self._reserve.is_held:
-            return True
-        if self._reserve.hold() and self.is_open:
-            self._limit()
-        return self._reserve.is_held
+        if self._reserve.lacks_room:
+            self._reserve.hold()
+            if self.is_open:
+                self._limit()
+        return not self._reserve.lacks_room
 
     @contextmanager
     def announcing(self) -> Iterator[None]:
@@ -171,7 +172,7 @@ class Storage:
         self.database.close()
 
     def _limit(self, more_bytes: int = 0) -> None:
-        if self._reserve.is_held:
+        if not self._reserve.lacks_room:
             size_bytes = self.shares.database_bytes - _ANNOUNCEMENTS_BYTES + more_bytes - self._aside_bytes()
         else:
             size_bytes = self.database.file_bytes()
