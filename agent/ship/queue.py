@@ -1,8 +1,4 @@
-"""The records of a spool in SQLite, in the order of arrival, and the batches that they belong to.
-
-Each rank has a table of its own: what is given up first then lies together, at the beginning of one table, and giving
-it up frees whole pages. In one table, taking a third of the rows would free none.
-"""
+"""The records of a spool in SQLite, in the order of arrival, and the batches that they belong to."""
 
 from __future__ import annotations
 
@@ -14,42 +10,10 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 
-from agent.ship import drops, priority
+from agent.ship import drops, priority, tables
 from agent.ship.batches import Batch
 from agent.ship.database import Database, Row
 from agent.ship.drops import Account
-
-FORMAT = 3
-"""1 was never released; 2 was files of framed records (`upgrade`)."""
-
-_RANKS = range(priority.HIGHEST + 1)
-TABLES = tuple(f"rank_{rank}" for rank in _RANKS)
-_SCHEMA = (
-    "CREATE TABLE batches (start INTEGER PRIMARY KEY, pod_uid TEXT, boot_id TEXT, first INTEGER, last INTEGER,"
-    " is_rejected INTEGER)",  # last: null while it is open
-    *(
-        f"CREATE TABLE {table} (n INTEGER PRIMARY KEY, kind TEXT, at_us INTEGER, crc INTEGER, line BLOB)"
-        for table in TABLES
-    ),
-    f"PRAGMA user_version={FORMAT}",
-)
-_INSERT = tuple(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)" for table in TABLES)  # noqa: S608 - constants
-_DELETE = tuple(f"DELETE FROM {table} WHERE n BETWEEN ? AND ?" for table in TABLES)  # noqa: S608
-_OLDEST = tuple(
-    f"SELECT n, kind, length(line), CASE kind WHEN 'drop' THEN line END FROM {table}"  # noqa: S608
-    " WHERE n NOT BETWEEN ? AND ? ORDER BY n"
-    for table in TABLES
-)
-_GIVE_UP = tuple(f"DELETE FROM {table} WHERE n <= ? AND n NOT BETWEEN ? AND ?" for table in TABLES)  # noqa: S608
-_LINES = (
-    " UNION ALL ".join(f"SELECT n, crc, line FROM {table} WHERE n BETWEEN ? AND ?" for table in TABLES)  # noqa: S608
-    + " ORDER BY n"
-)
-_SUMS = " UNION ALL ".join(
-    f"SELECT count(*), sum(length(line)), min(at_us), max(n) FROM {table} WHERE n BETWEEN ? AND ?"  # noqa: S608
-    for table in TABLES
-)
-_LAST_PLACE = (1 << 63) - 1
 
 
 @dataclass(slots=True)
@@ -84,7 +48,7 @@ class Queue:
         ((version,),) = database.run("PRAGMA user_version")
         if not version:
             with database.transaction():
-                for statement in _SCHEMA:
+                for statement in tables.SCHEMA:
                     database.run(statement)
         self.batches: list[Batch] = []
         self.opened: Batch | None = None
@@ -113,12 +77,12 @@ class Queue:
             opened = Batch(self._next_place(), *batch, sequence, sequence, is_open=True)
             with self._database.transaction():
                 self._insert_batch(opened)
-                self._database.run(_INSERT[rank], (opened.start, kind, at_us, zlib.crc32(line), line))
+                self._database.run(tables.INSERT[rank], (opened.start, kind, at_us, zlib.crc32(line), line))
             self.batches.append(opened)
             self.opened = opened
         else:
             place = opened.start + sequence - opened.first
-            self._database.run(_INSERT[rank], (place, kind, at_us, zlib.crc32(line), line))
+            self._database.run(tables.INSERT[rank], (place, kind, at_us, zlib.crc32(line), line))
         self._database.wrote(len(line))
         opened.last = sequence
         opened.oldest_at_us = min(opened.oldest_at_us, at_us) if opened.records else at_us
@@ -142,7 +106,7 @@ class Queue:
             for sequence, kind, at_us, line in records:
                 place = batch.start + sequence - batch.first
                 values = (place, kind, at_us, zlib.crc32(line), line)
-                self._database.run(_INSERT[priority.rank_of(kind)], values)
+                self._database.run(tables.INSERT[priority.rank_of(kind)], values)
         batch.records, batch.size_bytes = len(records), sum(len(line) for *_, line in records)
         batch.oldest_at_us = min(at_us for _, _, at_us, _ in records)
         self.batches.append(batch)
@@ -178,7 +142,7 @@ class Queue:
         Raises:
             StoreError: it cannot be read.
         """
-        rows = self._database.run(_LINES, _span(batch) * len(TABLES))
+        rows = self._database.run(tables.LINES, _span(batch) * len(tables.TABLES))
         return [row[2] for row in rows], [n for n, crc, line in rows if zlib.crc32(line) != crc]
 
     def remove(self, batch: Batch) -> None:
@@ -188,7 +152,7 @@ class Queue:
             StoreError: it stays.
         """
         with self._database.transaction():
-            for statement in _DELETE:
+            for statement in tables.DELETE:
                 self._database.run(statement, _span(batch))
             self._database.run("DELETE FROM batches WHERE start=?", (batch.start,))
         self._database.wrote(batch.size_bytes)
@@ -202,7 +166,7 @@ class Queue:
         """
         with self.all_or_nothing():
             for place in places:
-                for statement in _DELETE:
+                for statement in tables.DELETE:
                     self._database.run(statement, (place, place))
             self._count(batch)
 
@@ -228,7 +192,7 @@ class Queue:
             StoreError: they cannot be read.
         """
         found = Victims(rank)
-        for place, kind, size_bytes, line in self._database.each(_OLDEST[rank], _span(spared)):
+        for place, kind, size_bytes, line in self._database.each(tables.OLDEST[rank], _span(spared)):
             batch = self.batches[bisect_right(self.batches, place, key=lambda x: x.start) - 1]
             body = json.loads(line)["data"] if line is not None else {}
             sequence = batch.first + place - batch.start
@@ -247,7 +211,7 @@ class Queue:
         Raises:
             StoreError: the disk refuses.
         """
-        self._database.run(_GIVE_UP[victims.rank], (victims.last, *_span(spared)))
+        self._database.run(tables.GIVE_UP[victims.rank], (victims.last, *_span(spared)))
         for batch in victims.batches:
             self._count(batch)
 
@@ -279,7 +243,7 @@ class Queue:
     def _load(self, batch: Batch, *, is_open: bool) -> None:
         """Take in a batch that is there already; an open one is sealed with what it holds."""
         if is_open:
-            ends = [row[3] for row in self._sums(batch, _LAST_PLACE) if row[0]]
+            ends = [row[3] for row in self._sums(batch, tables.LAST_PLACE) if row[0]]
             batch.last = batch.first + max(ends, default=batch.start - 1) - batch.start
             self._database.run("UPDATE batches SET last=? WHERE start=?", (batch.last, batch.start))
         self.batches.append(batch)
@@ -296,7 +260,7 @@ class Queue:
             self.batches.remove(batch)
 
     def _sums(self, batch: Batch, end: int) -> list[Row]:
-        return self._database.run(_SUMS, (batch.start, end) * len(TABLES))
+        return self._database.run(tables.SUMS, (batch.start, end) * len(tables.TABLES))
 
 
 def _span(batch: Batch | None) -> tuple[int, int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from agent.errors import SpoolError
 from agent.ship.database import Row, StoreError, last_checkpoint
-from agent.ship.queue import TABLES
 from agent.ship.storage import BAD_NAME, DATABASE_NAME, refuse_newer
+from agent.ship.tables import TABLES
 
 _BATCHES = "SELECT count(*) - sum(is_rejected), sum(is_rejected) FROM batches"
 _RECORDS = " UNION ALL ".join(f"SELECT count(*), min(at_us) FROM {table}" for table in TABLES)  # noqa: S608

@@ -16,8 +16,9 @@ from pathlib import Path
 from agent.errors import SpoolError
 from agent.ship.database import PAGE_BYTES, WAL_SUFFIX, Database, NoRoomError, StoreError, last_checkpoint
 from agent.ship.limits import Limits, share_out
-from agent.ship.queue import FORMAT, Queue
+from agent.ship.queue import Queue
 from agent.ship.reserve import Reserve
+from agent.ship.tables import FORMAT
 
 _LOG = logging.getLogger(__name__)
 DATABASE_NAME, BAD_NAME = "spool.db", "spool.db.bad"
@@ -73,13 +74,11 @@ class Storage:
         """
         refuse_newer(self._path)
         try:
-            self.database.open()
-            self._queue = Queue(self.database)
-            self._limit()
-        except StoreError:
-            self._queue = None
-            self.database.close()
-            raise
+            self._open()
+        except NoRoomError:
+            if not self._reserve.release():
+                raise
+            self._open()
 
     def set_aside(self) -> None:
         """Move a damaged database out of the way; one is kept, if it leaves room for a new one.
@@ -170,6 +169,16 @@ class Storage:
         """Close the database."""
         self._queue = None
         self.database.close()
+
+    def _open(self) -> None:
+        try:
+            self.database.open()
+            self._queue = Queue(self.database)
+            self._limit()
+        except StoreError:
+            self._queue = None
+            self.database.close()
+            raise
 
     def _limit(self, more_bytes: int = 0) -> None:
         if not self._reserve.lacks_room:
