@@ -256,7 +256,6 @@ class Supervisor:
             seal_bytes=int(sizes.seal_kib * 1024),
             seal_age_s=sizes.seal_seconds,
             cap_bytes=int(sizes.cap_mib * 1024 * 1024),
-            cap_files=int(sizes.cap_files),
         )
         try:
             return Spool(

@@ -29,7 +29,7 @@ SHIPPING = (
     Metric(
         "statewarden_agent_spool_bytes",
         _G,
-        "Size of the spool on disk.",
+        "How much of its cap the spool uses.",
         lambda s: one(s.spool.bytes),
         unit="bytes",
     ),
@@ -56,7 +56,7 @@ SHIPPING = (
     Metric(
         "statewarden_agent_spool_aside_files",
         _G,
-        "Segments kept for a look: quarantined as unreadable, or rejected by the sink.",
+        "Kept for a look: a damaged database, and segments that the sink rejected.",
         lambda s: one(s.spool.aside),
     ),
     Metric(
@@ -70,7 +70,7 @@ SHIPPING = (
     Metric(
         "statewarden_agent_spool_corrupt_segments_total",
         _C,
-        "Spool segments set aside because they could not be read.",
+        "Damage found in the spool: a database was set aside, or records of a segment were given up.",
         lambda s: one(s.spool.corrupt_segments),
     ),
     Metric(
