@@ -16,6 +16,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -165,7 +166,7 @@ class Spool:
         with self._mutex, self._fenced("forget a shipped segment in"):
             self._writer.in_flight = None
             if parcel.segment in self._storage.queue.batches:
-                self._writer.with_room(lambda: self._storage.queue.remove(parcel.segment))
+                self._writer.with_room(partial(self._storage.queue.remove, parcel.segment))
 
     def release(self) -> None:
         """Give back what was taken; it is next again."""
@@ -181,8 +182,8 @@ class Spool:
         with self._mutex, self._fenced("reject a segment in"):
             self._writer.in_flight = None
             if parcel.segment in self._storage.queue.batches:
-                self._writer.with_room(lambda: self._storage.queue.reject(parcel.segment))
-                self._writer.give_up(self._account_of(parcel), Cause.REJECTED)
+                reject = partial(self._storage.queue.reject, parcel.segment)
+                self._writer.forget(reject, self._account_of(parcel), Cause.REJECTED)
 
     def stats(self) -> SpoolStats:
         """Count what is there."""
@@ -239,6 +240,8 @@ class Spool:
             raise SpoolError(f"cannot {what} spool {where}: {error}; free or mend its volume") from error
 
     def _do_what_is_due(self) -> None:
+        if not self._storage.is_open:
+            return
         with self._fenced("write to"):
             self._announce()
             now_s = self._clock.monotonic_s()
@@ -256,7 +259,7 @@ class Spool:
             self._is_dirty = True
 
     def _is_seal_due(self, now_s: float) -> bool:
-        batch = self._storage.queue.opened if self._storage.is_open else None
+        batch = self._storage.queue.opened
         if batch is None:
             return False
         aged = now_s - self._opened_s >= self._limits.seal_age_s
@@ -288,9 +291,10 @@ class Spool:
         for place in damaged:
             sequence = batch.first + place - batch.start
             drops.add(account, Key(batch.boot_id, drops.UNKNOWN_KIND, ""), Span(1, sequence, sequence))
-        self._writer.with_room(lambda: self._storage.queue.remove_records(batch, damaged))
+        self._writer.forget(
+            partial(self._storage.queue.remove_records, batch, damaged), account, Cause.CORRUPT
+        )
         self._writer.counters.corrupt_segments += 1
-        self._writer.give_up(account, Cause.CORRUPT)
         _LOG.error("spool: gave up damaged records", extra={"segment": batch.name, "records": len(damaged)})
         return self._storage.queue.lines(batch)[0] if batch.records else []
 

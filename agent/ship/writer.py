@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from agent.clock import Clock
 from agent.contract.codec import encode
@@ -123,6 +124,19 @@ class Writer:
         self._count(account)
         drops.add_all(self._to_announce, account, cause)
 
+    def forget(self, action: Callable[[], None], lost: Account, cause: Cause) -> None:
+        """Do what loses records, in one transaction with its announcement if there is room for that.
+
+        Raises:
+            StoreError: it is not done.
+        """
+        try:
+            self._storage.database.relieve()
+            self._forget(action, lost, cause)
+        except NoRoomError:
+            self.with_room(action)
+            self.give_up(lost, cause)
+
     def with_room(self, action: Callable[[], None]) -> None:
         """Do what makes the spool smaller, on a full disk with the help of the reserve.
 
@@ -152,9 +166,10 @@ class Writer:
                     Key(batch.boot_id, drops.UNKNOWN_KIND, ""),
                     Span(batch.records, batch.first, batch.last),
                 )
-        self.in_flight = None
+        self.in_flight, self.is_started = None, False
         self._set_aside(lost, error)
         self._storage.open()
+        self.is_started = True
 
     def _encoded(self, record: Record) -> bytes:
         return encode(record, self._origin, self._next_sequence).encode("ascii")
@@ -192,16 +207,15 @@ class Writer:
         if not capped and not self._storage.make_disk_room():
             raise error
         need_bytes = max(2 * line_bytes, self._storage.shares.seal_bytes // 4, 4 * PAGE_BYTES)
-        for _ in range(_TRIES):
+        gave = False
+        for attempt in range(_TRIES):
             try:
                 gave = self._give_up_some(need_bytes, rank)
                 break
-            except NoRoomError:  # too little for the announcement, or the disk is full as well
-                if not self._storage.make_disk_room():
+            except NoRoomError:  # it freed too little for its announcement, or the disk is full as well
+                if attempt and not self._storage.make_disk_room():
                     raise
                 need_bytes *= 2
-        else:
-            raise error
         self._storage.hold_reserve()
         if gave:
             return
@@ -223,22 +237,25 @@ class Writer:
             victims = queue.victims(rank, math.inf if is_folding else need_bytes, self.in_flight)
             if not victims.batches or (is_folding and not drops.is_worth_folding(victims.account)):
                 continue
-            account: Account = dict(self._to_announce)
-            drops.add_all(account, victims.account, Cause.CAP)
-            sequence = self._next_sequence
-            try:
-                with queue.all_or_nothing():
-                    queue.give_up(victims, self.in_flight)
-                    for key in sorted(account):
-                        self._write_announcement(key, account[key])
-            except BaseException:
-                self._next_sequence = sequence
-                raise
-            self._to_announce = {}
-            self._count(victims.account)
+            self._forget(partial(queue.give_up, victims, self.in_flight), victims.account, Cause.CAP)
             self._complain()
             return True
         return False
+
+    def _forget(self, action: Callable[[], None], lost: Account, cause: Cause) -> None:
+        account: Account = dict(self._to_announce)
+        drops.add_all(account, lost, cause)
+        sequence = self._next_sequence
+        try:
+            with self._storage.announcing(), self._storage.queue.all_or_nothing():
+                action()
+                for key in sorted(account):
+                    self._write_announcement(key, account[key])
+        except BaseException:
+            self._next_sequence = sequence
+            raise
+        self._to_announce = {}
+        self._count(lost)
 
     def _complain(self) -> None:
         if self._clock.monotonic_s() >= self._complain_s:

@@ -240,7 +240,7 @@ def test_what_the_sink_rejects_stays_aside_and_makes_room_first(tmp_path: Path, 
         assert parcel is not None
         spool.reject(parcel)
         assert spool.take() is None
-        assert (spool.stats().aside, spool.stats().records) == (1, 0)
+        assert (spool.stats().aside, spool.stats().records) == (1, 1)  # the announcement
     with open_spool(tmp_path, clock, NEXT_BOOT, cap_bytes=MIN_CAP_BYTES) as spool:
         assert spool.stats().aside == 1
         assert drop_rows(drain(spool)) == [("transition", 1, 1, 1, "rejected-by-sink; boot boot1")]

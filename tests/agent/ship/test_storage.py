@@ -12,7 +12,7 @@ import pytest
 
 from agent.contract.events import Origin
 from agent.errors import SpoolError
-from agent.ship.database import Database, NoRoomError
+from agent.ship.database import DamagedError, Database, NoRoomError, StoreError
 from agent.ship.limits import MIN_CAP_BYTES
 from tests.agent.ship.ship_support import (
     HandClock,
@@ -117,12 +117,7 @@ def test_damage_that_meets_an_append_costs_that_record_nothing(
         def run(self: Database, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
             if statement.startswith("INSERT"):
                 monkeypatch.undo()
-                error = sqlite3.DatabaseError("database disk image is malformed")
-                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                monkeypatch.setattr(Database, "run", real)
-                from agent.ship.database import DamagedError
-
-                raise DamagedError(str(error))
+                raise DamagedError("database disk image is malformed")
             return real(self, statement, values)
 
         monkeypatch.setattr(Database, "run", run)
@@ -131,6 +126,35 @@ def test_damage_that_meets_an_append_costs_that_record_nothing(
         rows = drain(spool)
     assert sequences(rows) == [2, 3]
     assert drop_rows(rows) == [("unknown", 1, 1, 1, "corrupt-segment; boot boot1")]
+
+
+def test_damage_on_a_disk_that_takes_no_new_file_is_made_up_for_later(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records are refused meanwhile; when the disk is mended a new file is begun and all of it announced."""
+
+    def refuse(self: Database) -> None:
+        raise StoreError("disk I/O error")
+
+    with open_spool(tmp_path, clock) as spool:
+        spool.append(heartbeat())
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "open", refuse)
+            with pytest.raises(StoreError):
+                spool._writer.start_over(DamagedError("malformed"))
+            with pytest.raises(SpoolError, match="could not be opened"):
+                spool.append(finding())
+            clock.at_s += 2
+            with pytest.raises(SpoolError, match="disk I/O error"):
+                spool.maintain()
+        spool.maintain()
+        spool.append(heartbeat())
+        spool.seal()
+        rows = drain(spool)
+    assert drop_rows(rows) == [
+        ("finding", 1, 2, 2, "write-failed; boot boot1"),
+        ("unknown", 1, 1, 1, "corrupt-segment; boot boot1"),
+    ]
 
 
 def test_a_changed_byte_in_a_record_is_never_shipped(left: Path, clock: HandClock) -> None:

@@ -266,3 +266,29 @@ def test_findings_are_recognised_after_a_restart(tmp_path: Path, clock: HandCloc
     assert sequences(rows)[0] == 1
     assert drop_rows(rows)[0][0] == "transition"
     assert drop_rows(rows)[0][2:] == (2, drop_rows(rows)[0][3], "spool-cap; boot boot1")
+
+
+def test_too_little_of_a_low_rank_is_a_full_spool_and_no_fault_of_the_disk(spool: Spool) -> None:
+    """One small summary frees no page: the next summary is rejected, nothing above it goes."""
+    spool.append(summary())
+    fill(spool, transition(1_000), 796 * KIB)
+    with pytest.raises(SpoolFullError):
+        spool.append(summary(12 * KIB))
+    assert set(spool.stats().dropped) == {"summary"}
+    assert spool.stats().write_failures == 0
+    rows = drained(spool)
+    assert set(spool.stats().dropped) <= {"summary", "drop"}
+    check_account(spool, rows)
+
+
+def test_a_kill_after_a_rejection_keeps_its_announcement(
+    tmp_path: Path, spool: Spool, clock: HandClock
+) -> None:
+    """Marking a segment and announcing its loss are one transaction."""
+    spool.append(heartbeat())
+    spool.seal()
+    parcel = spool.take()
+    assert parcel is not None
+    spool.reject(parcel)
+    with open_spool(killed(tmp_path / "spool", tmp_path / "killed"), clock, NEXT_BOOT) as after:
+        assert drop_rows(drain(after)) == [("heartbeat", 1, 1, 1, "rejected-by-sink; boot boot1")]
