@@ -24,7 +24,7 @@ def is_routine() -> Column:
 
 
 def is_notable() -> Column:
-    """Choose the events that are not routine."""
+    """Select the events that are not routine."""
     return ~F.col(ROUTINE)
 
 

@@ -156,7 +156,7 @@ def _problem(text: str, equals: str, key: str, value: str) -> str | None:
     if key == "processing_guarantee" and value not in GUARANTEES:
         return f"--set {text!r}: processing_guarantee must be one of {', '.join(GUARANTEES)}"
     if key == "kafka_streams_version" and not all(part.isdigit() for part in value.split(".")[:3]):
-        return f"--set {text!r}: kafka_streams_version must look like 3.9.2"
+        return f"--set {text!r}: kafka_streams_version must have the form 3.9.2"
     return None
 
 

@@ -157,7 +157,7 @@ class _Told:
             units = sorted({unit for row in rows for unit in _items(row["follow"])})
             return f"{DAMAGED}: follow {', '.join(units)} first{_tasks(rows)}"
         if kind == UNKNOWN and self.pod["doubt"] is not None:
-            return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now nobody can say{_tasks(rows)}"
+            return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now is unknown{_tasks(rows)}"
         return f"{kind}: {ANSWERS[kind]}{_tasks(rows)}"
 
 

@@ -14,7 +14,7 @@ from agent.judging.base import Detector
 from spark_rollup.correlate import RULES
 from spark_rollup.judging.base import Rule
 
-_FIRST = """## Where to look first
+_FIRST = """## Where to start
 
 1. The finding itself, with evidence, times (UTC), stores and its id, now: `kubectl port-forward POD 9464`, then
    `http://localhost:9464/` in a browser. Namespace, pod and task are in the alert.

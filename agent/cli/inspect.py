@@ -74,10 +74,12 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
         0.
 
     Raises:
-        UsageError: the directory cannot be read, or the target lies in it or cannot be written.
+        UsageError: the directory cannot be read, or the target is inside it or cannot be written.
     """
     if directory.resolve() in target.resolve().parents:
-        raise UsageError(f"{target} lies in {directory}, where nothing is ever written; choose another place")
+        raise UsageError(
+            f"{target} is inside {directory}, where nothing is ever written; choose another place"
+        )
     pipeline = look(directory, config)
     hide = _hiding(config, pipeline.inventory)
     listing = list(_walk(pipeline.disk, "", 0))

@@ -30,9 +30,7 @@ from agent.replay.run import first_time_us, replay
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_LOOK = (
-    "one look does not see past restarts and what they did; `statewarden run` beside the application does"
-)
+ONE_LOOK = "one reading does not show past restarts and what they did; `statewarden run` in the application's pod does"
 
 
 def parse_duration_us(text: str) -> int:
@@ -99,7 +97,7 @@ def scan(
         pause(SETTLE_S)
         findings = judge_again(pipeline, clock.now_us())
     _warn_of_strangers(pipeline)
-    closing = f"looked at {looked_at(pipeline.inventory)}; {ONE_LOOK}"
+    closing = f"read {looked_at(pipeline.inventory)}; {ONE_LOOK}"
     print_findings(findings, pod, as_json=as_json, closing=closing)
     return exit_code(findings, fail_on)
 
@@ -151,7 +149,7 @@ def replay_trace(
     findings = pipeline.ledger.findings()
     _warn_of_strangers(pipeline)
     closing = (
-        f"looked at {looked_at(pipeline.inventory)} at the end of {count} recorded operations;"
+        f"read {looked_at(pipeline.inventory)} at the end of {count} recorded operations;"
         " what happened before the first one is not seen"
     )
     print_findings(findings, pod, as_json=as_json, closing=closing)

@@ -77,7 +77,7 @@ STORES = (
     Field("store", _S, "Store name.", required=True),
     Field("segment", _S, "Segment directory of a windowed store; null for key-value stores."),
     Field("identity", _S, "Content of RocksDB's IDENTITY: the store's incarnation."),
-    Field("held", _B, "Whether the store's LOCK is held; null = could not tell."),
+    Field("held", _B, "Whether the store's LOCK is held; null = unknown."),
     Field("puts", _L, "Highest sequence number ever flushed in this incarnation.", unit="records"),
     Field("bytes", _L, "Size of the live SST files.", unit="bytes"),
     Field("files", _L, "Number of live SST files."),
@@ -133,7 +133,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "occurred_at_us",
         _L,
-        "When it happened by the artefact's own time, if it tells.",
+        "When it happened, taken from the file's own timestamp, if it has one.",
         _TRANSITION,
         unit="microseconds",
     ),
@@ -156,7 +156,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "held",
         _B,
-        "Whether the task's lock (or a store's LOCK) is held; null = could not tell.",
+        "Whether the task's lock (or a store's LOCK) is held; null = unknown.",
         (*_TRANSITION, *_SUMMARY),
     ),
     # finding

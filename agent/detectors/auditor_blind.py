@@ -23,8 +23,8 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.AGENT,
     next_action=(
-        "Treat what happened in the interval as unknown: findings that rest on it say so. Read the cause and mend"
-        " it; the page of this detector lists causes and remedies."
+        "Treat what happened in the interval as unknown: findings that rest on it say so. Fix the reported"
+        " cause; the page of this detector lists causes and remedies."
     ),
 )
 
@@ -87,7 +87,7 @@ def _missed(interval: BlindInterval, severity: Severity) -> Verdict:
     lasted = "lasts" if interval.ended_us is None else seconds(interval.ended_us - interval.started_us)
     steps = [Evidence(interval.started_us, f"blind: {interval.cause}", whom)]
     if interval.ended_us is not None:
-        steps.append(Evidence(interval.ended_us, "everything looked at again", whom))
+        steps.append(Evidence(interval.ended_us, "everything read again", whom))
     detail = f" {interval.detail[:1].upper()}{interval.detail[1:]}." if interval.detail else ""
     return Verdict(
         subject=f"{interval.cause}@{interval.started_us}" + (f" {whom}" if interval.application else ""),

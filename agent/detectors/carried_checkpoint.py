@@ -84,7 +84,7 @@ def _trusted(case: TaskCase, task: Task, store: Store, before: Session, after: S
             Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", place),
             Evidence(
                 before.released_us or database.born_us,
-                f"it let go with {before.puts_at_release} puts restored, without a checkpoint of its own",
+                f"it let go with {before.puts_at_release} puts restored, without its own checkpoint",
                 place,
             ),
             Evidence(

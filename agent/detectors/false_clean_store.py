@@ -5,7 +5,7 @@ flushes uncommitted records and marks the store clean without an offset; Kafka S
 store is opened again: suspected. The next offset decides: if it moved by less than what had been flushed, that was
 never committed: confirmed.
 Stays quiet for a clean close, for sequences that a compaction zeroed (unknown), under at-least-once, and for a store
-that never held an offset (no changelog: nothing to be false to; else the next start wipes it).
+that never held an offset (no changelog: there is no changelog to disagree with; otherwise the next start wipes it).
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict
         subject="at rest",
         opened_at_us=ended_us,
         summary=(
-            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: nobody"
-            f" holds it, and the next start would trust {how_much}."
+            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: no"
+            f" process holds it, and the next start would trust {how_much}."
         ),
         evidence=(
             Evidence(

@@ -27,8 +27,8 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "commit_interval_ms"),
     next_action=(
-        "Nothing is lost: a crash replays everything since that checkpoint. Look for a stream thread that does not"
-        " commit (application log, thread state); restart the instance in an orderly way."
+        "Nothing is lost: a crash replays everything since that checkpoint. Find the stream thread that does not"
+        " commit (application log, thread state); stop the instance cleanly and start it again."
     ),
 )
 

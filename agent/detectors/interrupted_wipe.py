@@ -33,7 +33,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(INTERRUPTED_WIPE,),
     next_action=(
-        "Look for an aborted transaction of this instance that ends right before the kill (kafka-dump-log on the"
+        "Check for an aborted transaction of this instance that ends right before the kill (kafka-dump-log on the"
         " changelog partition, or `task corrupted` in the application's log). If there is one: stop cleanly, keep"
         " a copy, remove this task directory only, start again. What the task wrote since stays wrong until it is"
         " reprocessed."
@@ -97,7 +97,7 @@ def _tell(
     task, application = case.task, case.application
     suspected = alone and close.is_in_time
     waited = seconds(close.ended_us - close.closed_us)
-    begins = f"its wipe would have begun within {close.due_us / 1_000_000:.1f} s"
+    begins = f"its wipe would have started within {close.due_us / 1_000_000:.1f} s"
     other = begins if alone else "other tasks were closed with it"
     doubt = (
         "if it was closed as corrupted, uncommitted data is in it"

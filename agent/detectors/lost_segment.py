@@ -42,13 +42,14 @@ META = DetectorMeta(
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(LOST_SEGMENT,),
     next_action=(
-        "Stop this instance cleanly if it runs. Before the next start look whether the changelog still reaches back to"
-        " those windows, keep a copy of the task directory, and remove that task directory only: the task is restored"
-        " from its whole changelog. Do not delete the other pods' copies first: one that was not killed has them."
+        "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
+        " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
+        " restored from its whole changelog. Do not delete the other pods' copies first: one that was not killed has"
+        " them."
     ),
 )
 BEFORE_THE_START = (
-    "Before the next start: look whether the changelog still reaches back to those windows, keep a copy of the task"
+    "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"
     " directory, remove that task directory only, then start: the task is restored from its whole changelog, nothing"
     " is lost. A start that finds the directory loses the records for good. Do not delete the other pods' copies first."
 )
@@ -66,7 +67,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         (4.3.0, 4.3.1); recorded as `lost-segment-4.3.1` and `lost-segment-close-4.3.1`.
     """
     task = case.task
-    if case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.NO:
+    if case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.NO:
         return
     for store in task.stores.values():
         if not store.segmented:
@@ -145,7 +146,7 @@ def _reopened(
         chain.append(
             Evidence(max(at_us, opening.at_us), f"the store went on to offset {moved_to}", where(task, store))
         )
-    is_known = goes_on or case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES
+    is_known = goes_on or case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
     return Verdict(
         subject=f"opening@{opening.at_us}",
         opened_at_us=opening.at_us,
@@ -170,7 +171,7 @@ def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> It
     worst = _worst(losses)
     free_us = max(database.lock_since_us or database.seen_us for database in store.databases.values())
     ended = store.sessions[-1].released_us if store.sessions else None
-    known = case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES
+    known = case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
     unsure = trusted is Truth.MAYBE and case.settings.exactly_once is None
     most = (
         Severity.INFO if unsure else Severity.CRITICAL if known and trusted is Truth.YES else Severity.WARNING
@@ -210,7 +211,7 @@ def _is_trusted(case: TaskCase, task: Task) -> Truth:
 def _running(case: TaskCase, task: Task, store: Store, segments: tuple[Segment, ...]) -> Iterable[Verdict]:
     """Count what a kill would lose from, now or after the next flush."""
     waiting = unflushed(segments)
-    if waiting and case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES:
+    if waiting and case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES:
         since_us = next(one.born_us for one in segments if one.starts > waiting[0].starts)
         yield Verdict(
             subject="running",

@@ -22,7 +22,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     next_action=(
         "Keep a copy. With the instance stopped, remove this task directory only: the task restores from its"
-        " changelog. Look for a full or failing volume first."
+        " changelog. First check whether the volume is full or failing."
     ),
 )
 
@@ -54,7 +54,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             opened_at_us=task.mtime_us,
             summary=f"Task {task.id}: a temporary checkpoint was left behind by a kill in the middle of a write.",
             evidence=(
-                Evidence(task.mtime_us, "left behind; nobody holds the task", f"{task.path}/{temporary}"),
+                Evidence(task.mtime_us, "left behind; no process holds the task", f"{task.path}/{temporary}"),
             ),
             severity=Severity.INFO,
             confidence=Confidence.CONFIRMED,

@@ -37,7 +37,7 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
             yield _tell(application.id, application.first_seen_us, name, silenced)
 
 
-@lru_cache(maxsize=256)  # told anew at every judgement, always the same
+@lru_cache(maxsize=256)  # the same text at every evaluation
 def _tell(application_id: str, since_us: int, name: str, silenced: tuple[str, ...]) -> Verdict:
     kafka_name = KEYS_BY_NAME[name].kafka_name
     return Verdict(

@@ -21,7 +21,7 @@ from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="orphaned-task",
-    title="Task directory that nobody opens and no cleaner takes",
+    title="Task directory that no process opens and no cleaner deletes",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,

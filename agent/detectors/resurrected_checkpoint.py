@@ -42,7 +42,7 @@ META = DetectorMeta(
 )
 
 JUDGE_THE_ORIGINAL = (
-    "Look at the original, or at a copy that keeps times (cp -a, rsync -a, tar). Before an application runs on a copy"
+    "Check the original, or at a copy that keeps times (cp -a, rsync -a, tar). Before an application runs on a copy"
     " of which nothing better is known: remove its task directories, so that it restores."
 )
 
@@ -96,8 +96,8 @@ def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session)
         subject=store.identity or "",
         opened_at_us=born_us,
         summary=(
-            f"Task {task.id}: store {store.name} was made anew, but continues from the old changelog offset"
-            f" {offset}; what lies below that offset is missing."
+            f"Task {task.id}: store {store.name} was recreated, but continues from the old changelog offset"
+            f" {offset}; what is below that offset is missing."
         ),
         evidence=tuple(chain),
         severity=Severity.CRITICAL if is_sure else Severity.WARNING,
@@ -134,7 +134,7 @@ def _carried_in_memory(case: TaskCase, task: Task, store: Store, session: Sessio
         subject=store.identity or "",
         opened_at_us=mark.at_us,
         summary=(
-            f"Task {task.id}: store {store.name} was deleted and made anew, and its first checkpoint continues"
+            f"Task {task.id}: store {store.name} was deleted and recreated, and its first checkpoint continues"
             f" from the old offset {old} ({mark.offset} with {mark.puts} puts; {held_before(store)} were there before)."
         ),
         evidence=chain,
@@ -263,7 +263,7 @@ def _past_chain(task: Task, store: Store, before: PastDatabase | None) -> tuple[
         return ()
     how = {
         Shape.OWNER_WALK: "by the process that had held it",
-        Shape.CLEANER_WALK: "by a cleaner: nobody held it",
+        Shape.CLEANER_WALK: "by a cleaner: no process held it",
     }.get(before.shape, "unseen")
     steps = []
     if before.released_us is not None:

@@ -223,15 +223,15 @@ def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Evidence:
 
 
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
-_OR_PAUSED = " (it stands: unless the restoration was paused or held up there, that is the end)"
+_OR_PAUSED = " (it is not moving: unless the restoration was paused or held up there, that is the end)"
 _ROLES = {
     Role.UNKNOWN: "; role unknown, a standby may do this",
     Role.STANDBY_LIKE: "; role unknown, a standby may do this",
     Role.ASSUMED: "; a copy that warms up may do this",
 }
 _LOOK_FIRST = (
-    "Nothing is proved yet. Look for an aborted transaction of this task's changelog partition between the two"
+    "Nothing is proved yet. Check for an aborted transaction of this task's changelog partition between the two"
     " offsets (kafka-dump-log, or a read_committed against a read_uncommitted consumer). If there is one, or if"
-    " you cannot look: stop this instance cleanly, keep a copy of the task directory, remove that task directory"
+    " you cannot check: stop this instance cleanly, keep a copy of the task directory, remove that task directory"
     " only, start again."
 )

@@ -132,7 +132,7 @@ def _summary(task: Task, store: Store, beyond: int, role: Role, *, held: bool) -
     state = (
         "a crash would make the next start trust them, committed or not"
         if held
-        else "nobody holds it, it ended uncleanly, and the next start trusts them, committed or not"
+        else "no process holds it, it ended uncleanly, and the next start trusts them, committed or not"
     )
     about = _ROLES.get(role, "")
     return f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint; {state}{about}."

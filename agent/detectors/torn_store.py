@@ -49,7 +49,7 @@ HELD_FOR_US = 60_000_000
 """A volume may show what a holder writes late: a network file system's attributes after up to a minute."""
 
 _DAMAGED = (
-    "Before the next start: look at the volume (`dmesg`), keep a copy, then remove this task directory only,"
+    "Before the next start: check the volume (`dmesg`), keep a copy, then remove this task directory only,"
     " `.checkpoint` included; the start restores it in full."
 )
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED

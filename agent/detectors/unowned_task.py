@@ -19,7 +19,7 @@ from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="unowned-task",
-    title="Task directory that nobody holds while the process lives",
+    title="Task directory that no process holds while its instance runs",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
@@ -62,7 +62,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         subject=f"incarnation {task.incarnation}@{released_us}",
         opened_at_us=released_us,
         summary=(
-            f"Task {task.id}: nobody has held it since it was released, although the process lives; if it was not"
+            f"Task {task.id}: no process has held it since it was released, although the instance runs; if it was not"
             f" moved to another pod, its standby is lost here{_forecast(case, task)}."
         ),
         evidence=(

@@ -96,7 +96,7 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
     sure = unseen is Truth.YES and affected is Affected.YES and not may_be_standby
     half = "half of the pair" if session.reopens else "none"
     if not store.all_reopens:
-        half = "not known, RocksDB was told to keep few or no old LOG files there"
+        half = "not known, RocksDB is configured to keep few or no old LOG files there"
     chain = (
         Evidence(session.opened_us, _opening(session, base), where(task, store)),
         Evidence(
@@ -245,7 +245,7 @@ def _confidence(*, sure: bool, known: bool) -> Confidence:
 
 def _opening(session: Session, base: int) -> str:
     if session.wiped:
-        return "opened, wiped by its owner and made anew"
+        return "opened, wiped by its owner and recreated"
     made = "a new store was made" if session.created else "store opened"
     return f"{made}, to continue from offset {base}"
 

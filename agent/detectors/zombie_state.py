@@ -1,4 +1,4 @@
-"""Detector `zombie-state`: state that lay unused for longer than tombstones live was used again.
+"""Detector `zombie-state`: state that was unused for longer than tombstones live was used again.
 
 Fires when a store was free, from a seen release to a seen open, for longer than `delete.retention.ms` and its old
 offset was trusted: keys that were deleted meanwhile are still in it, and their tombstones are gone. A hazard: a
@@ -68,7 +68,7 @@ def _tell(
         subject=f"{store.identity}@{after.opened_us}",
         opened_at_us=after.opened_us,
         summary=(
-            f"Task {task.id}: store {store.name} lay unused for {seconds(after.opened_us - released_us)}, longer than"
+            f"Task {task.id}: store {store.name} was unused for {seconds(after.opened_us - released_us)}, longer than"
             f" tombstones live ({retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
         ),
         evidence=(

@@ -392,4 +392,4 @@ class Looker:
 Tell = Callable[[list[Transition]], None]
 
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
-"""Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""
+"""Causes of a rescan that mean lost notifications; lasting causes are started and ended by `agent.lookout.turn`."""

@@ -99,7 +99,7 @@ class Absence:
             if began and min(began) > self._since_us + PROCESS_MARGIN_US:
                 changes += _restart(application, life, min(began), now_us, "its process began meanwhile")
             elif held.reopened_us and not held.kept and not began:
-                why = "every store that was held has been opened anew"
+                why = "every store that was held has been opened again"
                 changes += _restart(application, life, min(held.reopened_us), now_us, why)
         return changes
 

@@ -31,17 +31,17 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "queue-overflow",
         "more notifications came than the kernel's queue holds",
-        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It looked at everything again",
+        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It has read everything again",
     ),
     BlindCause(
         "mailbox-full",
         "the agent was too slow for a burst",
-        "give the agent CPU. It looked at everything again",
+        "give the agent CPU. It has read everything again",
     ),
     BlindCause(
         "root-replaced",
-        "the state directory was moved away, unmounted, mounted over or made anew",
-        "nothing, if you did it; it was looked at again",
+        "the state directory was moved away, unmounted, mounted over or recreated",
+        "nothing, if you did it; it has been read again",
     ),
     BlindCause(
         "root-missing",
@@ -57,34 +57,34 @@ CAUSES: tuple[BlindCause, ...] = (
     ),
     BlindCause(
         "watch-lost",
-        "the watching thread died; it was started again and everything was looked at",
+        "the watching thread died; it was restarted and everything was read again",
         "keep the agent's log and report it",
     ),
     BlindCause(
         "canary-missed",
-        "a file that the agent moved in its own directory was not announced in time: kernel, reader or mailbox"
-        " stand still; the reader was started again",
+        "a file that the agent moved in its own directory was not announced in time: the kernel, the reader or"
+        " the mailbox has stalled; the reader was restarted",
         "give the agent CPU; if it comes back, keep the agent's log and report it",
     ),
     BlindCause(
         "missed",
         "a rescan found a change in a watched directory that no notification had announced",
-        "tell whether the volume is shared with another machine; if it is, set `watch_mode=poll`",
+        "find out whether the volume is shared with another machine; if it is, set `watch_mode=poll`",
     ),
     BlindCause(
         "agent-away",
-        "the agent did not run; what changed meanwhile was told from its baseline",
-        "nothing after a planned restart; else look for the reason in the agent's log and in the pod's events",
+        "the agent did not run; what changed meanwhile was found by comparison with its baseline",
+        "nothing after a planned restart; otherwise search the agent's log and the pod's events for the reason",
     ),
     BlindCause(
         "baseline-lost",
         "the agent restarted and its baseline could not be used: it knows nothing of the time before",
-        "check the agent's own volume; after a downgrade start the newer agent again, or let it be",
+        "check the agent's own volume; after a downgrade start the newer agent again, or ignore this",
     ),
     BlindCause(
         "agent-stalled",
-        "the agent stood still (stopped, or without CPU), so nobody asked for locks",
-        "give the agent CPU; look for SIGSTOP, a frozen cgroup or a suspended node",
+        "the agent stalled (stopped, or without CPU), so no locks were checked",
+        "give the agent CPU; check for SIGSTOP, a frozen cgroup or a suspended node",
     ),
     BlindCause(
         "clock-step",
@@ -95,13 +95,13 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "unreadable",
         "a file or directory cannot be read: an error of the volume, or not the kind of file it should be",
-        "look at the volume and at the path in the summary",
+        "check the volume and the path in the summary",
         lasts=True,
     ),
     BlindCause(
         "too-large",
         "a directory or file is larger than what the agent reads",
-        "look at the path in the summary",
+        "check the path in the summary",
         lasts=True,
     ),
     BlindCause(
@@ -113,13 +113,13 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "store-unread",
         "a part of a store could not be read: it may not be, is compressed, or has a form that the agent does not know",
-        "look at the file in the summary; if it is whole, report its form. What is said of this store rests on what"
-        " was known before",
+        "check the file in the summary; if it is whole, report its format. Verdicts on this store rest on what was"
+        " known before",
         lasts=True,
     ),
     BlindCause(
         "store-being-read",
-        "the manifest of a store is longer than one look reads, as after weeks without a restart",
+        "the manifest of a store is longer than one reading takes in, as after weeks without a restart",
         "nothing: it is read on, 1 MiB every two seconds, and only continued from then on",
         lasts=True,
     ),

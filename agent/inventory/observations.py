@@ -1,4 +1,4 @@
-"""Observations: what is there now, as values. Made by `agent.observe`, eaten by `agent.inventory.reduce`."""
+"""Observations: what is there now, as values. Made by `agent.observe`, consumed by `agent.inventory.reduce`."""
 
 from __future__ import annotations
 

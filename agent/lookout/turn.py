@@ -201,7 +201,7 @@ class Lookout:
                 detail=f"the clock was set by {gap.step_us / 1_000_000:+.1f} s",
             )
         if gap.is_stall:
-            LOG.warning("the worker stood still", extra={"from_us": gap.from_us, "to_us": gap.to_us})
+            LOG.warning("the worker thread stalled", extra={"from_us": gap.from_us, "to_us": gap.to_us})
             from_us = min(gap.from_us + gap.step_us, gap.to_us)
             note_blind(inventory, from_us, gap.to_us, "agent-stalled")
 

@@ -66,7 +66,7 @@ WATCHING = Pace(60.0, 0.002, 2_000.0)
 """Beside a watch: a fifth of a percent of one core."""
 
 BUSY_SHARE = 0.02
-"""Of what the agent takes itself, if that is more: where tasks are busy every visit is a look, thirty times as dear."""
+"""Share of the agent's own CPU use, if larger. On busy tasks a visit costs a full read, about 30 times more."""
 
 POLLING = Pace(5.0, 0.05, 20_000.0)
 """Instead of a watch: five percent of one core."""

@@ -117,12 +117,12 @@ class WatchKeeper:
         if now_s - self._started_s > STEADY_S:
             self._starts = 1
         if not source.is_alive():
-            LOG.error("the watch died and is started anew: %s", source.failure())
+            LOG.error("the watch died; restarting it: %s", source.failure())
             self._drop(source, Cause.WATCH_LOST, self._heard_us)
         elif self._canary is not None:
             late_since_s = self._canary.late_since(now_s)
             if late_since_s is not None:
-                LOG.error("the canary was not announced: the watch is deaf and is started anew")
+                LOG.error("inotify did not report the canary; restarting the watch")
                 self._canary.give_up(now_s)
                 self._drop(source, Cause.CANARY_MISSED, now_us - round((now_s - late_since_s) * 1_000_000))
             elif source.watch.hears_canary():
@@ -204,7 +204,7 @@ class WatchKeeper:
         found = {} if self._source is None else self._source.watch.degraded()
         hiding = {cause: text for cause, text in found.items() if BY_SLUG[cause].hides}
         if self._lost is not None:
-            hiding[str(self._lost[0])] = "the watch is started anew"
+            hiding[str(self._lost[0])] = "the watch is restarted"
         return hiding
 
     def slow(self) -> dict[str, str]:

@@ -238,8 +238,8 @@ class Observer:
     def note_checkpoint(self, databases: Iterable[str], written_us: int) -> None:
         """Learn that a checkpoint was renamed after all that has been announced of its task's databases.
 
-        The kernel keeps the order, but an announcement has the time at which it was read: a short of CPU agent reads
-        it after the time of the checkpoint's file, and the flush would seem to have come later.
+        The kernel keeps the order, but an announcement has the time at which it was read: an agent short of CPU
+        reads it late, after the time of the checkpoint's file, and the flush would seem to have come later.
         """
         for path in databases:
             if (known := self._known.get(path)) is not None:

@@ -60,7 +60,7 @@ LOG = logging.getLogger(__name__)
 COMPLAIN_EVERY_S = 60.0
 STOP_EVENTS_S = 2.0
 STOP_SUMMARIES_S = 3.0
-"""Last summaries: enough for some thousand tasks. Of the others the one before stands, and every change was told."""
+"""Enough for the last summaries of some thousand tasks. The others keep the previous one; all changes were reported."""
 YOUNG_OBJECTS = 50_000
 """Made between two searches for cycles. The dossier has none, and Python's 700 cost a tenth of the first walk."""
 
@@ -71,8 +71,8 @@ class Supervisor:
     def __init__(self, config: Config, clock: Clock | None = None) -> None:
         """Wire everything; nothing runs before `run`.
 
-        Spool, home or sink that cannot be used are told and done without: a sidecar that does not start keeps the
-        application from starting.
+        Spool, home or sink that cannot be used are reported, and the agent runs without them: a sidecar
+        that does not start keeps the application from starting.
 
         Raises:
             ConfigError: the address of /metrics cannot be used.

@@ -160,7 +160,7 @@ class Demo:
     def _show_status(self) -> None:
         done = sum(self._done.copy().values())
         loud, quiet = self._told
-        told = f"{loud} findings told, {quiet} more of level info"
+        told = f"{loud} findings reported, {quiet} more of level info"
         self._screen.event("", f"-- {done} file operations repeated, {told}", "dim")
 
     # -- verdict ----------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def run(demo: Demo, screen: Screen, *, keep: bool) -> int:
         for problem in missed:
             screen.say(f"MISSED: {problem}", "critical")
         if not missed:
-            screen.say("Every recorded bug was found by its agent and told by the fleet audit.", "good")
+            screen.say("Every recorded bug was found by its agent and reported by the fleet audit.", "good")
         screen.say(f"Report: {report}", "head")
         screen.say(f"Took {time.monotonic() - began:.0f} s.")
         if keep:

@@ -8,8 +8,8 @@ Stays quiet when: a volume moves (the process that had it before is gone by then
     `cloned-volume` tells.
 Blind spots: process ids exist since 2.6.2; a process that holds no task is seen only where the agent sees processes.
 Source: StateDirectory.initializeProcessId; StreamsProducer at exactly_once_v2 makes its transactional.id of the process
-    id, so two of them fence each other for ever: every task is wiped every few seconds, and nothing gets on (seen live
-    on 4.3.1).
+    id, so two of them fence each other without end: every task is wiped every few seconds, and no work is done
+    (seen live on 4.3.1).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
             "affected": F.lit(Affected.YES.value),
             "summary": numbered(
                 "%s and %s run %s under one process id: a cloned or shared volume; under exactly_once_v2 they fence "
-                "each other for ever",
+                "each other without end",
                 "pod", "other_pod", "application_id",
             ),
             "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("told")),
@@ -86,9 +86,9 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
 
 def _next_action() -> Column:
     return numbered(
-        "Stop one of %s and %s, rather the one that got the copy, and look at its claim. A copy: delete its "
+        "Stop one of %s and %s, rather the one that got the copy, and check its volume claim. A copy: delete its "
         "kafka-streams-process-metadata, or its whole state directory, while it is stopped; then start it. "
-        "One claim for both: delete nothing, give it a volume of its own.",
+        "One claim for both: delete nothing, give it its own volume.",
         "pod", "other_pod",
     )  # fmt: skip
 

@@ -121,7 +121,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
 
 def _next_action() -> Column:
     return numbered(
-        "Stop the instance on %s in an orderly way and give it an empty volume of its own; look whether the claim is "
+        "Stop the instance on %s cleanly and give it its own empty volume; check whether the claim is "
         "shared (ReadWriteMany) or was cloned. Keep the volume of %s as it is until then.",
         "other_pod", "pod",
     )  # fmt: skip

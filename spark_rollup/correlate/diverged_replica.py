@@ -147,7 +147,7 @@ def _told(side: str) -> Column:
     return entry(
         F.col(f"{side}_first_us"),
         numbered(
-            "%s stands at offset %d with %d to %d live entries (identity %s)",
+            "%s is at offset %d with %d to %d live entries (identity %s)",
             f"{side}_pod", "offset", f"{side}_entries_low", f"{side}_entries_high",
             F.coalesce(f"{side}_identity", F.lit("unknown")),
         ),

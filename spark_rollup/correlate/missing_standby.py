@@ -138,8 +138,8 @@ def _judged(story: DataFrame) -> DataFrame:
 
 
 def _summary() -> Column:
-    idle = F.when(F.col("unowned_gone_us").isNull(), F.lit(" is there and nobody holds it")).otherwise(
-        F.lit(" lay unowned until its cleaner deleted it")
+    idle = F.when(F.col("unowned_gone_us").isNull(), F.lit(" is there and no process holds it")).otherwise(
+        F.lit(" was unowned until its cleaner deleted it")
     )
     where = F.when(F.col("loud"), F.concat(F.lit("; the directory on "), F.col("unowned_pod"), idle))
     lasted_s = seconds(F.col("since_us"), F.col("until_us"))
@@ -177,10 +177,10 @@ def _next_action() -> Column:
     )
     look = numbered(
         "The shortage is over. Find out how %s got its copy of %s back before you trust it: a copy that was deleted "
-        "and made anew under the old offset looks complete.",
+        "and recreated under the old offset seems complete.",
         "unowned_pod", "task_id",
     )  # fmt: skip
-    wait = F.lit("Nothing urgent: look whether a warm-up or a long restoration explains it.")
+    wait = F.lit("Nothing urgent: check whether a warm-up or a long restoration explains it.")
     return F.when(F.col("loud") & F.col("over"), look).when(F.col("loud"), restart).otherwise(wait)
 
 
@@ -239,7 +239,7 @@ def _undecidable(applications: DataFrame, facts: Facts) -> DataFrame:
             "missing_facts": F.array(F.lit("num_standby_replicas")),
             "summary": F.concat(
                 F.lit("how many copies each task of "), F.col("application_id"),
-                F.lit(" should have is not known, so missing ones cannot be told"),
+                F.lit(" should have is not known, so missing ones cannot be found"),
             ),
             "evidence": F.array(
                 entry(F.col("since_us"), F.lit("no agent reported num_standby_replicas"), F.lit("configuration"))

@@ -212,7 +212,7 @@ def _evidence() -> Column:
     who = (
         F.when(F.col("deletion.shape") == "cleaner-walk", F.lit("the cleaner"))
         .when(F.col("deletion.shape") == "owner-walk", F.lit("the task's owner"))
-        .otherwise(F.lit("somebody unseen"))
+        .otherwise(F.lit("an unseen process"))
     )
     whole = F.col("deletion.change") == Change.TASK_DELETED.value
     what = F.when(whole, F.lit("the task directory")).otherwise(F.lit("the store"))

@@ -24,7 +24,7 @@ from spark_rollup.judging.past import PLACE, Past, Seen, most, neighbours
 
 META = RuleMeta(
     id="split-owner",
-    title="Two pods hold one task, and one of them stands still",
+    title="Two pods hold one task, and one of them is stalled",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     docs="rules/split-owner.md",
@@ -199,7 +199,7 @@ def _evidence() -> Column:
     )  # fmt: skip
     frozen = F.concat(
         numbered("no file of %s's copy changed until %s", "pod", clock("still_to_us")),
-        F.coalesce(numbered("; it stands at offset %d", "own_offset"), F.lit("")),
+        F.coalesce(numbered("; it is at offset %d", "own_offset"), F.lit("")),
     )
     moving = F.concat(
         F.col("other_pod"),
@@ -223,7 +223,7 @@ def _evidence() -> Column:
 
 def _next_action() -> Column:
     alive = numbered(
-        "Look at the process on %s: it is paused, stuck in collection of garbage or cut off. Restart it before it "
+        "Check the process on %s: it is paused, stuck in garbage collection or cut off. Restart it before it "
         "wakes up; under at-least-once what it still has in memory may be written twice.",
         "pod",
     )  # fmt: skip

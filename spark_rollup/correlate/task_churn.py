@@ -163,7 +163,7 @@ def _told() -> Column:
     what = (
         F.when(F.col("step") == "move", F.lit(" took the task"))
         .when(F.col("step") == "wipe", F.lit(" wiped its store"))
-        .when(F.col("step") == "restore", F.lit(" made its store anew"))
+        .when(F.col("step") == "restore", F.lit(" recreated its store"))
     )
     return entry(F.col("at_us"), F.concat("pod", what), F.concat_ws("/", "application_id", "task_id"))
 
@@ -190,8 +190,8 @@ def _findings(rows: DataFrame) -> DataFrame:
             "summary": F.concat(counts, cost),
             "evidence": F.slice(chain(F.col("told")), 1, MAX_STEPS),
             "next_action": F.lit(
-                "Look why members leave: max.poll.interval.ms, liveness probes, restarts; wipes that repeat point at "
-                "fencing. A task that moves all the time serves nobody while it is restored."
+                "Find out why members leave the group: max.poll.interval.ms, liveness probes, restarts; "
+                "repeated wipes point at fencing. A task that moves all the time is useless while it is restored."
             ),
             "pods": F.array_sort("pods"),
         },

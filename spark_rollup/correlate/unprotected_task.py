@@ -119,8 +119,8 @@ def _findings(tasks: DataFrame) -> DataFrame:
 def _next_action() -> Column:
     good = F.filter("copies", lambda copy: copy["healthy"])
     keep = numbered(
-        "Do not restart %s before another pod has caught up with %s: look why its standby is not there, is damaged or "
-        "lags.",
+        "Do not restart %s before another pod has caught up with %s: find out why its standby is missing, damaged "
+        "or behind.",
         F.try_element_at(good, F.lit(1))["pod"], "task_id",
     )  # fmt: skip
     none = numbered(

@@ -151,7 +151,8 @@ def _evidence() -> Column:
         "%s held the task from %s to %s", "owner_pod", clock("owner_from_us"), clock("owner_to_us")
     )  # fmt: skip
     alone = F.when(
-        F.col("owner_pod").isNull(), F.lit("no earlier owner was watched: the agent's verdict stands alone")
+        F.col("owner_pod").isNull(),
+        F.lit("no earlier owner was watched: the agent's verdict is the only evidence"),
     )
     return chain(
         F.array(

@@ -122,7 +122,7 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric(
         "statewarden_rollup_watermark_timestamp_seconds",
-        "Up to when the last audit looked: the time of its newest event, or what it was told.",
+        "Up to when the last audit read events: the time of its newest event, or the configured end.",
         lambda facts: _one(facts.as_of_us / 1_000_000),
         "seconds",
     ),

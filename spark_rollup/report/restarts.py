@@ -22,9 +22,9 @@ KEEP, CLEAN_ONLY, DAMAGED = "keep", "clean-stop-only", "damaged"
 
 ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",
-    NOT_RUNNING: "nobody holds it there: a start changes nothing for the others",
+    NOT_RUNNING: "no process holds it there: a start changes nothing for the others",
     RESTORE: "no copy elsewhere: the task is restored from the changelog, or waits until the pod is back",
-    UNKNOWN: "the pod, or one that may have the other copy, is not watched: nobody can say",
+    UNKNOWN: "the pod, or one that may have the other copy, is not watched: unknown",
     KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
     CLEAN_ONLY: "stop it cleanly: a kill after the grace period leaves records that were never committed (KAFKA-20685)",
     DAMAGED: "an open critical finding: do first what it asks for, a restart may make the damage final",
@@ -277,7 +277,7 @@ def _unclean() -> Column:
         .otherwise(F.lit("the store is wiped at the next start and restored"))
     )
     held = F.concat(main, F.coalesce(deleted, F.lit("")))
-    return F.when(F.col("now"), held).otherwise(F.lit("not running: nobody holds it there"))
+    return F.when(F.col("now"), held).otherwise(F.lit("not running: no process holds it there"))
 
 
 def _may_be(first: tuple[int, ...], last: tuple[int, ...]) -> Column:

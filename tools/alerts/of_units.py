@@ -164,7 +164,7 @@ def _cases(
     cases.append(
         Case(
             "stays quiet: "
-            + ("the benign look-alike is told as info" if len(twin) == 1 else "another unit told it"),
+            + ("the benign look-alike is reported as info" if len(twin) == 1 else "another unit reported it"),
             {benign: "1x200"},
             180,
         )

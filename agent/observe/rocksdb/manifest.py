@@ -118,7 +118,7 @@ def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -
 
 
 def _too_long(name: str, *, waits: bool) -> Unread:
-    what = "waits for others to be read" if waits else "more than one look reads, it is read on"
+    what = "waits for others to be read" if waits else "more than one reading takes in, the rest follows"
     return Unread(Unseen.TOO_LARGE, f"{name}: {Unseen.TOO_LARGE}: {what}", goes_on=True, waits=waits)
 
 

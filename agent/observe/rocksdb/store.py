@@ -25,7 +25,7 @@ MAX_RECORDS = 40_000
 """Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
 
 _TRIES = 5
-_ELSEWHERE = "elsewhere: it lies on another path of the database (db_paths, cf_paths)"
+_ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_paths)"
 
 
 @dataclass(frozen=True, slots=True)

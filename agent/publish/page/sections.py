@@ -21,7 +21,7 @@ def headline(data: PageData) -> str:
         words = " and ".join(f"{number(count)} {severity}" for count, severity in loud)
         return f"{words} finding{'' if loud[-1][0] == 1 else 's'}"
     if not data.ready:
-        return "The first look is not done yet"
+        return "The first walk is not finished yet"
     if not data.applications:
         return "Nothing to watch: no application directory"
     if any(row.ended_us is None for row in data.blind):

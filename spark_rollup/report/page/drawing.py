@@ -249,7 +249,7 @@ _KEYS = {
     "made": '<path class="made" d="M13 2l5 9h-10z"/>',
     "deleted": '<path class="gone" d="M9 3l8 8m0 -8l-8 8"/>',
     "finding opens": '<path class="flag critical" d="M8 0v14"/><path class="pin critical" d="M8 1h9l-3 4l3 4h-9z"/>',
-    "nobody watched": '<rect fill="url(#hatch)" width="26" height="14"/>',
+    "no agent watched": '<rect fill="url(#hatch)" width="26" height="14"/>',
 }
 
 LEGEND = (

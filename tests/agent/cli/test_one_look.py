@@ -178,7 +178,7 @@ def test_a_scan_closes_with_what_it_looked_at(statewarden: Callable, damaged: Pa
     (damaged / "app" / "0_1").mkdir()
     last = statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
     assert last.startswith(
-        "looked at 1 application, 2 tasks, 1 store on disk (no task held); one look does not see past"
+        "read 1 application, 2 tasks, 1 store on disk (no task held); one reading does not show past"
     )
     with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
         assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
@@ -188,7 +188,7 @@ def test_a_replay_closes_with_what_it_looked_at(statewarden: Callable, traces: P
     """What was before the recording is not seen."""
     said = statewarden("replay", traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz", *PLAIN)
     last = said.out.splitlines()[-1]
-    assert last.startswith("looked at 1 application, ")
+    assert last.startswith("read 1 application, ")
     assert last.endswith(" recorded operations; what happened before the first one is not seen")
 
 

@@ -111,7 +111,7 @@ def test_what_an_agent_says_alone_counts_everywhere():
     assert "1 critical</span>" in only_match(r'id="pods".*', text)
     assert only_match(r"<figure.*?</figure>", text)
     assert "told by the pod&#x27;s agent; no rule" in text.replace("pod's", "pod&#x27;s")
-    assert "&middot; told by agents" in text
+    assert "&middot; reported by agents" in text
     found = Balance(text)
     assert len(found.ids) == len(set(found.ids))
     assert {link[1:] for link in found.links} <= set(found.ids)
