@@ -63,7 +63,7 @@ class ShipSettings:
         endpoint: Object store: address of a service that is not the provider's own.
         region: Object store: region, for S3.
         ca_file: PEM file with the certificates to trust instead of the system's.
-        token_file: HTTP: file with a bearer token; read anew for each request.
+        token_file: HTTP: file with a bearer token; read again for each request.
         credentials_dir: Folder with one file per option (as a mounted Secret is), named as obstore or librdkafka
             names the option: `access_key_id`, `sasl.password`, ...
         kafka_config: Kafka: properties file with more librdkafka settings.

@@ -69,7 +69,7 @@ class WatchLostError(WatchError):
 
 
 class HomeError(StatewardenError):
-    """The agent's own directory, or a file of its own in it, cannot be used."""
+    """The agent's own directory, or its own file in it, cannot be used."""
 
 
 class BaselineError(HomeError):

@@ -96,7 +96,7 @@ def _story(steps: Sequence[Row]) -> list[str]:
 
 
 def _step(row: Row) -> str:
-    until = "the last look" if row["detail"] == "lasting" else _time(row["to_us"])
+    until = "the last reading" if row["detail"] == "lasting" else _time(row["to_us"])
     spans = {
         "holder": f"holds the task until {until}",
         "cleaner": f"its cleaner has the lock until {until}",
@@ -125,7 +125,7 @@ def _verdicts(rows: Sequence[Row]) -> list[str]:
 
 
 def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = None) -> list[str]:
-    """Tell per pod how much of its time was watched, and list the times that nobody watched.
+    """Tell per pod how much of its time was watched, and list the times that no agent watched.
 
     Raises:
         UsageError: no event up to the time asked about, or none of this namespace.

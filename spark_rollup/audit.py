@@ -207,7 +207,7 @@ def gather(
 def unseen_by(
     events: DataFrame, counted: DataFrame, as_of_us: int, ahead: Mapping[latest.Pod, int]
 ) -> DataFrame:
-    """Collect the times that nobody watched, and those in which a fast clock puts a pod's word in doubt.
+    """Collect the times that no agent watched, and those in which a fast clock puts a pod's word in doubt.
 
     Output columns: `GAP`.
     """

@@ -18,7 +18,7 @@ ROUTINE = "routine"
 
 
 def is_routine() -> Column:
-    """Tell whether an event is routine; bronze keeps these apart."""
+    """Return whether an event is routine; bronze keeps these apart."""
     blind = F.coalesce(F.size("blind"), F.lit(0)) > 0
     return (F.col("kind") == Kind.SUMMARY.value) | ((F.col("kind") == Kind.HEARTBEAT.value) & ~blind)
 

@@ -212,7 +212,7 @@ def size_of(source: Path) -> int:
 
 
 def has_events(source: Path) -> bool:
-    """Tell whether the directory holds anything to read; hidden names are skipped as Spark does."""
+    """Return whether the directory holds anything to read; hidden names are skipped as Spark does."""
     if is_bronze(source):
         return True
     next(source.iterdir(), None)  # raises where the directory may not be listed; rglob would stay silent
@@ -224,7 +224,7 @@ def has_events(source: Path) -> bool:
 
 
 def is_bronze(source: Path) -> bool:
-    """Tell whether `ingest` made this directory."""
+    """Return whether `ingest` made this directory."""
     return (source / MARKER).is_file()
 
 

@@ -12,7 +12,7 @@ TARGET = "helm/statewarden/files"
 
 
 def chart_files() -> Mapping[str, Callable[[str], str]]:
-    """Tell what belongs there: path in the repository -> what renders it.
+    """Return what belongs there: path in the repository -> what renders it.
 
     Alerts come from their generator, boards from the committed files, whose generator needs packages of its own.
     """

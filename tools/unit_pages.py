@@ -34,7 +34,7 @@ _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
-    """Map each page's path to what renders it from the page as it stands."""
+    """Map each page's path to what renders it from the page as it is."""
     pages: dict[str, Callable[[str], str]] = {}
     for detector in DETECTORS:
         pages[f"docs/detectors/{detector.meta.id}.md"] = _keeping_the_tail(detector_head(detector))

@@ -20,12 +20,12 @@ _OF_THE_FILE_SYSTEM = ("lost+found",)
 
 
 def is_before_first_start(directory: Path) -> bool:
-    """Tell whether nobody can have started on this directory yet: it is missing, or no application is in it.
+    """Return whether nobody can have started on this directory yet: it is missing, or no application is in it.
 
     False where it has an application, or is no directory.
 
     Raises:
-        UsageError: it cannot be known, or an application lies near it: the path is wrong.
+        UsageError: it cannot be known, or an application is near it: the path is wrong.
     """
     if names.TASK_DIRECTORY.fullmatch(directory.absolute().name):
         raise UsageError(f"{directory}: the name is that of a task directory; give Kafka Streams' state.dir")

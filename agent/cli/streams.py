@@ -54,7 +54,7 @@ class Output:
                 self.plain.flush()
 
     def isatty(self) -> bool:
-        """Tell whether somebody watches."""
+        """Return whether somebody watches."""
         return self.plain is not None and self.plain.isatty()
 
     def __getattr__(self, name: str) -> Any:

@@ -120,7 +120,7 @@ def _many(cause: str, intervals: list[BlindInterval], severity: Severity) -> Ver
 
 
 def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
-    """Nothing is missed but what is shorter than the distance of two looks; a kernel limit is for a person to mend."""
+    """Only what is shorter than the time between two readings is missed; a kernel limit is for an operator to raise."""
     known = BY_SLUG.get(cause)
     return Verdict(
         subject=f"{cause}: {sentence}" if cause == _STEPPED else cause,

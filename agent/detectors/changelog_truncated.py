@@ -2,19 +2,19 @@
 
 Signal: changelog offsets of one incarnation of a store: checkpoints, and from 4.3 on the offset in the store itself.
 Fires when an offset falls while the store stays open, or below the one that its opening trusted: no replay does that,
-so the changelog was made anew or cut, or the application was reset without `cleanUp()`. Fires, too, after an opening
+so the changelog was recreated or cut, or the application was reset without `cleanUp()`. Fires, too, after an opening
 without an offset in force (out of range, 2.6 and later): the changelog was replayed from its start, and the offset with
 which that ended (3.5 and later), or that stands, is below what the store had; critical from 3.8 on where the replay
 ended there and the process itself had dropped the offset, in a task of key-value stores. From 4.3 on it is enough that
 the process emptied the store's `offsets` and opened it again: the changelog of a key-value store is compacted, so its
 beginning does not move. Suspected as well where a session put far more than its offset advanced: the changelog began
-anew below it.
+again below it.
 Clears when the incarnation is gone: the task was wiped, or its directory removed.
 Stays quiet for a replay that is still on its way up, for the step of one from 2.5 to 2.6, for standbys up to 2.4 that
-read again, for a copy that was put back while nobody held it, for a changelog that was switched off, and for windowed
-stores whose changelog has expired.
+read again, for a copy that was put back while no process held it, for a changelog that was switched off, and for
+windowed stores whose changelog has expired.
 Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; from 4.3 on a
-changelog that has grown past it before the store is flushed, if the offset was not out of range (puts cannot be told
+changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
 from commits there), and a removal in a task with a windowed store or a source topic in place of a changelog.
 Cost: a few comparisons per store.
 Source: StoreChangelogReader.hasRestoredToEnd and pollRecordsFromRestoreConsumer, DefaultStateUpdater.

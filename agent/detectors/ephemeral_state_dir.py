@@ -1,6 +1,6 @@
 """Detector `ephemeral-state-dir`: the state directory does not outlive the pod.
 
-Fires when the state directory lies on tmpfs, or on a container's own layer: every restart of the pod restores
+Fires when the state directory is on tmpfs, or on a container's own layer: every restart of the pod restores
 everything, and without standbys there is no other copy but the changelog.
 """
 

@@ -64,7 +64,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 
 def _dead_since(case: TaskCase, store: Store) -> int | None:
-    """When a store was let go that nobody holds, nor took again within a minute; None = it is held, or too young."""
+    """When a store was released that no process has held since; None = it is held, or released less than a minute ago."""
     if store.lock is not LockState.FREE:
         return None
     if not store.sessions:
@@ -116,7 +116,7 @@ def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict
 
 
 def _role(case: TaskCase, store: Store, flushed: int, session: Session | None) -> Truth:
-    """Tell whether it was an active task: told, or because a standby would have stored an offset at a commit."""
+    """Return whether it was an active task: told, or because a standby would have stored an offset at a commit."""
     lasted_us = 0 if session is None else (session.released_us or case.now_us) - session.opened_us
     standbys = case.settings.number("num_standby_replicas")
     due = is_more_than_ten_thousand(flushed, store, case.profile) and commits_passed(case.settings, lasted_us)

@@ -1,16 +1,16 @@
 """Detector `lost-segment`: a windowed store goes on from one segment's offset, and another one had not been flushed.
 
-On 4.3 every segment is a database of its own with an offset of its own, a commit flushes nothing, and one segment
+On 4.3 every segment is its own database with its own offset, a commit flushes nothing, and one segment
 answers for the whole store. What another one still had in memory when the process died is never read again.
 Signal: the offset, status, last flush and birth of every segment, as they lay on disk before the store was opened.
-Fires when nobody holds such a store, before the next start loses it: critical. When it is opened again without a
+Fires when no process holds such a store, before the next start loses it: critical. When it is opened again without a
 wipe: critical, suspected; confirmed once the store moves on from that offset and the segment, which was made before
 the one that answers, is still empty. A warning where it is not known whether the segment took a record, and for
 stores that delete (sessions). Info while it runs under at-least-once: how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
 Stays quiet after an orderly close, where exactly-once wipes, for a segment that was past when the store was opened,
 for one that was made after the offset was stored, and up to 4.2.
-Blind spots: late records of a segment that was past; a loss from before the agent's first look.
+Blind spots: late records of a segment that was past; a loss from before the agent's first reading.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BEFORE_THE_START = (
     " is lost. A start that finds the directory loses the records for good. Do not delete the other pods' copies first."
 )
 RUNNING = (
-    "Nothing is lost yet. Stop this instance only in an orderly way, with a grace period that lets every store"
+    "Nothing is lost yet. Stop this instance only cleanly, with a grace period that lets every store"
     " close. After a kill, remove the task directory before the next start."
 )
 
@@ -164,7 +164,7 @@ def _reopened(
 
 
 def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> Iterable[Verdict]:
-    """Judge a store that nobody holds: what the next start would lose."""
+    """Judge a store that no process holds: what the next start would lose."""
     trusted = _is_trusted(case, task)
     if trusted is Truth.NO:
         return
@@ -198,7 +198,7 @@ def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> It
 
 
 def _is_trusted(case: TaskCase, task: Task) -> Truth:
-    """Tell whether the next start opens the task as it is; exactly-once wipes what is open or has no offset."""
+    """Return whether the next start opens the task as it is; exactly-once wipes what is open or has no offset."""
     if case.settings.exactly_once is False:
         return Truth.YES
     stores = [store.databases.values() for store in task.stores.values() if store.databases]

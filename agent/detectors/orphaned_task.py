@@ -1,8 +1,8 @@
-"""Detector `orphaned-task`: a task directory that nobody opens and no cleaner takes.
+"""Detector `orphaned-task`: a task directory that no process opens and no cleaner takes.
 
 Fires when a directory with data has been free for more than two cleanup delays while its process lives and no
 cleaner is at work on it. Info: the cleaner runs only in state RUNNING, and a restoration of any task, however long, is
-another state. Warning on 4.3.0 where the start-up pass opened it and nobody did since: its lock is kept for ever
+another state. Warning on 4.3.0 where the start-up pass opened it and nobody did since: its lock is kept forever
 (KAFKA-20663), unless a task of the same process seems to restore.
 Clears when somebody opens it or it is deleted.
 """
@@ -29,7 +29,7 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is at risk; disk space is. Restart the instance in an orderly way, or upgrade. After a change of"
+        "No data is at risk; disk space is. Stop the instance cleanly and start it again, or upgrade. After a change of"
         " the topology the directory may belong to a task id that no longer exists."
     ),
 )
@@ -101,7 +101,7 @@ def _sure(is_certain: bool, is_locked: bool, kept: Truth) -> Confidence:
 
 
 def _only_the_pass_opened(application: Application, task: Task) -> bool:
-    """Tell whether this process opened the stores exactly once: in its start-up pass, and for no assignment since.
+    """Return whether this process opened the stores exactly once: in its start-up pass, and for no assignment since.
 
     An assignment takes the lock over and gives it back. A process whose start was not seen tells nothing.
     """
@@ -119,7 +119,7 @@ def _only_the_pass_opened(application: Application, task: Task) -> bool:
 
 
 def _may_restore(application: Application) -> bool:
-    """Tell whether a store that is held was flushed in its session, and holds no offset of that session yet."""
+    """Return whether a store that is held was flushed in its session, and holds no offset of that session yet."""
     stores = [store for task in application.tasks.values() for store in task.stores.values()]
     return any(_has_no_offset_yet(store, store.session) for store in stores if store.session is not None)
 

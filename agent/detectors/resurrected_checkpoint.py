@@ -1,4 +1,4 @@
-"""Detector `resurrected-checkpoint`: an old offset is trusted on a store that was made anew.
+"""Detector `resurrected-checkpoint`: an old offset is trusted on a store that was recreated.
 
 Fires when a store was created while a checkpoint entry > 0 of an earlier owner was in force (on disk, or read
 before it was deleted), or when the first checkpoint of a new store continues from the old offset although the
@@ -110,7 +110,7 @@ def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session)
 
 
 def _may_have_been_wiped(case: TaskCase, store: Store, session: Session, fact: CheckpointFact | None) -> bool:
-    """Tell whether the owner may have wiped the store just before anybody looked: up to 2.5 its checkpoint may stay."""
+    """Return whether the owner may have wiped the store just before the reading: up to 2.5 its checkpoint may stay."""
     unseen = not store.past and fact is not None and fact.written_us < case.inventory.started_us
     wipes = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
     return unseen and wipes and case.inventory.started_us <= session.opened_us
@@ -221,13 +221,13 @@ def _written_and_born(task: Task, store: Store, fact: CheckpointFact) -> tuple[E
 
 
 def _was_never_written(database: Database) -> bool:
-    """Tell whether no file ever held a record; what could not be read held anything."""
+    """Return whether no file ever held a record; what could not be read held anything."""
     is_read = bool(database.manifest) and not database.manifest_problem and not database.problems
     return is_read and not database.puts and (not database.files or database.entries_high == 0)
 
 
 def _empty(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Verdict:
-    """Nothing was ever put, yet the checkpoint claims an offset; how it came to that, one look cannot tell."""
+    """Nothing was ever put, yet the checkpoint claims an offset; how that came about, one reading cannot show."""
     offset = fact.offsets[store.name]
     return Verdict(
         subject=store.identity or "",

@@ -104,7 +104,7 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
 
 
 def _needs_reason(case: TaskCase, task: Task, store: Store, session: Session) -> bool:
-    """Tell whether an opening without a wipe is anything but normal.
+    """Return whether an opening without a wipe is anything but normal.
 
     Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe: one that is
     opened without an entry, and that no checkpoint ever named, has no changelog.

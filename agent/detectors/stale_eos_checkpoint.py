@@ -34,7 +34,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
     next_action=(
-        "Nothing is lost yet. Stop this instance only in an orderly way (a clean stop is safe): give it a grace"
+        "Nothing is lost yet. Stop this instance only cleanly (a clean stop is safe): give it a grace"
         " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
         " start. Upgrade to a release with the fix."
     ),
@@ -46,7 +46,7 @@ HOLD_US = 1_000_000
 
 RESTORING_US = 30_000_000
 """A restoration writes checkpoints on its way, at the first commit and one per commit interval and 10,000 offsets:
-what it flushed in between is committed (seen live). One that stands for so long was the last."""
+what it flushed in between is committed (seen live). An offset that has not moved for so long is the last."""
 
 _ROLES = {
     Role.UNKNOWN: " (role unknown: a standby may look like this for a while)",
@@ -157,7 +157,7 @@ def _before_the_start(task: Task) -> str:
 
 
 def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bool:
-    """Tell whether a restoration, or a standby, may have written the checkpoint at a commit."""
+    """Return whether a restoration, or a standby, may have written the checkpoint at a commit."""
     return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
 
 
@@ -166,7 +166,7 @@ def _newest_flush(store: Store) -> int:
 
 
 def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:
-    """From one look at a store that nobody holds: what its file times say was on disk at the checkpoint.
+    """From one look at a store that no process holds: what its file times say was on disk at the checkpoint.
 
     None where the times tell nothing: on a volume that was copied without them everything is about equally old.
     """

@@ -28,8 +28,8 @@ META = DetectorMeta(
     needs=("kafka_streams_version",),
     upstream=(KAFKA_20663,),
     next_action=(
-        "If `lost-segment` names the store, too, do what it says first. Else the next start replays from the old"
-        " offset, or restores in full if it is out of range. Stop in an orderly way. 4.3.1 replays less."
+        "If `lost-segment` names the store, too, do what it says first. Otherwise the next start replays from the old"
+        " offset, or restores in full if it is out of range. Stop cleanly. 4.3.1 replays less."
     ),
 )
 

@@ -3,12 +3,12 @@
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
 make them a database, or a checkpoint speaks of a store whose directory is gone, and no deletion goes on: a deletion
 was killed half way, or the volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
-manifest that `CURRENT` names is missing, at two looks five seconds apart: the next start fails, or opens the store
+manifest that `CURRENT` names is missing, at two readings five seconds apart: the next start fails, or opens the store
 without what was lost. While a process holds the store that is `suspected`, and told after a minute.
 Critical where nobody has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
 still speaks of the store.
-Stays quiet during a running deletion, for a compaction that races with the look, for a manifest that is being written,
-and for files that the application keeps on another path (`db_paths`), as far as that can be told.
+Stays quiet during a running deletion, for a compaction that races with the reading, for a manifest that is being
+written, and for files that the application keeps on another path (`db_paths`), as far as that can be told.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
 
 
 def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Severity:
-    """Critical at the last moment: nobody holds it nor has taken it for a minute, and a start would trust its offset.
+    """Grade it: critical at the last moment, when no process has held it for a minute and a start would trust its offset.
 
     Source:
         ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, up to 4.2: an entry is trusted whatever is there.
@@ -182,7 +182,7 @@ def _before_the_start(task: Task) -> str:
 
 
 def _was_taken(task: Task, store: Store) -> bool:
-    """Tell whether the directory was there and went.
+    """Return whether the directory was there and went.
 
     A key-value store always has one, but a windowed store without live records has no segment: it counts only if
     a cleaner took its last one in this life of the task.
@@ -200,7 +200,7 @@ def _sure(known: bool, moved: bool) -> Confidence:
 
 
 def _is_over(case: TaskCase, last_us: int) -> bool:
-    """Tell whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
+    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
     application, task = case.application, case.task
     last_us = max(last_us, task.walk.last_us if task.walk else 0)
     ended_us = application.lives[-1].ended_us if application.lives else None

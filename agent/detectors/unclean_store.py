@@ -1,4 +1,4 @@
-"""Detector `unclean-store`: a store says that it is open, and nobody holds it.
+"""Detector `unclean-store`: a store says that it is open, and no process holds it.
 
 From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
 next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;

@@ -1,4 +1,4 @@
-"""Detector `unowned-task`: nobody holds a task directory although the process lives and standbys are configured.
+"""Detector `unowned-task`: no process holds a task directory although the process lives and standbys are configured.
 
 Fires up to 2.2.1 with standby replicas when a directory that was held is free for longer than a hand-off while the
 process shows that it lives. A suspicion: a task that really moved looks the same; the rollup confirms or explains.
@@ -27,8 +27,8 @@ META = DetectorMeta(
     needs=("num_standby_replicas", "kafka_streams_version", "state_cleanup_delay_ms"),
     upstream=(KAFKA_8187,),
     next_action=(
-        "Ask the rollup whether another pod took the task. If none did, restart this instance in an orderly way"
-        " before the cleaner takes the directory: the standby is then initialised again."
+        "Ask the rollup whether another pod took the task. If none did, stop this instance cleanly and start it again"
+        " before the cleaner deletes the directory: the standby is then initialised again."
     ),
 )
 

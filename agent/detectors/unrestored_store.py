@@ -164,7 +164,7 @@ def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Ve
 
 
 def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
-    """Tell whether the process that had flushed to the old store wrote the new one's checkpoint.
+    """Return whether the process that had flushed to the old store wrote the new one's checkpoint.
 
     Source:
         StreamTask.checkpointableOffsets (3.5.0): only a process that had written has offsets of its recorder.

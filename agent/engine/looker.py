@@ -79,7 +79,7 @@ class Looker:
 
         Args:
             hint: Where to look; its own time orders removals.
-            now_us: Time of the look.
+            now_us: Time of the reading.
             tell: See `rescan`.
 
         Returns:
@@ -290,7 +290,7 @@ class Looker:
 
         Args:
             path: Relative; empty = the whole state directory.
-            now_us: Time of the looks.
+            now_us: Time of the readings.
             source: Why.
             cause: Cause of the rescan; a loss is one that leaves a blind interval.
             since_us: When the loss began; 0 = now.

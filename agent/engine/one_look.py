@@ -20,7 +20,7 @@ _LISTED = 5
 
 
 def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
-    """Look at everything once and judge it; nothing that is told lies in the future.
+    """Look at everything once and judge it; no reported time is in the future.
 
     Where somebody holds a lock, or a lock could not be asked, the next moment may change everything: judged at now.
     """
@@ -33,7 +33,7 @@ def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
 
 
 def needs_second_look(inventory: Inventory) -> bool:
-    """Tell whether files are missing where somebody works: a deletion may be going on, and one look cannot tell."""
+    """Return whether files are missing where a process works: one reading does not show a deletion that goes on."""
     return any(
         store.remains or any(database.missing_files for database in store.databases.values())
         for application in inventory.applications.values()
@@ -58,7 +58,7 @@ def _told(pipeline: Pipeline, now_us: int) -> list[Finding]:
 
 
 def _may_go_on(application: Application) -> bool:
-    """Tell whether somebody works on an application's directory, or may."""
+    """Return whether somebody works on an application's directory, or may."""
     tasks = application.tasks.values()
     locks = {application.lock, *(task.lock for task in tasks)}
     locks.update(database.lock for t in tasks for s in t.stores.values() for database in s.databases.values())

@@ -221,7 +221,7 @@ class Pipeline:
         self.handle([Hint("", HintKind.RESCAN, now_us, cause="start")], now_us)
 
     def confirm(self, now_us: int) -> None:
-        """Look a second time at what a single look does not settle: for a scan, which has no later one."""
+        """Look a second time at what a single reading does not settle: for a scan, which has no later one."""
         self._conclude(self.looker.confirm(now_us), now_us)
 
     def beat(self, now_us: int) -> None:

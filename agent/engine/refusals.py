@@ -23,7 +23,7 @@ class Refusals:
         self._open: dict[str, BlindInterval] = {}
 
     def mind(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
-        """Take what a look at a place came to; None = it was seen."""
+        """Take what a reading of a place came to; None = it was seen."""
         known = self._open.get(place.path) if self._open else None
         if unseen in _REFUSALS and known is None:
             path = place.path or "the state directory"
@@ -35,7 +35,7 @@ class Refusals:
             del self._open[place.path]
 
     def mind_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
-        """Take what a look at a database could not read; None = it is not there."""
+        """Take what a reading of a database could not read; None = it is not there."""
         key = f"{place.path}/"
         known = self._open.get(key)
         lasting = () if database is None else database.lasting_problems(at_us, for_us=LASTS_US)

@@ -1,4 +1,4 @@
-"""When a store is looked at again because one look did not settle what it is. Pure."""
+"""When a store is looked at again because one reading did not settle what it is. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 
 
 def look_again_us(look: DatabaseLook, database: Database | None, *, is_deleted: bool) -> int:
-    """Tell how soon a look at a store should be repeated; 0 = it need not.
+    """Return how soon a reading of a store should be repeated; 0 = it need not.
 
     Args:
         look: What it came to.
@@ -38,14 +38,14 @@ def look_again_us(look: DatabaseLook, database: Database | None, *, is_deleted: 
     if look.manifest_problem == Unseen.RACED:
         return RACED_AGAIN_US
     if look.missing_files or look.leftovers:
-        # a deletion that goes on looks the same; it is torn only if a later look finds it so again
+        # a deletion that goes on looks the same; it is torn only if a later reading finds it so again
         return TORN_AGAIN_US
     lasting = database.lasting_problems(look.at_us, for_us=LASTS_US) if database is not None else ()
     return TORN_AGAIN_US if len(lasting) < len(look.problems) or (look.problems and is_deleted) else 0
 
 
 def is_being_deleted(task: Task | None, now_us: int) -> bool:
-    """Tell whether files of a task went one by one up to a moment ago: what is missing then is no damage."""
+    """Return whether files of a task went one by one up to a moment ago: what is missing then is no damage."""
     return task is not None and task.walk is not None and now_us - task.walk.last_us < LASTS_US
 
 

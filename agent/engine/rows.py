@@ -38,7 +38,7 @@ class StoreRow:
 
 
 def is_held(lock: LockState | None) -> bool | None:
-    """Tell whether a process has a store open; None = could not tell."""
+    """Return whether a process has a store open; None = could not tell."""
     return _HELD.get(lock) if lock else None
 
 

@@ -53,7 +53,7 @@ class Schedule(Generic[K]):
         self._due.pop(key, None)
 
     def has(self, key: K) -> bool:
-        """Tell whether a key waits."""
+        """Return whether a key waits."""
         return key in self._due
 
     def below(self, prefix: str) -> list[K]:

@@ -260,7 +260,7 @@ class Ledger:
 
 
 def _comes_and_goes(meta: DetectorMeta, finding: Finding) -> bool:
-    """Tell whether a finding lasts as long as it is told; so does an exposure that a detector of damage tells."""
+    """Return whether a finding lasts as long as it is reported; so does an exposure that a detector of damage tells."""
     is_before_damage = meta.level is Level.DAMAGE and finding.level is Level.EXPOSURE
     return meta.kind is Kind.CONDITION or (meta.kind is Kind.DAMAGE and is_before_damage)
 

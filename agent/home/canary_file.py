@@ -11,7 +11,7 @@ _STEM = "canary-"
 
 
 class CanaryFile:
-    """One empty file in a directory of its own. A move needs no room on the disk, so it works on a full one."""
+    """One empty file in its own directory. A move needs no room on the disk, so it works on a full one."""
 
     def __init__(self, directory: Path) -> None:
         """Make the directory and the file.
@@ -42,7 +42,7 @@ class CanaryFile:
         return True
 
     def restore(self) -> None:
-        """Make the directory anew, should somebody have tidied it up; without it nobody can listen there."""
+        """Make the directory again, should somebody have tidied it up; without it nobody can listen there."""
         with suppress(OSError):
             self.directory.mkdir(parents=True, exist_ok=True)
 

@@ -24,7 +24,7 @@ PROCESS_MARGIN_US = 1_000_000
 
 @dataclass(slots=True)
 class _Held:
-    """Stores of one application that were held when the agent went away: still so, or opened anew."""
+    """Stores of one application that were held when the agent went away: still so, or opened again."""
 
     kept: int = 0
     reopened_us: list[int] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Eyes(Protocol):
         ...
 
     def written_us(self, path: str) -> int | None:
-        """Tell when a file was written; None = it is not there."""
+        """Return when a file was written; None = it is not there."""
         ...
 
 
@@ -51,7 +51,7 @@ class Absence:
         self._held: dict[str, _Held] = {}
 
     def prepare(self, look: Observation, eyes: Eyes) -> None:
-        """Forget, before the look is reduced, what the look does not bear out."""
+        """Forget, before the reading is reduced, what the reading does not bear out."""
         application = self._inventory.applications.get(look.place.application or "")
         task = application.tasks.get(look.place.task or "") if application is not None else None
         if isinstance(look, TaskLook) and task is not None:
@@ -88,7 +88,7 @@ class Absence:
         return self._held.setdefault(application.id, _Held())
 
     def conclude(self, now_us: int) -> list[Transition]:
-        """Tell which processes were started anew, as far as stores or visible processes tell."""
+        """Return which processes were restarted, as far as stores or visible processes tell."""
         changes: list[Transition] = []
         for application in self._inventory.applications.values():
             life = application.life
@@ -105,13 +105,13 @@ class Absence:
 
 
 def _is_another(task: Task, eyes: Eyes) -> bool:
-    """Tell a task directory that was made anew from the one that is known, although its inode number came back.
+    """Tell a task directory that was recreated from the one that is known, although its inode number came back.
 
     It is another one if every database that was known has a successor in its place, and the checkpoint that was known
     is not there any more: a deletion that was cut short leaves it.
 
     Source:
-        ext4 and xfs give a freed inode number to the next directory; seen with one task that was wiped and made anew.
+        ext4 and xfs give a freed inode number to the next directory; seen with one task that was wiped and recreated.
     """
     before = task.checkpoint
     if before is not None and eyes.written_us(f"{task.path}/{CHECKPOINT_FILE}") == before.written_us:
@@ -134,7 +134,7 @@ def _forget(store: Store, until_us: int) -> None:
 
 
 def _opens(database: Database, look: DatabaseLook) -> list[int]:
-    """Times of the opens since the dossier was right; an open that left no old log has none, so the look's own."""
+    """Times of the opens since the dossier was right; an open that left no old log has none, so the reading's own."""
     opens = [x for x in look.reopened_us if x not in database.reopened_us]
     moved_on = look.manifest is not None and look.manifest != database.manifest
     return opens or ([look.at_us] if moved_on else [])

@@ -11,7 +11,7 @@ from agent.inventory.transitions import Transition
 
 
 def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Transition]:
-    """Take a look at an application directory.
+    """Take a reading of an application directory.
 
     Returns:
         `application-seen`, `application-gone`, and what the application lock tells.

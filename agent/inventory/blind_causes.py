@@ -16,7 +16,7 @@ class BlindCause:
         slug: As in metrics, records and findings.
         what: What happened.
         remedy: What a person can do about it.
-        lasts: It holds until the agent finds it mended; the others end with the rescan that repairs them.
+        lasts: It holds until the agent finds it repaired; the others end with the rescan that repairs them.
         hides: Something may have come and gone unseen. If not, changes are only seen later.
     """
 

@@ -82,7 +82,7 @@ def blind_seconds(inventory: Inventory, now_us: int) -> dict[str, float]:
 def is_blind(
     inventory: Inventory, application: str, task: str, from_us: int, to_us: int, store: str | None = None
 ) -> bool:
-    """Tell whether anything about a task, or of one of its stores, may have been missed in a period.
+    """Return whether anything about a task, or of one of its stores, may have been missed in a period.
 
     A store that could not be read for a while hides nothing when it can be again: its manifest tells what was flushed.
     """

@@ -18,7 +18,7 @@ NOT_OVER_US = 1 << 62
 
 
 def is_copied(database: Database) -> bool:
-    """Tell whether the time of a database's IDENTITY is that of a copy.
+    """Return whether the time of a database's IDENTITY is that of a copy.
 
     True if the database holds data older than its IDENTITY, which RocksDB writes before anything else. Where data tells
     nothing, an open long before the IDENTITY was written says the same.
@@ -47,12 +47,12 @@ def copied_until_us(task: Task) -> int:
 
 
 def times_are_copied(task: Task, at_us: int) -> bool:
-    """Tell whether a file time of a task (of its checkpoint, of an SST) may be that of a copy, not of its writing."""
+    """Return whether a file time of a task (of its checkpoint, of an SST) may be that of a copy, not of its writing."""
     return at_us <= copied_until_us(task)
 
 
 def is_birth_known(task: Task, database: Database) -> bool | None:
-    """Tell whether the time of a database's IDENTITY is the time at which it was made.
+    """Return whether the time of a database's IDENTITY is the time at which it was made.
 
     Its own data decides; where it has none, the other databases of the task, which were copied with it or not.
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 
 class Unseen(StrEnum):
-    """Why a look gave nothing."""
+    """Why a reading gave nothing."""
 
     VANISHED = "vanished"
     DENIED = "denied"
@@ -82,7 +82,7 @@ class ProcessFact:
     applications: frozenset[str] = frozenset()
 
     def works_on(self, application: str) -> bool:
-        """Tell whether it may be a process of this application."""
+        """Return whether it may be a process of this application."""
         return not self.applications or application in self.applications
 
 

@@ -8,7 +8,7 @@ from agent.inventory.stores import FLUSHES_KEPT, Database, Store
 
 
 def take_flushes(store: Store, database: Database, look: DatabaseLook) -> None:
-    """Take what was flushed since the last look, and date the checkpoints of the session by it."""
+    """Take what was flushed since the last reading, and date the checkpoints of the session by it."""
     marked_us = _mark_times(store)
     floor = database.seen_us or look.identity_born_us
     database.newest_flush = max(
@@ -47,7 +47,7 @@ def _refresh_marks(store: Store) -> None:
 
 
 def _append_flush(database: Database, flush: Flush, floor_us: int, marked_us: tuple[int, ...]) -> None:
-    # A file that is gone already was written some time since the last look, and what went into a compaction's
+    # A file that is gone already was written some time since the last reading, and what went into a compaction's
     # output was written before it: the earliest possible time never makes a flush look younger than a checkpoint
     # that it preceded.
     known = None if flush.compacted else flush.written_at_us

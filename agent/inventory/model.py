@@ -200,7 +200,7 @@ class Task:
         return None
 
     def store_of(self, entry: OffsetEntry) -> str | None:
-        """Tell which store of this task an entry belongs to; None for foreign or unmapped entries."""
+        """Return which store of this task an entry belongs to; None for foreign or unmapped entries."""
         if self.partition is not None and entry.partition != self.partition:
             return None
         name = changelog_store(entry.topic, self.application)
@@ -211,10 +211,10 @@ class Task:
         return name
 
     def names_changelog_of(self, store_name: str, *, lists_all: bool = False) -> bool:
-        """Tell whether checkpoints can speak of a store.
+        """Return whether checkpoints can speak of a store.
 
         False where they name a topic of this partition that is nobody's changelog and never the store: a source topic
-        stands in for its changelog (topology optimisation), and which one cannot be told from the disk. False, too,
+        stands in for its changelog (topology optimisation), and which one, the disk does not say. False, too,
         where one was written while the store was held and had data, and names others or nobody: it has no changelog.
 
         Args:
@@ -237,7 +237,7 @@ class Task:
         )
 
     def _passes_over(self, store_name: str, fact: CheckpointFact, *, lists_all: bool) -> bool:
-        """Tell whether a checkpoint that does not name a store would have to, if the store had a changelog."""
+        """Return whether a checkpoint that does not name a store would have to, if the store had a changelog."""
         store = self.stores.get(store_name)
         if store is None or not (lists_all or store.puts_at(fact.written_us)):
             return False
@@ -324,7 +324,7 @@ class Inventory:
         blind: Blind intervals, oldest first.
         started_us: When the agent started.
         root_seen: The state directory was there once.
-        volume: Kind of volume it lies on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
+        volume: Kind of volume it is on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
         blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
         slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
     """

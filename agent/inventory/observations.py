@@ -17,7 +17,7 @@ class Seen:
     Args of the dataclass:
         place: The path looked at.
         at_us: When, microseconds since the epoch.
-        source: Why the look happened.
+        source: Why the reading happened.
         unseen: Why nothing was seen; None = seen.
     """
 
@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Removal(Seen):
-    """A name was announced as removed. Kept as a fact of its own: what is there now may be its successor."""
+    """A name was announced as removed. Kept as its own fact: what is there now may be its successor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,14 @@ class DatabaseLook(Seen):
         manifest_problem: Why the manifest could not be read to its end: what is said of files and numbers is then
             nothing, or too little.
         problems: Everything that is there and could not be read, `FILE: KIND: sentence` each; see `problem_kind`.
-        goes_on: The manifest is long, and read on at the next look.
+        goes_on: The manifest is long, and read on at the next reading.
         waits: Its turn has not come yet.
         puts: Highest sequence number ever flushed to a data file that this manifest names: a lower bound.
         zeroed_puts: What had been flushed at most when the store was opened, if a compaction had set sequence
             numbers to 0 by then; else 0.
         opened_puts: What was flushed when the manifest began.
         opened_sequence: What had been given out when a process opened the store: all up to it is on disk or gone,
-            what is written since lies above it; None = not known.
+            what is written since is above it; None = not known.
         flushes: Data files the manifest added, oldest first, those of the snapshot included.
         files: Number of live SST files.
         size_bytes: Their size.

@@ -67,14 +67,14 @@ def _segment(database: Database) -> Segment | None:
 
 
 def _is_offset_last(database: Database) -> bool | None:
-    """Tell whether the offset was written after the data; both are sequence numbers of the same database."""
+    """Return whether the offset was written after the data; both are sequence numbers of the same database."""
     assert database.offsets is not None
     written = max((sequence for _, _, sequence in database.offsets.offsets), default=0)
     return written > database.puts if written else None
 
 
 def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
-    """Keep the picture of a store whose segment the look finds opened again; call it before the look is taken."""
+    """Keep the picture of a store whose segment the reading finds opened again; call it before the reading is taken."""
     if not store.segmented or not database.seen_us or look.manifest is None:
         return
     opened_us = _opened_us(database, look)
@@ -92,7 +92,7 @@ def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
 
 
 def _opened_us(database: Database, look: DatabaseLook) -> int | None:
-    """When the database was opened since the last look; None = it was not, as far as is known."""
+    """When the database was opened since the last reading; None = it was not, as far as is known."""
     new = [at_us for at_us in look.reopened_us if at_us not in database.reopened_us]
     if new:
         return new[0]
@@ -101,7 +101,7 @@ def _opened_us(database: Database, look: DatabaseLook) -> int | None:
 
 
 def _is_in(opening: Opening, database: Database) -> bool:
-    """Tell whether an opening's picture has a database as it is known now: then it is the same opening."""
+    """Return whether an opening's picture has a database as it is known now: then it is the same opening."""
     return any(
         (one.identity, one.manifest) == (database.identity, database.manifest) for one in opening.segments
     )

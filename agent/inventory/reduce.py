@@ -113,7 +113,7 @@ def _settle_holder(application: Application, task: Task, look: Observation) -> l
 
 
 def task_is_held(task: Task) -> bool | None:
-    """Tell whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
+    """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
 
     Returns:
         None when nothing that could tell exists or could be asked.

@@ -1,6 +1,6 @@
 """A segment of a windowed store as it lay on disk, and the pictures that are kept of a whole store. Values only.
 
-A windowed store of 4.3 and later keeps its changelog offset in every segment, each a RocksDB of its own.
+A windowed store of 4.3 and later keeps its changelog offset in every segment, each its own RocksDB.
 """
 
 from __future__ import annotations

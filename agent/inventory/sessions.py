@@ -22,7 +22,7 @@ SEEN_BEFORE_BORN_US = 1_000_000
 
 
 def opened_puts(store: Store) -> int:
-    """Tell what had been flushed when the current manifests of a store began."""
+    """Return what had been flushed when the current manifests of a store began."""
     return store.retired_puts + sum(x.opened_puts for x in store.databases.values())
 
 
@@ -48,7 +48,7 @@ def _goes_on(store: Store, before: Session, at_us: int) -> bool:
 
 
 def _is_outlived(application: Application, task: Task, released_us: int) -> bool:
-    """Tell whether the process went on after it released a task: it held others, or its own lock."""
+    """Return whether the process went on after it released a task: it held others, or its own lock."""
     after_us = released_us + OUTLIVES_BY_US
     for life in application.lives:
         if life.started_us < released_us and (life.ended_us is None or life.ended_us > after_us):
@@ -107,7 +107,7 @@ def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:
 
 
 def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
-    """Tell whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last.
+    """Return whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last.
 
     Not known where checkpoints cannot speak of the store: an entry names a source topic, and not the store.
     """
@@ -127,7 +127,7 @@ def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
 
 
 def _says_closed(database: Database, floor: int) -> bool | None:
-    """Tell whether a status was written by a close in this session, above what was known when it began.
+    """Return whether a status was written by a close in this session, above what was known when it began.
 
     A compaction right at the close zeroes the status' sequence (seen live on 4.3.0). What was flushed in the session
     took the status "open" along, so "closed" is newer; where nothing was flushed it may be the one from before.
@@ -141,7 +141,7 @@ def _says_closed(database: Database, floor: int) -> bool | None:
 
 
 def _wrote_offset(store: Store) -> bool | None:
-    """Tell whether the last close wrote an offset: between the last data and the status, in one flush.
+    """Return whether the last close wrote an offset: between the last data and the status, in one flush.
 
     Returns:
         True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the
@@ -172,7 +172,7 @@ def _wrote_offset(store: Store) -> bool | None:
 
 
 def is_closed_without_offset(store: Store) -> bool:
-    """Tell whether a store (4.3+) says closed, and its close provably wrote no offset."""
+    """Return whether a store (4.3+) says closed, and its close provably wrote no offset."""
     facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
     closed = bool(facts) and all(x.status == 0 for x in facts)
     return closed and store.puts > 0 and _wrote_offset(store) is False
@@ -214,7 +214,7 @@ def _note_stored_offset(store: Store, session: Session) -> None:
 
 
 def _highest_sequences(store: Store) -> dict[str, int]:
-    """Every segment is a database of its own and counts for itself."""
+    """Every segment is its own database and counts for itself."""
     return {
         key: max(x.puts, x.offsets.status_sequence if x.offsets is not None else 0)
         for key, x in store.databases.items()
@@ -222,7 +222,7 @@ def _highest_sequences(store: Store) -> dict[str, int]:
 
 
 def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:
-    """Tell which checkpoint entry an opening of a store trusts.
+    """Return which checkpoint entry an opening of a store trusts.
 
     Args:
         task: Its task.
@@ -275,6 +275,6 @@ def _date_back(task: Task, store: Store, session: Session, announced_us: int) ->
 
 
 def settle_close(task: Task, store: Store, session: Session) -> None:
-    """Tell anew whether a released session ended with a close: its checkpoint may be read after its lock."""
+    """Tell again whether a released session ended with a close: its checkpoint may be read after its lock."""
     if session.released_us is not None:
         session.closed = _is_closed(task, store, session)

@@ -37,7 +37,7 @@ OWNER_DELETES_WITHIN_US = 2_000_000
 
 
 def reduce_database(application: Application, task: Task, look: DatabaseLook) -> list[Transition]:
-    """Take a look at one RocksDB directory.
+    """Take a reading of one RocksDB directory.
 
     Returns:
         `store-deleted`, `store-created`, `store-opened`, `store-flushed` as they apply.
@@ -187,7 +187,7 @@ def end_database(
 
 
 def _is_unread(database: Database, at_us: int) -> bool:
-    """Tell whether anything hid what a database held; what is missing since its deletion began does not."""
+    """Return whether anything hid what a database held; what is missing since its deletion began does not."""
     return database.unread or any(
         at_us - since_us > OWNER_DELETES_WITHIN_US for since_us in database.problem_since_us.values()
     )

@@ -43,7 +43,7 @@ REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
 
 
 def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Transition]:
-    """Take a look at a task directory.
+    """Take a reading of a task directory.
 
     Returns:
         `task-created` or `task-deleted`, and what the task's lock tells.
@@ -134,7 +134,7 @@ def _take_lock(application: Application, task: Task, lock: LockState | None, at_
 def reduce_removal(application: Application, task: Task, look: Removal) -> list[Transition]:
     """Take the announcement that a name went away.
 
-    The successor of the name may be there already; the removal is a fact of its own, and its place in the
+    The successor of the name may be there already; the removal is its own fact, and its place in the
     order of removals tells a recursive walk from a single deletion.
     """
     role = look.place.role
@@ -166,7 +166,7 @@ def _note_pace(session: Session, at_us: int) -> None:
 
 
 def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
-    """Tell whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
+    """Return whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
 
     A store that could not be read may have held anything: the wipe counts.
 
@@ -180,7 +180,7 @@ def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
 
 
 def _closed_in_order(task: Task) -> bool:
-    """Tell whether every store was closed, with its offset if it ever has one, and at least one has."""
+    """Return whether every store was closed, with its offset if it ever has one, and at least one has."""
     last = [store.sessions[-1] for store in task.stores.values() if store.sessions]
     offsets = {x.closed_with_offset for x in last}
     return all(x.closed is True for x in last) and True in offsets and False not in offsets
@@ -198,7 +198,7 @@ def _goes_on(task: Task, at_us: int) -> bool:
 
 
 def _is_idle(store: Store | None, at_us: int) -> bool:
-    """A store that nobody holds loses no file by itself: not even those that a running one drops."""
+    """A store that no process holds loses no file by itself: not even those that a running one drops."""
     if store is None:
         return False
     if not store.sessions:
@@ -250,7 +250,7 @@ def end_quiet_walk(task: Task, at_us: int) -> None:
 
 
 def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
-    """Take a look at `.checkpoint`.
+    """Take a reading of `.checkpoint`.
 
     Returns:
         `checkpoint-written`, `checkpoint-deleted` or `checkpoint-malformed`.

@@ -172,7 +172,7 @@ class ApplicationCase(AgentCase):
         return self.profile.says(fact)
 
     def affected(self, upstream: Upstream) -> Affected:
-        """Tell whether this application's releases are affected by an issue."""
+        """Return whether this application's releases are affected by an issue."""
         return self.profile.affected(upstream.releases)
 
 
@@ -189,7 +189,7 @@ class TaskCase(ApplicationCase):
     task: Task
 
     def names_changelog_of(self, store_name: str) -> bool:
-        """Tell whether checkpoints of the task can speak of a store; False for one without a changelog of its own."""
+        """Return whether checkpoints of the task can speak of a store; False for one without its own changelog."""
         lists_all = self.says(Fact.UNKNOWN_OFFSET) is Truth.YES
         return self.task.names_changelog_of(store_name, lists_all=lists_all)
 

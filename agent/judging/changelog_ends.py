@@ -18,7 +18,7 @@ from agent.layout.profile import Truth
 from agent.quantities.verdicts import outruns_changelog
 
 STANDS_US = 60_000_000
-"""A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that stands for two
+"""A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that has not moved for two
 intervals, and a minute, is not on its way."""
 ENDS_TWICE_WITHIN_US = 1_000_000
 """From 3.9 on the end of a restoration writes the same checkpoint twice (recorded: 30 to 110 ms apart)."""
@@ -144,13 +144,13 @@ def _due_us(case: TaskCase) -> int:
 
 
 def _stood_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
-    """Tell how long a checkpoint that was written in a session stood in it: a replay would have gone on."""
+    """Return how long a checkpoint that was written in a session stood in it: a replay would have gone on."""
     left_us = _held_on_us(case, store, fact)
     return left_us if fact.ended_us is None else min(left_us, fact.ended_us - fact.written_us)
 
 
 def _held_on_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
-    """Tell how long the store was held after a checkpoint; 0 if it was not, or is not known for the same store."""
+    """Return how long the store was held after a checkpoint; 0 if it was not, or is not known for the same store."""
     session = session_at(store, fact.written_us)
     if session is None or session.created or session.wiped:
         return 0
@@ -159,7 +159,7 @@ def _held_on_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
 
 
 def _went_on(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
-    """Tell whether the task was kept after a checkpoint: for long enough, or until its offset had moved further."""
+    """Return whether the task was kept after a checkpoint: for long enough, or until its offset had moved further."""
     held_us = _held_on_us(case, store, fact)
     further = any(
         0 < x.written_us - fact.written_us <= held_us
@@ -170,7 +170,7 @@ def _went_on(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> 
 
 
 def _ends_replay(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
-    """Tell whether a checkpoint was written at the end of a restoration, and the task went on.
+    """Return whether a checkpoint was written at the end of a restoration, and the task went on.
 
     Before the first batch there is nothing to write about, so "unknown" is the end of an empty changelog.
     """

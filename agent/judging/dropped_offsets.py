@@ -30,7 +30,7 @@ REVIVED_WITHIN_US = 30_000_000
 
 
 def is_revived(before: Session, after: Session) -> bool:
-    """Tell whether one process closed a store and opened it again at once, as it does with a corrupted task."""
+    """Return whether one process closed a store and opened it again at once, as it does with a corrupted task."""
     if before.released_us is None:
         return False
     gap_us = after.opened_us - before.released_us
@@ -38,7 +38,7 @@ def is_revived(before: Session, after: Session) -> bool:
 
 
 def begins_fixed(task: Task) -> bool:
-    """Tell whether no changelog of a task, as far as disk shows, loses its beginning to retention.
+    """Return whether no changelog of a task, as far as disk shows, loses its beginning to retention.
 
     Those of windowed stores do, and so do source topics that stand in for a changelog.
     """
@@ -63,7 +63,7 @@ def drops_from_store(store: Store) -> Iterator[tuple[Session, Session]]:
 
 
 def is_dropped_with_checkpoint(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
-    """Tell whether a checkpoint was written after a drop that only a changelog that ends too early explains (3.8+)."""
+    """Return whether a checkpoint follows a drop that only a changelog that ends too early explains (3.8+)."""
     by_restoring_only = case.says(Fact.STATE_UPDATER) is Truth.YES and case.settings.exactly_once is False
     if not by_restoring_only or not begins_fixed(task):
         return False
@@ -79,7 +79,7 @@ def is_dropped_with_checkpoint(case: TaskCase, task: Task, store: Store, fact: C
 
 
 def _lost_checkpoint_above(task: Task, store: Store, before: Session, fact: CheckpointFact) -> bool:
-    """Tell whether the checkpoint was deleted while a session held the store, and was above a later one."""
+    """Return whether the checkpoint was deleted while a session held the store, and was above a later one."""
     return any(
         x.deleted
         and x.incarnation == fact.incarnation

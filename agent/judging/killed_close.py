@@ -70,7 +70,7 @@ def killed_life(application: Application, before: Session, after: Session) -> Pr
 
 
 def close_of(task: Task, before: Session, life: ProcessLife) -> KillClose:
-    """Tell when the task was closed as a whole, and what its own files tell about the volume."""
+    """Return when the task was closed as a whole, and what its own files tell about the volume."""
     ended_us, released_us = life.ended_us or 0, before.released_us or 0
     sessions = [
         x
@@ -116,7 +116,7 @@ def _was_stopped(other: Task, session: Session, close: KillClose) -> bool:
 
 
 def closed_with(application: Application, task: Task, close: KillClose) -> bool:
-    """Tell whether another task was closed after this one's offset was written (4.3+: shortly before), and kept."""
+    """Return whether another task was closed after this one's offset was written (4.3+: shortly before), and kept."""
     since_us = close.closed_us - STOPS_WITHIN_US if close.offset_us is None else close.offset_us
     return any(
         session.closed is True

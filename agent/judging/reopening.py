@@ -27,7 +27,7 @@ def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
 
 
 def is_settled(session: Session, now_us: int) -> bool:
-    """Tell whether it is clear by now that an opening did not end in a wipe."""
+    """Return whether it is clear by now that an opening did not end in a wipe."""
     since_us = session.opened_us if session.released_us is None else session.released_us
     decided = session.first is not None or session.stored_offset is not None
     return decided or now_us - since_us >= SETTLED_US

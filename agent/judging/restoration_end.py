@@ -43,7 +43,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     """Tell the checkpoint with which the restoration of a session ended; None = not known.
 
     While it restores, a task writes checkpoints, too: by the commit timer, and whenever it is paused, removed or
-    recycled, where a store that was not begun says "unknown". They say how far it came, not where the changelog ends.
+    recycled, where a store that was not started says "unknown". They say how far it came, not where the changelog ends.
     So only the last one counts, that of a close aside: the end of a restoration writes one, and nothing until then
     leaves it standing for certain but a task that flushes more than 10,000 records while commits go by.
 
@@ -101,7 +101,7 @@ def _was_worked_after(store: Store, after: Session, fact: CheckpointFact, until_
 
 
 def _stands_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact) -> bool:
-    """It stood until the process ended without a close, or closed where it stood, or stands for minutes."""
+    """It stood until the process ended without a close, or closed where it stood, or has not moved for minutes."""
     until_us = case.now_us if after.released_us is None else after.released_us
     last = after.last
     if after.closed and last is not None:

@@ -51,7 +51,7 @@ def find_losses(
     """List by name the segments that lack records up to the offset from which the store restores.
 
     Args:
-        segments: What lies on disk, oldest first, and nobody has open.
+        segments: What is on disk, oldest first, and nobody has open.
         changelog: Topic and partition.
         oldest: The oldest segment that holds an offset answers for all; else the newest one.
         commit_us: Time between two commits that write the offset; None = there is no such time.
@@ -80,7 +80,7 @@ def find_losses(
 def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | None:
     """Grade a segment of which no record is on disk; only a put makes one, and where it came from decides.
 
-    The speaker took its offset after it was made. Was it made after this segment, the put lies before that offset.
+    The speaker took its offset after it was made. Was it made after this segment, the put is before that offset.
     Else the offset may be of a commit before the put: then the replay brings the put again.
     """
     if not one.made_in_this_life:
@@ -99,7 +99,7 @@ def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | No
 
 
 def _is_close_cut(at_us: int, speaker: Segment) -> bool:
-    """Tell whether the speaker was closed with its offset in the life in which the other segment was made or flushed.
+    """Return whether the speaker was closed with its offset in the life in which the other segment was made or flushed.
 
     A start-up pass closes one segment after the other, too; it opened them after that.
     """
@@ -109,7 +109,7 @@ def _is_close_cut(at_us: int, speaker: Segment) -> bool:
 
 
 def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Grade | None:
-    """Grade a segment with data whose last flush lies behind the speaker's."""
+    """Grade a segment with data whose last flush is behind the speaker's."""
     if successor is None or one.starts > speaker.starts:
         if speaker.offset_us <= one.flushed_us:
             return None
@@ -121,7 +121,7 @@ def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Gra
 
 
 def _took_records(one: Segment, successor: Segment) -> bool:
-    """Tell whether a segment was the newest one in the life that ended, and was not flushed after that."""
+    """Return whether a segment was the newest one in the life that ended, and was not flushed after that."""
     if one.flushed_us >= successor.born_us:
         return False
     written = one.made_in_this_life or one.status == OPEN

@@ -40,7 +40,7 @@ def concerned(case: ApplicationCase, issues: tuple[Upstream, ...]) -> tuple[str,
 
 
 def assumptions(case: ApplicationCase, at_us: int, *names: str) -> list[Evidence]:
-    """Tell which of these settings were not given, and which of Kafka's defaults stands in for each."""
+    """Return which of these settings were not given, and which of Kafka's defaults stands in for each."""
     told = []
     for name in names:
         if not case.settings.is_told(name):

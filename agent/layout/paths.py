@@ -89,7 +89,7 @@ class StatePath:
 
     @property
     def database(self) -> str | None:
-        """Path of the RocksDB directory that this path is or lies in; None if there is none."""
+        """Path of the RocksDB directory that this path is or is in; None if there is none."""
         if self.role in DATABASE_ROLES:
             return self.path
         if self.role in _DATABASE_FILES:

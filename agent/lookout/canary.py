@@ -48,12 +48,12 @@ class Canary:
         return self._seen
 
     def late_since(self, now_s: float) -> float | None:
-        """Tell since when one is waited for that should have come back long ago; None = all is well."""
+        """Return since when one is waited for that should have come back long ago; None = all is well."""
         since_s = self._waits_since_s
         return since_s if since_s is not None and now_s - since_s > LATE_AFTER_S else None
 
     def give_up(self, now_s: float) -> None:
-        """Count the one that is late as missed, and wait for it no longer: the reader is started anew."""
+        """Count the one that is late as missed, and wait for it no longer: the reader is restarted."""
         self.missed += 1
         self._waits_since_s = None
         self._seen = self._sent

@@ -1,4 +1,4 @@
-"""Notices that the wall clock jumped, and that the worker stood still. Pure."""
+"""Notices that the wall clock jumped, and that the worker stalled. Pure."""
 
 from __future__ import annotations
 

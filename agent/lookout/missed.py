@@ -1,8 +1,8 @@
 """Changes that nobody announced: found by a walk in a watched directory, and no notification came. Pure.
 
 A change is suspected when it is found, and counted only when a fence has passed: a canary that was sent after the
-look has come back, so everything that the kernel had announced before the look has been heard. What was announced
-just before the look, or is still in the queue, therefore never counts.
+look has come back, so everything that the kernel had announced before the reading has been heard. What was announced
+just before the reading, or is still in the queue, therefore never counts.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _thing_of(place: StatePath) -> str | None:
 
 
 def _place(change: Transition) -> tuple[str, str]:
-    """Tell what changed, and the directory whose watch should have told."""
+    """Return what changed, and the directory whose watch should have told."""
     if change.task is None:
         return change.application, ""
     task = f"{change.application}/{change.task}"

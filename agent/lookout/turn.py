@@ -31,12 +31,12 @@ LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
 HINTS_PER_TURN = 2_000
 """A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
-wait for all of it, nor may a look at its end bear the time of its beginning."""
+wait for all of it, nor may a reading of its end bear the time of its beginning."""
 UNANNOUNCED, UNWATCHED = "unannounced", "unwatched"
 
 
 def why_polling(root: Path) -> str:
-    """Tell why the volume of a state directory has to be polled; empty if every change is announced there."""
+    """Return why the volume of a state directory has to be polled; empty if every change is announced there."""
     mount = find_mount(root)
     if isinstance(mount, Unseen) or mount.supports_inotify:
         return ""
@@ -232,7 +232,7 @@ class Lookout:
             self.keeper.rewatch(one.since_us)
 
     def _written_us(self, change: Transition) -> int | None:
-        """Tell when the newest file behind a change was written: an SST, or the checkpoint."""
+        """Return when the newest file behind a change was written: an SST, or the checkpoint."""
         application = self.pipeline.inventory.applications.get(change.application)
         task = application.tasks.get(change.task or "") if application is not None else None
         store = task.stores.get(change.store or "") if task is not None else None

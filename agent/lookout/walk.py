@@ -31,7 +31,7 @@ DEEP_EVERY = 16
 """Every so many rounds nothing is taken for unchanged: a time can be set back."""
 
 LOOK_ENTRIES = 8
-"""What a look at a task with one store asks for beyond its signature."""
+"""What a reading of a task with one store asks for beyond its signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Reconciler:
         ended_s = self._clock_s()
         spent = self.counters.entries - before
         rest_s = max((ended_s - began_s) / self.pace.share, spent / self.pace.entries_per_s)
-        if not self._cold:  # hot ones come anew every minute: where many tasks are busy they never end
+        if not self._cold:  # hot ones come again every minute: where many tasks are busy they never end
             self._end_round(ended_s)
             rest_s = max(rest_s, self._began_s + self.pace.round_s - ended_s)
         self._next_s = ended_s + rest_s
@@ -204,7 +204,7 @@ class Reconciler:
             self._visited.pop(path, None)
             return
         mark = self._visited.get(path)
-        # signed before the look: what changes after it makes another signature
+        # signed before the reading: what changes after it makes another signature
         signature, newest_us = self._sign(task, now_us)
         deep = self.counters.rounds % DEEP_EVERY == DEEP_EVERY - 1
         if mark is None:

@@ -1,4 +1,4 @@
-"""Keeps a watch alive: one source at a time, started anew when it dies or its canary stays away, or polling instead."""
+"""Keeps a watch alive: one source at a time, restarted when it dies or its canary stays away, or polling instead."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTART_S = 1.0
 """Rest before the first new start; doubled with every one that fails, up to `RESTART_MOST_S`."""
 RESTART_MOST_S = 60.0
 STEADY_S = 300.0
-"""A source that lived so long starts the rests anew."""
+"""A source that lived so long resets the pauses."""
 STOP_WAIT_S = 2.0
 
 
@@ -131,7 +131,7 @@ class WatchKeeper:
                 self._file.restore()
 
     def rewatch(self, since_us: int) -> None:
-        """Give the source up and start anew: it has lost a directory without a word."""
+        """Give the source up and restart: it has lost a directory without a word."""
         if self._source is not None:
             self._drop(self._source, Cause.WATCH_LOST, since_us)
 
@@ -196,11 +196,11 @@ class WatchKeeper:
         return not self._polling and self._source is not None
 
     def is_watched(self, path: str) -> bool:
-        """Tell whether a directory has a watch now."""
+        """Return whether a directory has a watch now."""
         return self._source is not None and self._source.watch.is_watched(path)
 
     def blind(self) -> dict[str, str]:
-        """Tell what hides changes now: cause -> sentence."""
+        """Return what hides changes now: cause -> sentence."""
         found = {} if self._source is None else self._source.watch.degraded()
         hiding = {cause: text for cause, text in found.items() if BY_SLUG[cause].hides}
         if self._lost is not None:
@@ -208,7 +208,7 @@ class WatchKeeper:
         return hiding
 
     def slow(self) -> dict[str, str]:
-        """Tell what makes the agent see changes later: cause -> sentence."""
+        """Return what makes the agent see changes later: cause -> sentence."""
         found = {} if self._source is None else self._source.watch.degraded()
         slow = {cause: text for cause, text in found.items() if not BY_SLUG[cause].hides}
         if self._polling:
@@ -221,5 +221,5 @@ class WatchKeeper:
         return slow
 
     def counters(self) -> WatchCounters:
-        """Tell what all sources did."""
+        """Return what all sources did."""
         return self._before if self._source is None else self._before.plus(self._source.watch.counters())

@@ -1,7 +1,7 @@
 """The real state directory, seen through the kernel. Reads only; follows no symbolic link; never blocks.
 
 Every look opens the path one component at a time below the root. A component that somebody swaps for a
-symbolic link therefore ends the look instead of leading it out of the state directory.
+symbolic link therefore ends the reading instead of leading it out of the state directory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def no_processes() -> tuple[ProcessFact, ...]:
 class KernelDisk:
     """`agent.inventory.disk.Disk` on a real state directory.
 
-    Cost: about 20 microseconds for a look at a file five levels down.
+    Cost: about 20 microseconds for a reading of a file five levels down.
     """
 
     def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = no_processes) -> None:
@@ -132,11 +132,11 @@ class KernelDisk:
 
     @contextmanager
     def stay_in(self, path: str) -> Iterator[None]:
-        """Keep a directory open. Not for longer than a look: what is kept open cannot be unmounted."""
+        """Keep a directory open. Not for longer than a reading: what is kept open cannot be unmounted."""
         try:
             descriptor, _ = _open_parent(self._root, f"{path}/file")
         except (OSError, ValueError):
-            yield  # every look will find that out by itself
+            yield  # every reading will find that out by itself
             return
         self._kept = (path, descriptor)
         try:
@@ -186,7 +186,7 @@ def _file_stat(found: os.stat_result) -> FileStat:
 def _open_parent(root: str, path: str) -> tuple[int, str]:
     """Open the directory that holds `path`, component by component; give its descriptor and the last name.
 
-    Plain functions and not context managers: those took a quarter of a look at a file.
+    Plain functions and not context managers: those took a quarter of a reading of a file.
 
     Raises:
         OSError: a component is gone, denied or not a directory.

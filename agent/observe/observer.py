@@ -34,14 +34,14 @@ MAX_PROCESS_FILE_BYTES = 16 * 1024
 
 
 WRITTEN_KEPT = 64
-"""Announced SST files per store whose time is remembered, the newest: far more than come between two looks."""
+"""Announced SST files per store whose time is remembered, the newest: far more than come between two readings."""
 
 ANNOUNCED_FOR_US = 60_000_000
-"""And for how long after a look. A flush is in the manifest within milliseconds of its file, and told at the first look
-that finds it there; what takes longer comes out of a compaction, or is nobody's."""
+"""And for how long after a reading. A flush is in the manifest within milliseconds of its file, and told at the first
+reading that finds it there; what takes longer comes out of a compaction, or is nobody's."""
 
 TRIES = 5
-"""Looks at a store that is made anew during every one of them."""
+"""Looks at a store that is recreated during every one of them."""
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class _Known:
                 announced_us[number] = at_us
 
     def forget_announcements(self, at_us: int) -> None:
-        """Forget what a look has had its chance to find."""
+        """Forget what a reading has had its chance to find."""
         if self.announced_us is not None:
             since_us = at_us - ANNOUNCED_FOR_US
             recent = {number: told_us for number, told_us in self.announced_us.items() if told_us > since_us}
@@ -146,7 +146,7 @@ class Observer:
         return self._identity(path)[0]
 
     def written_us(self, path: str) -> int | None:
-        """Tell when a file was written; None = it is not there, or cannot be seen."""
+        """Return when a file was written; None = it is not there, or cannot be seen."""
         stat = self.disk.stat(path)
         return None if isinstance(stat, Unseen) else stat.mtime_us
 
@@ -181,7 +181,7 @@ class Observer:
                 return look
             if self._identity(place.path)[0] is None:
                 return look
-            # made anew while we looked: what was read belongs to no single life
+            # recreated while we looked: what was read belongs to no single life
         return DatabaseLook(place, at_us, source, Unseen.RACED, announced_us=announced_us)
 
     def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseLook:
@@ -353,7 +353,7 @@ def _offsets(store: StoreFacts) -> StoreOffsets | None:
 
 
 def _flushes(facts: StoreFacts, known: _Known, at_us: int) -> tuple[Flush, ...]:
-    """Data files with the time at which each was written, as far as it is known at the time of the look."""
+    """Data files with the time at which each was written, as far as it is known at the time of the reading."""
     view = facts.manifest
     written_us = dict(known.announced_us or ())
     written_us.update((one.file.number, one.mtime_us) for one in facts.files if one.mtime_us is not None)

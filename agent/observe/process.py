@@ -36,7 +36,7 @@ class ProcessView:
         self._facts: tuple[ProcessFact, ...] = ()
 
     def visible(self) -> tuple[ProcessFact, ...]:
-        """Answer from the last look, or look again if that one is too old."""
+        """Answer from the last reading, or look again if that one is too old."""
         now_s = self._clock.monotonic_s()
         if self._looked_at_s is None or now_s - self._looked_at_s >= self._max_age_s:
             self._looked_at_s = now_s

@@ -35,7 +35,7 @@ def judge_access(facts: Facts) -> Result:
 
 
 def explain(denied: Directory, identity: Identity) -> tuple[str, str]:
-    """Tell why a directory may not be read, and which line changes that.
+    """Return why a directory may not be read, and which line changes that.
 
     Source:
         StateDirectory (2.6.1+, 2.7.1+, 2.8+) makes state and application directory rwxr-x---; what is below them

@@ -54,7 +54,7 @@ class Identity:
     groups: frozenset[int] = frozenset()
 
     def is_member(self, gid: int) -> bool:
-        """Tell whether a group's rights are the agent's."""
+        """Return whether a group's rights are the agent's."""
         return gid == self.gid or gid in self.groups
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class StateFacts:
         is_application: Whether it looks like an application directory, whose parent should be watched.
         tasks: Task directories.
         directories: Directories that want a watch, extrapolated from the sample.
-        mount: What it lies on.
+        mount: What it is on.
         may_write: Whether the agent could write there.
     """
 
@@ -118,7 +118,7 @@ class StateFacts:
 
     @property
     def is_on_volume(self) -> bool:
-        """Whether it lies, or would lie, on something that was mounted for it."""
+        """Whether it is, or would lie, on something that was mounted for it."""
         return not isinstance(self.mount, Unseen) and self.mount.mount_point != "/"
 
     @property
@@ -160,12 +160,12 @@ class OwnVolume:
 
     Args of the dataclass:
         path: As configured; empty = not configured.
-        is_in_state: Whether it lies in the state directory.
+        is_in_state: Whether it is in the state directory.
         refusal: Why a file could not be made there (errno name and text); empty = it could.
         is_read_only: Whether the volume refuses because it is mounted read-only.
         space: How full the volume is.
-        mount: What it lies on.
-        shares_state_volume: Whether it lies on the application's state volume.
+        mount: What it is on.
+        shares_state_volume: Whether it is on the application's state volume.
         need_bytes: What the agent may put there; 0 = nobody knows.
     """
 

@@ -129,7 +129,7 @@ def _spool_need(config: Config) -> int:
 
 
 def _used_bytes(directory: Path) -> int:
-    """Add up what lies in a spool already, home included; what cannot be seen counts nothing."""
+    """Add up what is in a spool already, home included; what cannot be seen counts nothing."""
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:
@@ -141,7 +141,7 @@ def _used_bytes(directory: Path) -> int:
 
 
 def _is_one_volume(own: Mount | Unseen, of_state: Mount | Unseen) -> bool:
-    """Tell whether both lie below one mount; a node's own disk may be behind many volumes, so not the device."""
+    """Return whether both lie below one mount; a node's own disk may be behind many volumes, so not the device."""
     if isinstance(own, Unseen) or isinstance(of_state, Unseen):
         return False
     return own.mount_point == of_state.mount_point != "/"

@@ -42,7 +42,7 @@ def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
 
 
 def is_by_tls(target: Target) -> bool:
-    """Tell whether the handshake is ours to try: a library has rules of its own."""
+    """Return whether the handshake is ours to try: a library has rules of its own."""
     return target.kind is SinkKind.HTTP and target.url.startswith("https://")
 
 

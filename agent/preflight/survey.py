@@ -48,7 +48,7 @@ class _Survey:
         )
 
     def entries(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """List a directory, once in this look: an application may have ten thousand tasks."""
+        """List a directory, once in this reading: an application may have ten thousand tasks."""
         if path not in self._listed:
             self._listed[path] = self._disk.list(path)
         return self._listed[path]

@@ -14,7 +14,7 @@ LOG = logging.getLogger("agent.preflight")
 
 AGAIN_S, AGAIN_MOST_S = 60.0, 900.0
 """Distance of the first two rounds; doubled up to the second while something is wrong, or nothing is there yet. What
-was mended raises its alert for no longer than that."""
+was repaired raises its alert for no longer than that."""
 
 _LOG_LEVELS = {Level.OK: logging.INFO, Level.WARNING: logging.WARNING, Level.FAILED: logging.ERROR}
 
@@ -46,7 +46,7 @@ class PreflightThread:
         self._stopping.set()
 
     def levels(self) -> Mapping[str, int]:
-        """Tell what came of each check: id -> 0 ok, 1 warning, 2 failed; empty before the first round."""
+        """Return what came of each check: id -> 0 ok, 1 warning, 2 failed; empty before the first round."""
         return {check: level.rank for check, level in self._levels.items()}
 
     def _run(self) -> None:
@@ -71,7 +71,7 @@ class PreflightThread:
         return bool(facts.state.applications) and all(x.level is Level.OK for x in results)
 
     def tell(self, results: tuple[Result, ...]) -> None:
-        """Log what is wrong or mended, each once; what may come right by itself is not told in the first round."""
+        """Log what is wrong or repaired, each once; what may come right by itself is not told in the first round."""
         for result in results:
             before = self._told.get(result.check)
             is_early = self._rounds == 0 and result.check in PATIENT
@@ -80,7 +80,7 @@ class PreflightThread:
                 continue
             self._told[result.check] = result
             extra = {"check": result.check, "where": result.where or None, "change": result.change or None}
-            word = "mended" if result.level is Level.OK else result.level.value
+            word = "fixed" if result.level is Level.OK else result.level.value
             LOG.log(
                 _LOG_LEVELS[result.level],
                 "preflight: %s %s: %s",

@@ -41,7 +41,7 @@ IDLE_SHARE = 1000
 
 
 class Snapshots:
-    """The latest snapshot; rows of tasks are made anew when something changed, the agent's own numbers always."""
+    """The latest snapshot; rows of tasks are recreated when something changed, the agent's own numbers always."""
 
     def __init__(self, lookout: Lookout, clock: Clock, store_name: StoreName | None = None) -> None:
         """Report on `lookout`; for `store_name` see `TaskTable`."""

@@ -157,7 +157,7 @@ class Supervisor:
     # -- the loop ---------------------------------------------------------------------------------------
 
     def _lingers(self) -> bool:
-        """Tell whether to watch on after a signal: an application that closes now says most in its last seconds."""
+        """Return whether to watch on after a signal: an application that closes now says most in its last seconds."""
         now_s = self._clock.monotonic_s()
         if self._linger_until_s is None:
             self._linger_until_s = now_s + self._settings.linger_seconds
@@ -171,7 +171,7 @@ class Supervisor:
         self._lookout.turn()
         if self._lookout.is_ready and not was_ready:
             gc.freeze()  # the dossier stays: no search for cycles need walk through it
-            self._preflight.start()  # not before: the first look is what the start waits for
+            self._preflight.start()  # not before: the first reading is what the start waits for
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if self._lookout.is_ready and not self._names_checked:
             self._check_names()

@@ -44,7 +44,7 @@ def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], in
 
 
 def gone_row(task: Task, now_us: int) -> TaskMetrics | None:
-    """Tell when a task's directory that is gone was last seen, for a while."""
+    """Return when a task's directory that is gone was last seen, for a while."""
     if task.exists or not task.past:
         return None
     ended_us = task.past[-1].ended_us

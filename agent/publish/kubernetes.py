@@ -1,7 +1,7 @@
 """Sends Events to the Kubernetes API with the pod's service account; optional, off by default.
 
 Needs `create` and `patch` on `events` in the pod's own namespace, and nothing else. Nothing that goes wrong here
-touches the audit: what cannot be told is counted.
+touches the audit: what is unknown is counted.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class KubernetesEvents:
                 self._desk.done(finding_id, news)
 
     def _send(self, news: News) -> bool:
-        """Create the Event, or change the one that is there; tell whether it is settled, for better or worse."""
+        """Create the Event, or change the one that is there; say whether it is settled, for better or worse."""
         events = f"/api/v1/namespaces/{self._namespace}/events"
         first_time = news.patch["count"] == 1
         status = _CONFLICT

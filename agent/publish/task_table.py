@@ -1,4 +1,4 @@
-"""The rows of a snapshot that tell of tasks; a row is made anew only when its task may have changed.
+"""The rows of a snapshot that tell of tasks; a row is recreated only when its task may have changed.
 
 Of ten thousand tasks a few hundred change within a second, and making every row took a twentieth of a core.
 """

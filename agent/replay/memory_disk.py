@@ -70,14 +70,14 @@ class MemoryDisk:
         return stat, content if stat.size_bytes <= most_bytes else b""
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Tell whether the file that has this name now is locked."""
+        """Return whether the file that has this name now is locked."""
         node = self._find(path)
         if node is None:
             return Unseen.VANISHED
         return LockState.HELD if node.locked else LockState.FREE
 
     def stay_in(self, path: str) -> AbstractContextManager[None]:
-        """Do nothing: nobody changes this disk during a look."""
+        """Do nothing: nobody changes this disk during a reading."""
         return nullcontext()
 
     def processes(self) -> tuple[ProcessFact, ...]:

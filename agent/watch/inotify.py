@@ -43,7 +43,7 @@ MASKS: dict[Role, int] = {
 """What is asked for in a directory of each role that is watched."""
 
 # Below the root the parent tells of a move. The directory's own word comes after that and could end a watch
-# that stands for the new path already.
+# that represents the new path already.
 MASKS[Role.STATE_DIRECTORY] |= InotifyConstants.IN_MOVE_SELF
 
 _MEANINGS: dict[int, HintKind] = {

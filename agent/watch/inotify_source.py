@@ -52,7 +52,7 @@ class InotifySource:
 
         Args:
             timeout_s: How long to wait for the thread; one that hangs in the kernel is left to itself, and
-                nothing that it still reads is put into the mailbox. None = for ever.
+                nothing that it still reads is put into the mailbox. None = forever.
         """
         if self._is_given_up:
             return
@@ -64,11 +64,11 @@ class InotifySource:
         self._thread.join(timeout_s)
 
     def is_alive(self) -> bool:
-        """Tell whether notifications still arrive; False before the start and after a failure."""
+        """Return whether notifications still arrive; False before the start and after a failure."""
         return self._thread is not None and self._thread.is_alive()
 
     def failure(self) -> str:
-        """Tell why the thread died; empty if it did not."""
+        """Return why the thread died; empty if it did not."""
         return self._failure
 
     def _run(self, stop_reader: int) -> None:

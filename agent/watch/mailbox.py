@@ -12,7 +12,7 @@ CAPACITY = 65_536
 """Hints that may wait. About 20 MiB when full."""
 
 MAILBOX_FULL = "mailbox-full"
-"""Cause of the RESCAN that stands for hints that were dropped."""
+"""Cause of the RESCAN that represents hints that were dropped."""
 
 # What these say about a file is read from the disk anyway, so the newest one is enough: it is there. That a file
 # went (DELETED, MOVED_OUT) is all that is left of a wipe: kept, and nothing is merged across it, so that what is
@@ -83,7 +83,7 @@ class Mailbox:
             return taken
 
     def counters(self) -> MailboxCounters:
-        """Tell what went through so far."""
+        """Return what went through so far."""
         with self._condition:
             waiting = len(self._waiting) - self._gaps
             return MailboxCounters(self._received, self._coalesced, self._dropped, waiting)

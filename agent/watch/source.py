@@ -53,19 +53,19 @@ class WatchedTree(Protocol):
     """What is watched, and how well."""
 
     def is_watched(self, path: str) -> bool:
-        """Tell whether a directory has a watch now."""
+        """Return whether a directory has a watch now."""
         ...
 
     def hears_canary(self) -> bool:
-        """Tell whether moves in the agent's own directory are announced now."""
+        """Return whether moves in the agent's own directory are announced now."""
         ...
 
     def degraded(self) -> dict[str, str]:
-        """Tell what is wrong now: cause -> one sentence with what to do."""
+        """Return what is wrong now: cause -> one sentence with what to do."""
         ...
 
     def counters(self) -> WatchCounters:
-        """Tell what was done so far; a copy."""
+        """Return what was done so far; a copy."""
         ...
 
 
@@ -85,14 +85,14 @@ class NotificationSource(Protocol):
         """End and give everything back; may be called twice, and without a start.
 
         Args:
-            timeout_s: How long to wait for a thread that hangs; None = for ever.
+            timeout_s: How long to wait for a thread that hangs; None = forever.
         """
         ...
 
     def is_alive(self) -> bool:
-        """Tell whether notifications still arrive; False before the start and after a failure."""
+        """Return whether notifications still arrive; False before the start and after a failure."""
         ...
 
     def failure(self) -> str:
-        """Tell why the source died; empty if it did not."""
+        """Return why the source died; empty if it did not."""
         ...

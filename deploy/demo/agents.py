@@ -49,7 +49,7 @@ class Agent:
             own_dir: Its own volume: spool and error output.
             ship_to: Directory that it ships sealed segments to.
             settings: Operator's settings, given as `--set`.
-            on_line: Called with pod and parsed line for each line of its log, on a thread of its own.
+            on_line: Called with pod and parsed line for each line of its log, on its own thread.
             launcher: Command that runs the agent's command line.
         """
         self.pod = pod
@@ -88,7 +88,7 @@ class Agent:
         return self._errors.read_text(errors="replace").strip()
 
     def wait_ready(self) -> None:
-        """Wait until `/readyz` says yes: its watches are installed and the first look is done.
+        """Wait until `/readyz` says yes: its watches are installed and the first reading is done.
 
         Raises:
             AgentError: the process ended, or is not ready in time.

@@ -1,6 +1,6 @@
 """`make demo`: recorded incidents repeated on real directories under live agents, then the verdict over the fleet.
 
-Nothing is precomputed: the file operations and locks of the recorded pods are done anew, one real agent per pod
+Nothing is precomputed: the file operations and locks of the recorded pods are done again, one real agent per pod
 finds what it finds, and the fleet audit reads what the agents shipped. Exit code: 0 all recorded bugs were found,
 1 something was missed, 2 the demo itself failed, 130 interrupted.
 """

@@ -4,7 +4,7 @@ Signal: the process id that agents read in `kafka-streams-process-metadata`, and
 Fires when: the same id is seen on two pods of one application and namespace while a process lives on each, for longer
     than clocks can differ; critical if both hold tasks meanwhile: only a process with stores on disk uses that id.
 Clears when: one of the two processes ends, or shows another id.
-Stays quiet when: a volume moves (the process that had it before is gone by then), or the copy lies idle, of which
+Stays quiet when: a volume moves (the process that had it before is gone by then), or the copy is idle, of which
     `cloned-volume` tells.
 Blind spots: process ids exist since 2.6.2; a process that holds no task is seen only where the agent sees processes.
 Source: StateDirectory.initializeProcessId; StreamsProducer at exactly_once_v2 makes its transactional.id of the process
@@ -48,7 +48,7 @@ def find(facts: Facts) -> DataFrame:
         .agg(
             F.min("from_us").alias("from_us"),
             F.max("to_us").alias("to_us"),
-            F.array_sort(F.collect_set(told)).alias("told"),
+            F.array_sort(F.collect_set(told)).alias("entries"),
         )
         .where(F.col("to_us") >= facts.since_us)
         .withColumn("row_key", F.concat_ws("/", *PAIR))
@@ -76,7 +76,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
                 "each other without end",
                 "pod", "other_pod", "application_id",
             ),
-            "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("told")),
+            "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("entries")),
             "next_action": _next_action(),
             "pods": F.array("pod", "other_pod"),
             "confirms": F.col("confirms"),

@@ -2,7 +2,7 @@
 
 Signal: each copy's lower and upper bound of live entries at an offset that it is known to stand at.
 Fires when: two pods' copies at the same offset have bounds that do not overlap.
-Clears when: one of the two copies is made anew.
+Clears when: one of the two copies is recreated.
 Stays quiet when: offset and files are not known to tell the same moment (a flush after the checkpoint, an open store of
     4.3 or later, a task of several stores up to 4.2), or the store is windowed (segments expire one by one).
 Blind spots: copies that lost as many entries as they gained; stores that nobody closes or checkpoints.
@@ -109,7 +109,7 @@ def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
     )
     found = {
         "confirms": F.array_sort(F.collect_set("local_finding_id")),
-        "accused": F.array_sort(F.collect_set("local_pod")),
+        "suspects": F.array_sort(F.collect_set("local_pod")),
     }
     return attach(story, local, same, found)
 
@@ -159,7 +159,7 @@ def _next_action() -> Column:
     known = numbered(
         "The copy of %s on %s is the wrong one, as its own agent says: do what that finding asks for, and do not fail "
         "over to it.",
-        "task_id", F.try_element_at("accused", F.lit(1)),
+        "task_id", F.try_element_at("suspects", F.lit(1)),
     )  # fmt: skip
     unknown = numbered(
         "Do not fail over between %s and %s until it is known which one is right: keep copies of both directories of "
@@ -167,11 +167,11 @@ def _next_action() -> Column:
         "stopped, and let it restore.",
         "less_pod", "more_pod", "task_id", "offset",
     )  # fmt: skip
-    return F.when(F.size("accused") == 1, known).otherwise(unknown)
+    return F.when(F.size("suspects") == 1, known).otherwise(unknown)
 
 
 def _compared(seen: Seen) -> DataFrame:
-    """Choose the looks that may be compared: each copy's furthest settled one, and those that differ already.
+    """Choose the readings that may be compared: each copy's furthest settled one, and those that differ already.
 
     Output columns: `PLACE`.
     """

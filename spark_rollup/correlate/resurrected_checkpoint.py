@@ -1,7 +1,7 @@
 """An old changelog offset was carried over onto a fresh store: who deleted, who re-created, and what is missing.
 
 Signal: an agent's `resurrected-checkpoint` finding, or transitions that show the same: a task deleted at offset P,
-    its store made anew on that pod, and a first checkpoint at or beyond P.
+    its store recreated on that pod, and a first checkpoint at or beyond P.
 Fires when: the agent saw it; or the new store holds less than half of what a replica held at about the same offset,
     and no more puts than offsets since P.
 Clears when: the agent's finding is resolved.

@@ -50,7 +50,7 @@ MOVES = (
 
 
 def find(facts: Facts) -> DataFrame:
-    """Find pairs of holders of which one stands still.
+    """Find pairs of holders of which one is stalled.
 
     Output columns: `FINDING`.
     """

@@ -43,8 +43,8 @@ META = RuleMeta(
 
 
 ROLE_US = 24 * 3600 * MICROS
-"""So long before a crash whose owner's role the agent could not tell all looks and steps are remembered: what each copy
-put in, and who wrote checkpoints meanwhile, tells it."""
+"""So long before a crash whose owner's role the agent could not tell all readings and steps are remembered: what each
+copy put in, and who wrote checkpoints meanwhile, tells it."""
 
 UNSAVED_RECORDS = 10_000
 """More records than this without a checkpoint prove an active of exactly-once (the agent's own role test)."""
@@ -137,7 +137,7 @@ def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _is_refuted() -> Column:
-    """Tell whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
+    """Return whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
     return F.coalesce(
         (F.col("confidence") == Confidence.SUSPECTED.value)
         & (F.coalesce("num_standby_replicas", F.lit(1)) >= 1)
@@ -232,7 +232,7 @@ def _next_action() -> Column:
     )
     return F.concat(
         numbered(
-            "Leave the volume of %s where it is. Stop the instance there in an orderly way, keep a copy of its "
+            "Leave the volume of %s where it is. Stop the instance there cleanly, keep a copy of its "
             "directory of %s aside, remove that directory only, start it again: it restores committed records only.",
             "pod", "task_id",
         ),

@@ -67,7 +67,7 @@ def find(facts: Facts) -> DataFrame:
         F.col("pod"),
     )  # fmt: skip
     groups = (
-        facts.gaps.withColumn("told", told)
+        facts.gaps.withColumn("entries", told)
         .withColumn("span_us", span)
         .groupBy("namespace", "application_id", "pod", "cause")
         .agg(
@@ -75,7 +75,7 @@ def find(facts: Facts) -> DataFrame:
             F.count("*").alias("intervals"),
             F.sum("span_us").alias("unwatched_us"),
             F.sum("missing").alias("missing"),
-            F.slice(F.array_sort(F.collect_list("told")), 1, MAX_INTERVALS).alias("evidence"),
+            F.slice(F.array_sort(F.collect_list("entries")), 1, MAX_INTERVALS).alias("evidence"),
         )
         # the cause is part of the finding's identity
         .withColumn("identity", F.col("cause"))

@@ -200,7 +200,7 @@ def merged(gaps: DataFrame) -> DataFrame:
 
 
 def touches(from_us: Column, to_us: Column) -> Column:
-    """Tell whether a gap (columns `gap_from_us`, `gap_until_us`) overlaps a closed interval."""
+    """Return whether a gap (columns `gap_from_us`, `gap_until_us`) overlaps a closed interval."""
     return (F.col("gap_from_us") <= to_us) & (F.col("gap_until_us") >= from_us)
 
 

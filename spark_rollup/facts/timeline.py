@@ -133,7 +133,7 @@ def _mark_cleaners(intervals: DataFrame, cleaned: DataFrame) -> DataFrame:
 
 
 def marks(events: DataFrame) -> DataFrame:
-    """List what changed on disk, with the artefact's own time where that is earlier than the look.
+    """List what changed on disk, with the artefact's own time where that is earlier than the reading.
 
     Output columns: `TASK`, pod, at_us, observed_at_us, sequence, change, store, segment, identity, identity_before,
         offset_before, offset_after, puts, puts_before, bytes, shape, detail.

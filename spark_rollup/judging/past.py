@@ -1,7 +1,7 @@
 """What of the past a rule needs: it declares it, `history` keeps it and knows no rule.
 
 Looks are summaries; steps are changes of files. They are nearly all of the events, so only some are kept: the extreme
-looks of each copy, and what lies next to a moment that a rule asks about.
+looks of each copy, and what is next to a moment that a rule asks about.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Look:
 
 
 def most(of: str) -> Look:
-    """Ask for the look with the most of something."""
+    """Ask for the reading with the most of something."""
     return Look(of, of)
 
 
 def last(of: str) -> Look:
-    """Ask for the last look in which something is known."""
+    """Ask for the last reading in which something is known."""
     return Look(of, "at_us")
 
 
@@ -91,7 +91,7 @@ class Past:
         steps: Changes of files that it looks for between two moments.
         turns: Changes that are moments themselves.
         settled_us: So long after a change of holder is a moment, too (microseconds).
-        window: Where it needs all looks and steps.
+        window: Where it needs all readings and steps.
         moments: Chooses further moments: `TASK`, at_us.
         places: Chooses looks and steps: `PLACE`.
         sights: Chooses sightings that are kept for good, from those of `timeline.sightings`: namespace,

@@ -15,7 +15,7 @@ from spark_rollup.judging.base import Rule
 def questioned(
     rules: Sequence[Rule], local: DataFrame, held: DataFrame, marks: DataFrame, settings: DataFrame
 ) -> DataFrame:
-    """List the tasks of which some rule needs every look and every transition.
+    """List the tasks of which some rule needs every reading and every transition.
 
     Args:
         rules: Who asks: about agents' findings (`RuleMeta.asks`), and on its own (`Rule.questions`).

@@ -114,7 +114,7 @@ def settled(shortages: DataFrame, parts: Parts) -> DataFrame:
 
 
 def with_unowned(shortages: DataFrame, parts: Parts, facts: Facts) -> DataFrame:
-    """Add the pod whose directory nobody holds though its process lives (`unowned_*`; null = none)."""
+    """Add the pod whose directory no process holds though its process lives (`unowned_*`; null = none)."""
     gone = facts.marks.where(F.col("change") == Change.TASK_DELETED.value).select(
         *TASK, "pod", "at_us", "shape"
     )

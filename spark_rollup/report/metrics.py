@@ -1,7 +1,7 @@
 """The rollup's metrics as data, and their Prometheus text: for a textfile collector or a Pushgateway. Values only.
 
 An audit is a job that ends, so nobody can scrape it: it leaves `metrics.prom` beside its tables, whole or not at
-all, and may push the same text. Namespace and pod of what was audited are labels of their own names, because
+all, and may push the same text. Namespace and pod of what was audited have their own label names, because
 those of the scrape belong to the job.
 """
 

@@ -110,7 +110,7 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
 
 
 def _unrepaired(facts: Facts) -> DataFrame:
-    """Take the unwatched times after which no pod has told everything anew."""
+    """Take the unwatched times after which no pod has told everything again."""
     heard = facts.heard.select(*_POD, "last_us")
     return facts.unwatched.join(heard, _POD, "inner").where(F.col("until_us") >= F.col("last_us"))
 
@@ -140,9 +140,9 @@ def _without_task(follow: DataFrame) -> DataFrame:
 
 
 def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
-    """Add copies that nobody holds but that are damaged or exposed, and to each what has to be followed first.
+    """Add copies that no process holds but that are damaged or exposed, and to each what has to be followed first.
 
-    Output columns: `TASK`, pod, bytes, ill, healthy, now (held at the last look), exposed, follow, first_action.
+    Output columns: `TASK`, pod, bytes, ill, healthy, now (held at the last reading), exposed, follow, first_action.
     """
     exposed = facts.local.where(
         (F.col("detector") == "stale-eos-checkpoint")
@@ -159,7 +159,7 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
         .join(now.withColumn("now", F.lit(True)), _COPY, "left")
         .withColumns({"now": F.coalesce("now", F.lit(False)), "exposed": F.col("risk_action").isNotNull()})
     )
-    # of a process that is gone an exposure is no longer a risk: the next start trusts what lies there
+    # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
     dead = F.col("exposed") & ~F.col("now")
     known = F.coalesce("follow", no_texts())
     return rows.select(
@@ -211,7 +211,7 @@ def _with_others(states: DataFrame) -> DataFrame:
         "healthy_elsewhere": F.array_sort(F.collect_set(F.when(F.col("other_fit"), F.col("other_pod")))),
         "ill_elsewhere": F.array_sort(F.collect_set(F.when(ill, F.concat_ws(" ", "other_pod", "other_why")))),
         "ill_held": F.coalesce(F.max(ill & F.col("other_now")), F.lit(False)),
-        "unheard": F.coalesce(F.max(ill & F.col("other_quiet")), F.lit(False)),
+        "unwatched": F.coalesce(F.max(ill & F.col("other_quiet")), F.lit(False)),
     }
     return attach(states, prefixed(others, "other_"), same, found)
 
@@ -220,7 +220,7 @@ def _kinds() -> Column:
     """List all answers that hold for a copy, the worst first."""
     alone = F.size("healthy_elsewhere") == 0
     running = F.col("now")
-    doubtful = F.col("doubt").isNotNull() | (alone & F.col("unheard"))
+    doubtful = F.col("doubt").isNotNull() | (alone & F.col("unwatched"))
     only = running & ~doubtful & F.col("healthy") & alone & F.col("ill_held")
     known = F.filter(
         F.array(

@@ -16,7 +16,7 @@ _UNREAD = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while readi
 _ABSENT = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE")
 _SNAPSHOT = re.compile(r"(.*)/snapshots/day=[^/]*")
 _PARTS = (re.compile(r"(.*)/events/day=[^/]*/.*"), re.compile(r"(.*)/(?:quarantine|events)(?:/[^/]*)?"))
-"""Bronze, and what lies in it."""
+"""Bronze, and what is in it."""
 
 _ENDED = "Spark's Java process ended, for want of memory perhaps: --spark-conf spark.driver.memory=8g gives it more"
 
@@ -51,7 +51,7 @@ def told(error: BaseException) -> str:
 
 
 def is_deadly(error: BaseException) -> bool:
-    """Tell whether Java ran out of memory or is gone: what it was just reading may have done that."""
+    """Return whether Java ran out of memory or is gone: what it was just reading may have done that."""
     return any(word in cause for cause in causes(error) for word in _DEADLY)
 
 
@@ -81,7 +81,7 @@ def _advice(path: str) -> str | None:
     if place:
         return (
             f"remove the directory {place[0]} and let `statewarden-rollup compact --snapshots --bronze {place[1]}` "
-            f"make it anew"
+            f"write it again"
         )
     part = next(filter(None, (pattern.fullmatch(path) for pattern in _PARTS)), None)
     if part is None:

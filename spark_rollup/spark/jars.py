@@ -92,7 +92,7 @@ def pins(release: str, kind: str) -> tuple[Pin, ...]:
 
 
 def default_directory(environment: Mapping[str, str], release: str, kind: str) -> Path:
-    """Tell where jars are kept unless told otherwise: below the user's cache directory, by release of Spark."""
+    """Return where jars are kept unless told otherwise: below the user's cache directory, by release of Spark."""
     cache = environment.get("XDG_CACHE_HOME") or f"{environment.get('HOME') or Path.home()}/.cache"
     return Path(cache) / "statewarden" / f"jars-spark-{release}" / kind
 

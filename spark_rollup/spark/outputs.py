@@ -78,7 +78,7 @@ def begin(output: Path) -> Path:
 
 
 def swap(output: Path) -> None:
-    """Put what lies whole below `.next` in place of the last report."""
+    """Put what is whole below `.next` in place of the last report."""
     place, last = output / NEXT, output / LAST
     _clear(last)  # left behind by a run that was cut off
     last.mkdir(exist_ok=True)

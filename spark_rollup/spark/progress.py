@@ -15,7 +15,7 @@ from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
 POLL_S = 0.5
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 
 BAR_CHARS = 30
 
@@ -71,7 +71,7 @@ class Watcher:
         return len(self._told)
 
     def look(self, known: Sequence[Stage], active: Sequence[int]) -> list[Stage]:
-        """Give the stages that finished since the last look.
+        """Give the stages that finished since the last reading.
 
         Args:
             known: Stages that the tracker knows, from `first` on.

@@ -111,7 +111,7 @@ def build_session(
 
 
 def is_submitted() -> bool:
-    """Tell whether `spark-submit` started this process: then it chose master, memory and jars already."""
+    """Return whether `spark-submit` started this process: then it chose master, memory and jars already."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 

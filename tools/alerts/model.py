@@ -132,7 +132,7 @@ def rule_file(group: str, alerts: Iterable[Alert], links: Links, note: str) -> s
 
 
 def test_file(rules: str, alerts: Iterable[Alert], links: Links, note: str) -> str:
-    """Render the promtool tests of a rule file, which lies one directory up."""
+    """Render the promtool tests of a rule file, which is one directory up."""
     lines = [f"# {note}", "rule_files:", f"- ../{rules}", "evaluation_interval: 1m", "tests:"]
     for alert in alerts:
         for case in alert.cases:

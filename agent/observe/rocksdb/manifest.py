@@ -11,8 +11,8 @@ from agent.observe.rocksdb.replay import ManifestView, Replay, manifest_name
 from agent.observe.rocksdb.version_edit import parse_edit
 
 BYTES_PER_LOOK = 1 << 20
-"""Replay no more of one manifest in one look, a third of a second's work; a longer one is read on at the next look.
-RocksDB begins a new one at every open and beyond 1 GiB (`max_manifest_file_size`): a busy process gets there."""
+"""Replay no more of one manifest in one reading, a third of a second's work; a longer one is read on at the next
+reading. RocksDB begins a new one at every open and beyond 1 GiB (`max_manifest_file_size`): a busy process does."""
 
 READ_AT_ONCE = 2
 """So many long manifests are read side by side; others wait, so that memory and work stay bounded."""
@@ -148,7 +148,7 @@ def _read_on(disk: Disk, path: str, number: int, known: Replayed, most: int | No
 
 
 def _rest(disk: Disk, path: str, at: int) -> End:
-    """Tell whether nothing but zeros follows in a file that was made long in advance."""
+    """Return whether nothing but zeros follows in a file that was made long in advance."""
     while True:
         piece = disk.read_at(path, at, _PIECE_BYTES)
         if isinstance(piece, Unseen) or any(piece):
@@ -189,7 +189,7 @@ class Replayed:
 
     @property
     def is_half_read(self) -> bool:
-        """Whether the next look reads on, and nobody has seen its end yet."""
+        """Whether the next reading reads on, and nobody has seen its end yet."""
         return self.view is None and self.end > 0
 
     @property
@@ -214,9 +214,9 @@ class Replayed:
         return ending
 
     def is_begun_by(self, disk: Disk, path: str, stat: FileStat) -> bool:
-        """Tell whether the file still begins with what was replayed.
+        """Return whether the file still begins with what was replayed.
 
-        RocksDB only appends, but a store made anew may begin a file of the same name, inode and size.
+        RocksDB only appends, but a store recreated may begin a file of the same name, inode and size.
         """
         head = disk.read_at(path, 0, len(self._head))
         at = self.end - len(self._tail)
@@ -243,7 +243,7 @@ class ManifestCache:
 
     @property
     def is_busy(self) -> bool:
-        """Whether no more long ones may be begun."""
+        """Whether no more long ones may be started."""
         return sum(known.is_half_read for known, _ in self._known.values()) >= READ_AT_ONCE
 
     def take(self, database: str) -> Replayed | None:

@@ -73,8 +73,8 @@ class ManifestView:
         flushed_sequence: Highest sequence number among all files of the data families that it ever named.
         snapshot_sequence: The same for the files that were there when the manifest began.
         opened_sequence: Last sequence number that had been given out when a process opened the database and began the
-            manifest: all up to it is on disk or gone, and what is written since lies above it (Kafka Streams writes
-            without a log; what RocksDB recovers from one lies above it, too). None = this manifest was not begun by
+            manifest: all up to it is on disk or gone, and what is written since is above it (Kafka Streams writes
+            without a log; what RocksDB recovers from one is above it, too). None = this manifest was not started by
             an open, or does not say.
         has_zeroed: It began with a data file without sequence numbers: a compaction into the last level sets all of
             them to 0, so `snapshot_sequence` says too little.
@@ -251,7 +251,7 @@ class Replay:
         return {family_id for family_id, name in self._families.items() if name == OFFSETS_FAMILY}
 
     def view(self, number: int, ending: End, read_to: int) -> ManifestView:
-        """Tell what was replayed so far."""
+        """Return what was replayed so far."""
         if ending in (End.WHOLE, End.CUT):
             if not self.is_begun:
                 ending = End.CORRUPT

@@ -100,7 +100,7 @@ def read_store(
 ) -> StoreFacts | Unread:
     """Read a database.
 
-    A file that is gone is normal beside a compaction: then everything begins anew with the manifest. It is
+    A file that is gone is normal beside a compaction: then everything begins again with the manifest. It is
     reported as missing only when the manifest, read again afterwards, still names it.
 
     Args:

@@ -9,7 +9,7 @@ from agent.engine.rows import StoreRow
 from agent.findings.ledger import Finding
 
 TASKS_SHOWN = 200
-"""Tasks with rows of their own, the worst first; the rest is a number."""
+"""Tasks with their own rows, the worst first; the rest is a number."""
 
 FINDINGS_SHOWN = 100
 APPLICATIONS_SHOWN = 50
@@ -76,7 +76,7 @@ class PageData:
         pod: Pod, with its namespace where known.
         state_dir: What is watched.
         volume: Kind of volume; empty = not known.
-        ready: Whether the first look is done.
+        ready: Whether the first reading is done.
         started_us: When the agent started.
         watches: Directories with a kernel watch.
         applications: Bounded.

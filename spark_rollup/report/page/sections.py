@@ -58,9 +58,9 @@ def headline(data: PageData) -> str:
         return f"{count(len(tasks), 'task')} with state that cannot be trusted{where}"
     loud = [row for row in data.findings if row["status"] == "open" and row["severity"] == "warning"]
     if bad:
-        return f"{count(len(bad) + len(loud), 'thing')} to look at, {len(bad)} of them critical"
+        return f"{count(len(bad) + len(loud), 'thing')} to check, {len(bad)} of them critical"
     if loud:
-        return f"No damage found{_in_what(data)}; {count(len(loud), 'thing')} to look at"
+        return f"No damage found{_in_what(data)}; {count(len(loud), 'thing')} to check"
     return f"Nothing wrong found{_in_what(data)}"
 
 
@@ -81,7 +81,7 @@ def _in_what(data: PageData) -> str:
 
 
 def watched_share(data: PageData) -> float:
-    """Tell how much of the pods' time was watched."""
+    """Return how much of the pods' time was watched."""
     total = sum(number(row["span_seconds"]) for row in data.coverage)
     return 1 - sum(number(row["unknown_seconds"]) for row in data.coverage) / total if total else 0.0
 

@@ -97,7 +97,7 @@ def anchor(row: Row) -> str:
 
 
 def has_namespaces(data: PageData) -> bool:
-    """Tell whether pods and tasks must be named with their namespace."""
+    """Return whether pods and tasks must be named with their namespace."""
     return len({row["namespace"] for row in (*data.findings, *data.pods)}) > 1
 
 
