@@ -1,7 +1,7 @@
 """Detector `auditor-blind`: the agent itself missed something, or has nothing to watch.
 
 Fires while a blind interval lasts and for five minutes after its end; while changes are seen later than they could
-be (polling, a limit of the kernel or of the agent's own); and when no application directory has been seen for five
+be (polling, a limit of the kernel or of the agent); and when no application directory has been seen for five
 minutes: the most common first-hour mistake is an application whose `state.dir` is not on the volume that the agent
 watches.
 """

@@ -64,7 +64,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 
 def _dead_since(case: TaskCase, store: Store) -> int | None:
-    """When a store was released that no process has held since; None = it is held, or released less than a minute ago."""
+    """When a store was released that no process has held since; None = it is held, or was until a minute ago."""
     if store.lock is not LockState.FREE:
         return None
     if not store.sessions:

@@ -2,7 +2,7 @@
 
 On 4.3 every segment is its own database with its own offset, a commit flushes nothing, and one segment
 answers for the whole store. What another one still had in memory when the process died is never read again.
-Signal: the offset, status, last flush and birth of every segment, as they lay on disk before the store was opened.
+Signal: the offset, status, last flush and birth of every segment, as they were on disk before the store was opened.
 Fires when no process holds such a store, before the next start loses it: critical. When it is opened again without a
 wipe: critical, suspected; confirmed once the store moves on from that offset and the segment, which was made before
 the one that answers, is still empty. A warning where it is not known whether the segment took a record, and for

@@ -1,7 +1,7 @@
 """Detector `malformed-checkpoint`: a checkpoint that cannot be read, or a temporary one that was left behind.
 
 Fires when `.checkpoint` is not in the form that Kafka Streams writes: it replaces the file whole, so this is never
-a moment in between. A leftover `.checkpoint.tmp` of a task that no process holds is told as info.
+a moment in between. A leftover `.checkpoint.tmp` of a task that no process holds is reported as info.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Fires when a directory with data has been free for more than two cleanup delays while its process lives and no
 cleaner is at work on it. Info: the cleaner runs only in state RUNNING, and a restoration of any task, however long, is
-another state. Warning on 4.3.0 where the start-up pass opened it and nobody did since: its lock is kept forever
+another state. Warning on 4.3.0 where the start-up pass opened it and no thread did since: its lock is kept forever
 (KAFKA-20663), unless a task of the same process seems to restore.
-Clears when somebody opens it or it is deleted.
+Clears when a process opens it or it is deleted.
 """
 
 from __future__ import annotations

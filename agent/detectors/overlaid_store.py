@@ -3,7 +3,7 @@
 Fires when a store with data is opened without an offset in force: everything is replayed on top (out of range, the
 2.5 to 2.6 change of the offset's meaning, a crash before the first checkpoint, a 4.3 close while restoring). The
 values come out right if the changelog still reaches as far as the store did (what does not: `changelog-truncated`).
-Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store lay
+Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store was
 unused for longer than tombstones live, else info.
 Stays quiet for a store without a changelog, and one whose changelog is a source topic: checkpoints never name it.
 """

@@ -1,7 +1,7 @@
 """Detector `stale-eos-checkpoint`: under exactly-once a checkpoint outlives the start of processing.
 
 Fires when data was flushed beyond the checkpoint while the store is open (or was left so by an unclean end): a
-crash now would make the next start trust that data, committed or not. Critical where the process is gone and nobody
+crash now would make the next start trust that data, committed or not. Critical where the process is gone and no process
 has started it again: the last moment at which removing the task directory still saves everything.
 Clears when the checkpoint is written again or the store is wiped.
 Stays quiet for a flush that a clean close is about to checkpoint, under at-least-once, and for a store that keeps its

@@ -2,7 +2,7 @@
 
 On 4.3.0 a windowed store reports the offset of the oldest segment that holds one: after an unclean end everything
 since is replayed or is out of range (KAFKA-20663). Normal while it runs: info; a warning after an unclean end. It is
-about what the next start reads twice; what it never reads again is told by `lost-segment`.
+about what the next start reads twice; what it never reads again is reported by `lost-segment`.
 Stays quiet on 4.3.1 and later, which ask the newest segment: nothing is read twice there.
 """
 

@@ -1,14 +1,14 @@
 """Detector `torn-store`: files of a store are missing or damaged, and nobody deletes it any more.
 
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
-make them a database, or a checkpoint speaks of a store whose directory is gone, and no deletion goes on: a deletion
+make them a database, or a checkpoint names a store whose directory is gone, and no deletion goes on: a deletion
 was killed half way, or the volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
 manifest that `CURRENT` names is missing, at two readings five seconds apart: the next start fails, or opens the store
-without what was lost. While a process holds the store that is `suspected`, and told after a minute.
-Critical where nobody has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
-still speaks of the store.
+without what was lost. While a process holds the store that is `suspected`, and reported after a minute.
+Critical where no process has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
+still names the store.
 Stays quiet during a running deletion, for a compaction that races with the reading, for a manifest that is being
-written, and for files that the application keeps on another path (`db_paths`), as far as that can be told.
+written, and for files that the application keeps on another path (`db_paths`), as far as that is known.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
 
 
 def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Severity:
-    """Grade it: critical at the last moment, when no process has held it for a minute and a start would trust its offset.
+    """Grade it: critical once no process has held it for a minute and the next start would trust its offset.
 
     Source:
         ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, up to 4.2: an entry is trusted whatever is there.

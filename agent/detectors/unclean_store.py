@@ -2,7 +2,7 @@
 
 From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
 next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;
-what a windowed store loses by such an end is told by `lost-segment`.
+what a windowed store loses by such an end is reported by `lost-segment`.
 """
 
 from __future__ import annotations

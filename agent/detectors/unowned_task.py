@@ -2,7 +2,7 @@
 
 Fires up to 2.2.1 with standby replicas when a directory that was held is free for longer than a hand-off while the
 process shows that it lives. A suspicion: a task that really moved looks the same; the rollup confirms or explains.
-Clears when somebody takes the task or the directory is gone.
+Clears when a process takes the task or the directory is gone.
 """
 
 from __future__ import annotations

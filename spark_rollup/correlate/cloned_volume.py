@@ -4,8 +4,8 @@ Signal: process ids and store identities that agents see, per boot of each agent
 Fires when: the same process id, or the same store's IDENTITY, is seen on two pods of one application and namespace at
     times that overlap by more than clocks can differ.
 Clears when: one of the two no longer shows it.
-Stays quiet when: a volume moves (the agent that had it before is gone by then), a copy stands in another namespace, or
-    processes with one id live on both (`cloned-process` tells of that).
+Stays quiet when: a volume moves (the agent that had it before is gone by then), a copy is in another namespace, or
+    processes with one id live on both (`cloned-process` reports that).
 Blind spots: process ids exist since 2.6.2; a clone whose stores have been recreated and whose process file is gone.
 Source: KAFKA-6647 and the process file `kafka-streams-process-metadata` (2.6.2, 2.7.1, 2.8 and later).
 """

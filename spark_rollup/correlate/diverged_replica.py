@@ -1,11 +1,11 @@
 """Two copies of a store at the same changelog offset cannot both be right: their numbers of live entries differ.
 
-Signal: each copy's lower and upper bound of live entries at an offset that it is known to stand at.
+Signal: each copy's lower and upper bound of live entries at an offset at which it is known to be.
 Fires when: two pods' copies at the same offset have bounds that do not overlap.
 Clears when: one of the two copies is recreated.
-Stays quiet when: offset and files are not known to tell the same moment (a flush after the checkpoint, an open store of
-    4.3 or later, a task of several stores up to 4.2), or the store is windowed (segments expire one by one).
-Blind spots: copies that lost as many entries as they gained; stores that nobody closes or checkpoints.
+Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, an open store
+    of 4.3 or later, a task of several stores up to 4.2), or the store is windowed (segments expire one by one).
+Blind spots: copies that lost as many entries as they gained; stores that are not closed or checkpointed.
 Source: entries and deletions in the table properties of RocksDB's files; the offset from `.checkpoint` or, since 4.3
     (KIP-1035), from the store.
 """

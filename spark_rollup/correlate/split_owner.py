@@ -1,13 +1,13 @@
-"""Two pods hold one task, and the files of one stand still while the other works: a zombie that was expelled.
+"""Two pods hold one task, and the files of one are stalled while the other works: a zombie that was expelled.
 
 Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
-Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one stood
-    still all that time, and the other wrote beyond what the first one has.
+Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one were
+    stalled all that time, and the other wrote beyond what the first one has.
 Clears when: one of the two lets go; then it is left out as soon as that was before the look-back.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
-Blind spots: from 2.6 on, a zombie is not told from an idle active beside a warm-up before the new owner is 10,000
-    records ahead; an active of exactly-once has no offset while it runs, so puts are compared instead.
+Blind spots: from 2.6 on, a zombie is not distinguished from an idle active with a warm-up before the new owner is
+    10,000 records ahead; an active of exactly-once has no offset while it runs, so puts are compared instead.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
 """
 

@@ -9,7 +9,7 @@ Stays quiet when: a process started or a copy was let go within session timeout 
     more: clocks of two pods may differ by that. Counted from when every pod had spoken: one that is heard every thirty
     seconds may have taken the copy since.
 Blind spots: copies of in-memory stores; copies on pods that have no agent, as while it is being rolled out; a copy
-    whose offset nobody can see counts as recent.
+    whose offset no agent can see counts as recent.
 """
 
 from __future__ import annotations
