@@ -83,7 +83,7 @@ class Config:
         applications: What the operator said of the applications.
         ship: Spool and sink.
         privacy: What is hidden.
-        kubernetes: What Kubernetes is told.
+        kubernetes: What is reported to Kubernetes.
     """
 
     agent: AgentSettings

@@ -1,4 +1,4 @@
-"""The agent's errors. Expected trouble while looking is a value (`inventory.disk.Unseen`), not one of these.
+"""The agent's errors. Expected trouble while reading is a value (`inventory.disk.Unseen`), not one of these.
 
 StatewardenError
 ├── ConfigError          every problem in one message; exit code 2

@@ -49,7 +49,7 @@ class AuditOptions:
     Args of the dataclass:
         input: Directory with the agents' segments, or a bronze directory made by `ingest`.
         output: Directory for tables, JSON lines and report; made if missing.
-        as_of_us: Look no further than this (microseconds since the epoch); None = newest event.
+        as_of_us: Ignore what is later than this (microseconds since the epoch); None = newest event.
         overrides: Settings that win over what the agents reported.
         look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
             None = none is.

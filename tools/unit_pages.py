@@ -1,6 +1,6 @@
 """Render the head of a detector's or rule's page from its docstring and metadata.
 
-The head ends with a marker. What stands below the marker is written by hand and kept.
+The head ends with a marker. What is below the marker is written by hand and kept.
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ from agent.observe.kernel_disk import KernelDisk
 
 DEEPEST = 3
 MOST = 1_000
-"""Directories that are looked into at most: a volume before its first start has few."""
+"""Directories that are read at most: a volume before its first start has few."""
 
 _OF_THE_FILE_SYSTEM = ("lost+found",)
 
 
 def is_before_first_start(directory: Path) -> bool:
-    """Return whether nobody can have started on this directory yet: it is missing, or no application is in it.
+    """Return whether no instance can have started on this directory yet: it is missing, or no application is in it.
 
     False where it has an application, or is no directory.
 

@@ -30,17 +30,17 @@ META = DetectorMeta(
 
 NOTHING_AFTER_US = 300_000_000
 TOLD_APART = 8
-"""Intervals of one cause that are told one by one; more of them are told as one finding."""
+"""Intervals of one cause that are reported one by one; more of them are reported as one finding."""
 
 _PLANNED = frozenset({"agent-away", "store-being-read"})
-"""Every rollout restarts agents, and each has to read first: blind all the same, but nobody is to be woken for it."""
+"""Every rollout restarts agents, and each has to read first: blind all the same, but it must not page anyone."""
 
 _AWAITED = "root-missing"
 """A sidecar starts before its application, which makes its `state.dir` only then: until an application has been seen
 there is nothing to be blind for."""
 
 _REFUSED = "watch-refused"
-_STEPPED = "self-limit"  # each step is told
+_STEPPED = "self-limit"  # each step is reported
 _LIMITS = frozenset({"watch-limit", _STEPPED})
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import checkpoint_of
 from agent.judging.upstream import KAFKA_5998
+from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.names import changelog_store
 from agent.layout.profile import Truth

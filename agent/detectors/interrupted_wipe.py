@@ -18,8 +18,8 @@ from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
 from agent.judging.reopening import reopenings
-from agent.judging.telling import where
 from agent.judging.upstream import INTERRUPTED_WIPE
+from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -76,7 +76,7 @@ def _judge_reopening(case: TaskCase, store: Store, before: Session, after: Sessi
     close = close_of(task, before, life)
     if not _has_fresh_offset(case, before, close.due_us) or not siblings_killed(application, task, close):
         return None
-    return _tell(case, store, before, after, close, alone=not closed_with(application, task, close))
+    return _verdict(case, store, before, after, close, alone=not closed_with(application, task, close))
 
 
 def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
@@ -91,7 +91,7 @@ def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
     return case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES or session.closed_with_offset is True
 
 
-def _tell(
+def _verdict(
     case: TaskCase, store: Store, before: Session, after: Session, close: KillClose, *, alone: bool
 ) -> Verdict:
     task, application = case.task, case.application

@@ -27,8 +27,8 @@ from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
-from agent.judging.telling import where
 from agent.judging.upstream import LOST_SEGMENT
+from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -92,7 +92,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 
 def _news(told: dict[str, Grade], losses: list[Loss]) -> list[Loss]:
-    """Leave out what was told of an earlier opening: what is lost already cannot be lost again."""
+    """Leave out what was reported of an earlier opening: what is lost already cannot be lost again."""
     return [x for x in losses if x.grade > told.get(x.segment.identity, 0)]
 
 
@@ -101,9 +101,7 @@ def _losses(case: TaskCase, store: Store, segments: tuple[Segment, ...]) -> list
     changelog = changelog_of(segments, case.task.application, store.name)
     if changelog is None:
         return []
-    commit_us = (
-        None  # exactly-once writes no offset while it runs: the time of a flush tells nothing about it
-    )
+    commit_us = None  # exactly-once writes no offset while it runs: the time of a flush says nothing about it
     if case.settings.exactly_once is False:
         commit_us = (case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]) * 1_000
     oldest = case.says(Fact.OLDEST_SEGMENT_OFFSET)
@@ -258,6 +256,6 @@ def _picture(loss: Loss) -> str:
 
 
 def _affected(case: TaskCase) -> Affected:
-    """Later releases were not looked at: possibly."""
+    """Later releases were not checked: possibly."""
     known = case.affected(LOST_SEGMENT)
     return Affected.POSSIBLY if known is Affected.NO else known

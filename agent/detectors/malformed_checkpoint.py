@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import checkpoint_of
+from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
 META = DetectorMeta(

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_20663
+from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -66,8 +66,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     is_locked = (
         kept is Truth.YES and _only_the_pass_opened(application, task) and not _may_restore(application)
     )
-    told = case.settings.is_told("state_cleanup_delay_ms")
-    # Behind that lock no delay ever ends: without one that was told it is enough that tasks have been handed out.
+    told = case.settings.is_configured("state_cleanup_delay_ms")
+    # Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.
     limit_us = HANDED_OUT_US if is_locked and not told else DELAYS * delay_ms * 1_000 + SLACK_US
     if case.now_us - free_us <= limit_us:
         return
@@ -103,7 +103,7 @@ def _sure(is_certain: bool, is_locked: bool, kept: Truth) -> Confidence:
 def _only_the_pass_opened(application: Application, task: Task) -> bool:
     """Return whether this process opened the stores exactly once: in its start-up pass, and for no assignment since.
 
-    An assignment takes the lock over and gives it back. A process whose start was not seen tells nothing.
+    An assignment takes the lock over and gives it back. A process whose start was not seen proves nothing.
     """
     life = application.life
     if life is None:

@@ -16,8 +16,8 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
+from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
@@ -149,7 +149,7 @@ def _carried_in_memory(case: TaskCase, task: Task, store: Store, session: Sessio
 
 
 def _left_behind(case: TaskCase, task: Task, store: Store) -> Verdict | None:
-    """From artefacts alone: the checkpoint on disk is older than the store that it speaks of."""
+    """From artefacts alone: the checkpoint on disk is older than the store that it names."""
     fact = task.checkpoint
     database = store.databases.get("")
     if fact is None or database is None or store.sessions or not is_real(fact.offsets.get(store.name)):
@@ -249,7 +249,7 @@ def _empty(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Ve
 
 
 def _is_copied(store: Store) -> bool:
-    """Without old logs a store that was copied looks as if it was made by its first opening."""
+    """Without old logs a copied store seems to be made by its first opening."""
     database = store.databases.get("")
     return database is not None and is_copied(database)
 

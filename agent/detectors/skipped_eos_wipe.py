@@ -18,8 +18,8 @@ from agent.inventory.model import Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import reopenings
 from agent.judging.restoration_end import restoration_end
-from agent.judging.telling import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
+from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real

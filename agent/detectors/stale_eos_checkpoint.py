@@ -17,8 +17,8 @@ from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
-from agent.judging.telling import assumptions, checkpoint_of, most_affected, where
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
+from agent.judging.wording import assumptions, checkpoint_of, most_affected, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import first_flush_beyond
@@ -166,9 +166,9 @@ def _newest_flush(store: Store) -> int:
 
 
 def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:
-    """From one look at a store that no process holds: what its file times say was on disk at the checkpoint.
+    """From one reading of a store that no process holds: what its file times say was on disk at the checkpoint.
 
-    None where the times tell nothing: on a volume that was copied without them everything is about equally old.
+    None where the times show nothing: on a volume that was copied without them everything is about equally old.
     """
     offset = fact.offsets.get(store.name)
     times = [at_us for database in store.databases.values() for _, at_us in database.flushed]

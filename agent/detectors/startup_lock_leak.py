@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, ProcessLife, Session
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import where
 from agent.judging.upstream import KAFKA_20663
+from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 

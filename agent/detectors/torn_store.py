@@ -1,4 +1,4 @@
-"""Detector `torn-store`: files of a store are missing or damaged, and nobody deletes it any more.
+"""Detector `torn-store`: files of a store are missing or damaged, and no deletion is going on.
 
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
 make them a database, or a checkpoint names a store whose directory is gone, and no deletion goes on: a deletion
@@ -22,8 +22,8 @@ from agent.inventory.model import Database, Remains, Shape, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, problem_kind
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
-from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
+from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -82,10 +82,10 @@ def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> It
     names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
     what = f"its manifest names {len(database.missing_files)} files that are not there ({names})"
     if database.has_had_files:
-        yield _tell(case, task, store, database.seen_us, what)
+        yield _verdict(case, task, store, database.seen_us, what)
         return
     what += "; unless a RocksDBConfigSetter puts all of them on another path"
-    found = _tell(case, task, store, database.seen_us, what)
+    found = _verdict(case, task, store, database.seen_us, what)
     yield replace(found, severity=Severity.WARNING, confidence=Confidence.SUSPECTED)
 
 
@@ -127,9 +127,9 @@ def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> It
 
 
 def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
-    """A checkpoint that speaks of a store without a directory: the next start makes it empty and trusts the entry.
+    """A checkpoint that names a store without a directory: the next start makes it empty and trusts the entry.
 
-    On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. Nobody has run that on
+    On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. That was not run on
     a torn directory, so it is a suspicion.
     """
     fact = task.checkpoint
@@ -210,10 +210,10 @@ def _is_over(case: TaskCase, last_us: int) -> bool:
 
 def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:
     what = f"{remains.files} data files are left without the files that make them a database"
-    return _tell(case, task, store, remains.since_us, what)
+    return _verdict(case, task, store, remains.since_us, what)
 
 
-def _tell(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
+def _verdict(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=at_us,

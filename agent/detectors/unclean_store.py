@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import where
 from agent.judging.upstream import KIP_1035
+from agent.judging.wording import where
 
 META = DetectorMeta(
     id="unclean-store",

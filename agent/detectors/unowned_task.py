@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_8187
+from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
-from agent.judging.telling import assumptions, checkpoint_of, where
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017
+from agent.judging.wording import assumptions, checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
@@ -176,7 +176,7 @@ def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
 
 
 def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
-    """The highest offset that a checkpoint told of the old store while it was there."""
+    """The highest offset that a checkpoint held for the old store while it was there."""
     told = [
         fact.offsets.get(store.name, 0)
         for fact in task.checkpoints
@@ -206,7 +206,11 @@ def _verdict(
     missing = []
     if case.affected(upstream) is Affected.POSSIBLY:
         missing.append("kafka_streams_version")
-    if upstream is KAFKA_7672 and not session.wiped and not case.settings.is_told("num_standby_replicas"):
+    if (
+        upstream is KAFKA_7672
+        and not session.wiped
+        and not case.settings.is_configured("num_standby_replicas")
+    ):
         missing.append("num_standby_replicas")
     if upstream is KAFKA_16017 and case.settings.exactly_once is None:
         missing.append("processing_guarantee")

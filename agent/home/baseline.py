@@ -191,7 +191,7 @@ class BaselineKeeper:
                 task.walk = None  # only who watches can go on with a deletion under way
         return found
 
-    def mind(self, now_us: int, now_s: float, clock_s: Any) -> None:
+    def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:
         """Write the next slice, if one is due.
 
         Args:

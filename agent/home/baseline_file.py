@@ -39,7 +39,7 @@ class BaselineFile:
         self.text_bytes = 0
 
     def written_us(self) -> int | None:
-        """Tell until when the file was right, microseconds since the epoch; None = there is none."""
+        """Return until when the file was right, microseconds since the epoch; None = there is none."""
         try:
             return self._path.stat().st_mtime_ns // 1000
         except OSError:

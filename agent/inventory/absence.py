@@ -1,7 +1,7 @@
 """What a restarted agent may still believe of what it remembers. Pure.
 
 Its dossier comes from a baseline; between then and now anything may have happened. An incarnation, a file's time, a
-manifest's number and the times in `LOG.old.*` tell much of it. Who did it, in which order, and what came and went
+manifest's number and the times in `LOG.old.*` show much of it. Who did it, in which order, and what came and went
 does not show: that is forgotten instead of guessed.
 """
 
@@ -13,7 +13,7 @@ from typing import Protocol
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import PROCESSES_KEPT, Application, Database, Inventory, ProcessLife, Store, Task
-from agent.inventory.observations import DatabaseLook, Observation, TaskLook
+from agent.inventory.observations import DatabaseReading, Observation, TaskReading
 from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
 from agent.layout.names import CHECKPOINT_FILE
@@ -31,7 +31,7 @@ class _Held:
 
 
 class Eyes(Protocol):
-    """Who can look at single files."""
+    """Who can read single files."""
 
     def identity(self, path: str) -> str | None:
         """Read the IDENTITY of a database; None = there is none."""
@@ -54,10 +54,10 @@ class Absence:
         """Forget, before the reading is reduced, what the reading does not bear out."""
         application = self._inventory.applications.get(look.place.application or "")
         task = application.tasks.get(look.place.task or "") if application is not None else None
-        if isinstance(look, TaskLook) and task is not None:
+        if isinstance(look, TaskReading) and task is not None:
             self._prepare_task(task, look, eyes)
             return
-        if not isinstance(look, DatabaseLook):
+        if not isinstance(look, DatabaseReading):
             return
         store = task.stores.get(look.place.store or "") if task is not None else None
         database = store.databases.get(look.place.segment or "") if store is not None else None
@@ -77,7 +77,7 @@ class Absence:
                 return  # the one session since then is the one that lasts: nothing in between is unknown
         _forget(store, look.at_us if look.identity == database.identity else self._since_us)
 
-    def _prepare_task(self, task: Task, look: TaskLook, eyes: Eyes) -> None:
+    def _prepare_task(self, task: Task, look: TaskReading, eyes: Eyes) -> None:
         if task.exists and _is_another(task, eyes):
             task.inode = 0  # whatever number the directory has, it is not the one that is known
         if look.unseen is Unseen.VANISHED or (look.unseen is None and look.inode != task.inode):
@@ -88,7 +88,7 @@ class Absence:
         return self._held.setdefault(application.id, _Held())
 
     def conclude(self, now_us: int) -> list[Transition]:
-        """Return which processes were restarted, as far as stores or visible processes tell."""
+        """Return which processes were restarted, as far as stores or visible processes show it."""
         changes: list[Transition] = []
         for application in self._inventory.applications.values():
             life = application.life
@@ -105,7 +105,7 @@ class Absence:
 
 
 def _is_another(task: Task, eyes: Eyes) -> bool:
-    """Tell a task directory that was recreated from the one that is known, although its inode number came back.
+    """Distinguish a task directory that was recreated from the one that is known, although its inode number came back.
 
     It is another one if every database that was known has a successor in its place, and the checkpoint that was known
     is not there any more: a deletion that was cut short leaves it.
@@ -133,7 +133,7 @@ def _forget(store: Store, until_us: int) -> None:
     store.forgotten_us = until_us
 
 
-def _opens(database: Database, look: DatabaseLook) -> list[int]:
+def _opens(database: Database, look: DatabaseReading) -> list[int]:
     """Times of the opens since the dossier was right; an open that left no old log has none, so the reading's own."""
     opens = [x for x in look.reopened_us if x not in database.reopened_us]
     moved_on = look.manifest is not None and look.manifest != database.manifest

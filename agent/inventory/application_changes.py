@@ -5,16 +5,16 @@ from __future__ import annotations
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import LOCKS_KEPT, PROCESSES_KEPT, Application, Inventory, ProcessLife
-from agent.inventory.observations import ApplicationLook, LockLook
+from agent.inventory.observations import ApplicationReading, LockReading
 from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
 
 
-def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Transition]:
+def reduce_application(inventory: Inventory, look: ApplicationReading) -> list[Transition]:
     """Take a reading of an application directory.
 
     Returns:
-        `application-seen`, `application-gone`, and what the application lock tells.
+        `application-seen`, `application-gone`, and what the application lock shows.
     """
     name = look.place.application
     assert name is not None
@@ -36,7 +36,7 @@ def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Tran
     application.process_id = look.process_id or application.process_id
     application.process_problem = look.process_problem
     application.processes = look.processes
-    lock = LockLook(look.place, look.at_us, look.source, None, look.lock, look.lock_inode)
+    lock = LockReading(look.place, look.at_us, look.source, None, look.lock, look.lock_inode)
     changes += reduce_application_lock(application, lock)
     # the list of processes may be some seconds old: one that is older than a life that ended is no longer there
     ended = [life.started_us for life in application.lives if life.ended_us is not None]
@@ -46,7 +46,7 @@ def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Tran
     return changes
 
 
-def reduce_application_lock(application: Application, look: LockLook) -> list[Transition]:
+def reduce_application_lock(application: Application, look: LockReading) -> list[Transition]:
     """Take the state of the application's `.lock`: a process starts or ends.
 
     Returns:

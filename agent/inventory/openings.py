@@ -1,7 +1,7 @@
-"""What lay on disk whenever a windowed store was opened again: taken before the opening changes it.
+"""What was on disk whenever a windowed store was opened again: taken before the opening changes it.
 
 From 4.3 on the start-up pass of a new process writes one offset into every segment and so wipes out the difference
-that tells what a crash lost.
+that shows what a crash lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store
-from agent.inventory.observations import DatabaseLook
+from agent.inventory.observations import DatabaseReading
 from agent.inventory.recent import recent
 from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
 
@@ -73,7 +73,7 @@ def _is_offset_last(database: Database) -> bool | None:
     return written > database.puts if written else None
 
 
-def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
+def note_opening(store: Store, database: Database, look: DatabaseReading) -> None:
     """Keep the picture of a store whose segment the reading finds opened again; call it before the reading is taken."""
     if not store.segmented or not database.seen_us or look.manifest is None:
         return
@@ -91,7 +91,7 @@ def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
         store.openings = (*store.openings[:-1], _correct(last, database.identity, opened_us))
 
 
-def _opened_us(database: Database, look: DatabaseLook) -> int | None:
+def _opened_us(database: Database, look: DatabaseReading) -> int | None:
     """When the database was opened since the last reading; None = it was not, as far as is known."""
     new = [at_us for at_us in look.reopened_us if at_us not in database.reopened_us]
     if new:
@@ -108,7 +108,7 @@ def _is_in(opening: Opening, database: Database) -> bool:
 
 
 def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
-    """The look that finds the opening also finds a flush that nobody looked at: it came before the opening."""
+    """The reading that finds the opening also finds a flush that was not read before: it came before the opening."""
     segments = (
         replace(one, has_data=True, flushed_us=opened_us) if one.identity == identity else one
         for one in opening.segments
@@ -116,8 +116,8 @@ def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
     return replace(opening, segments=tuple(segments))
 
 
-def take_offsets(database: Database, look: DatabaseLook) -> None:
-    """Take the `offsets` family over, and since when its offset stands: a compaction makes a new file of an old one."""
+def take_offsets(database: Database, look: DatabaseReading) -> None:
+    """Take over the `offsets` family and the time of its last offset: a compaction makes a new file of an old one."""
     known = [row[:2] for row in database.offsets.offsets] if database.offsets is not None else []
     if look.offsets is not None:
         now = [row[:2] for row in look.offsets.offsets]

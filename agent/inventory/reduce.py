@@ -11,13 +11,13 @@ from agent.inventory.application_changes import reduce_application, reduce_appli
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.observations import (
-    ApplicationLook,
-    CheckpointLook,
-    DatabaseLook,
-    LockLook,
+    ApplicationReading,
+    CheckpointReading,
+    DatabaseReading,
+    LockReading,
     Observation,
     Removal,
-    TaskLook,
+    TaskReading,
 )
 from agent.inventory.sessions import close_sessions, open_sessions
 from agent.inventory.store_changes import reduce_database
@@ -38,17 +38,17 @@ def reduce_observation(inventory: Inventory, look: Observation) -> list[Transiti
 
     Args:
         inventory: What is known; changed in place.
-        look: What was seen now. Looks at the same path must come in time order; looks at different paths
+        look: What was seen now. Readings of the same path must come in time order; readings of different paths
             may come in any order.
 
     Returns:
-        What changed, in the order in which it must be told.
+        What changed, in the order in which it must be reported.
     """
     place = look.place
     if place.application is None:
         return []
     application = inventory.applications.get(place.application)
-    if isinstance(look, ApplicationLook):
+    if isinstance(look, ApplicationReading):
         return reduce_application(inventory, look)
     if isinstance(look, Removal) and place.role is Role.APPLICATION:
         return []
@@ -57,7 +57,7 @@ def reduce_observation(inventory: Inventory, look: Observation) -> list[Transiti
             place.application, first_seen_us=look.at_us
         )
     if place.task is None:
-        if isinstance(look, LockLook) and place.role is Role.APPLICATION_LOCK:
+        if isinstance(look, LockReading) and place.role is Role.APPLICATION_LOCK:
             return reduce_application_lock(application, look)
         return []
     if not isinstance(look, Removal) and not _is_task(place.task):
@@ -78,13 +78,13 @@ def _reduce_in_task(application: Application, look: Observation) -> list[Transit
     changes: list[Transition] = []
     if isinstance(look, Removal):
         changes += reduce_removal(application, task, look)
-    elif isinstance(look, TaskLook):
+    elif isinstance(look, TaskReading):
         changes += reduce_task(application, task, look)
-    elif isinstance(look, CheckpointLook):
+    elif isinstance(look, CheckpointReading):
         changes += reduce_checkpoint(application, task, look)
-    elif isinstance(look, DatabaseLook):
+    elif isinstance(look, DatabaseReading):
         changes += reduce_database(application, task, look)
-    elif isinstance(look, LockLook) and place.role is Role.TASK_LOCK:
+    elif isinstance(look, LockReading) and place.role is Role.TASK_LOCK:
         changes += reduce_task_lock(application, task, look)
     end_quiet_walk(task, look.at_us)
     open_sessions(application, task, look)
@@ -116,7 +116,7 @@ def task_is_held(task: Task) -> bool | None:
     """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
 
     Returns:
-        None when nothing that could tell exists or could be asked.
+        None when nothing that could show it exists or could be asked.
     """
     states = {store.lock for store in task.stores.values()} | {task.lock}
     if LockState.HELD in states:

@@ -1,4 +1,4 @@
-"""A segment of a windowed store as it lay on disk, and the pictures that are kept of a whole store. Values only.
+"""A segment of a windowed store as it was on disk, and the pictures that are kept of a whole store. Values only.
 
 A windowed store of 4.3 and later keeps its changelog offset in every segment, each its own RocksDB.
 """
@@ -68,7 +68,7 @@ class Opening:
 
     Args of the dataclass:
         at_us: When.
-        segments: What lay on disk then, oldest first.
+        segments: What was on disk then, oldest first.
     """
 
     at_us: int

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
-from agent.inventory.observations import DatabaseLook, Observation
+from agent.inventory.observations import DatabaseReading, Observation
 from agent.inventory.recent import recent
 from agent.layout.checkpoint import OffsetEntry
 
 TOO_SHORT_US = 1_000_000
-"""The first look at a session shorter than this may have come when its last write was there already."""
+"""The first reading of a session shorter than this may have come when its last write was there already."""
 
 OPENED_TWICE_WITHIN_US = 1_000_000
 """Recorded: 10 to 20 ms; a process cannot be started again within a second."""
@@ -18,7 +18,7 @@ OUTLIVES_BY_US = 5_000_000
 """A process that ends lets go of everything within the time of a lock poll; five seconds are clearly later."""
 
 SEEN_BEFORE_BORN_US = 1_000_000
-"""A task directory is announced before its stores are made; a second covers clock and look order."""
+"""A task directory is announced before its stores are made; a second covers clock and reading order."""
 
 
 def opened_puts(store: Store) -> int:
@@ -98,7 +98,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
 
 
 def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:
-    """Tell whose changelogs the offsets in a store (4.3+) name; None for a topic that is no changelog of the task."""
+    """Return whose changelogs the offsets in a store (4.3+) name; None for a topic that is no changelog of the task."""
     facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
     parts = [name.rpartition("-") for x in facts for name, _, _ in x.offsets]
     return [
@@ -109,7 +109,7 @@ def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:
 def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
     """Return whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last.
 
-    Not known where checkpoints cannot speak of the store: an entry names a source topic, and not the store.
+    Not known where checkpoints cannot name the store: an entry names a source topic, and not the store.
     """
     if any(x.offsets_unread for x in store.databases.values()):
         return None
@@ -263,18 +263,18 @@ def close_sessions(task: Task, look: Observation) -> None:
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
             settle_close(task, store, session)
-        if isinstance(look, DatabaseLook) and look.place.store == store.name:
+        if isinstance(look, DatabaseReading) and look.place.store == store.name:
             _date_back(task, store, session, look.announced_us)
 
 
 def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:
-    """A lock poll sees a release late; the announcement of the close, read in its turn, tells when it was."""
+    """A lock poll sees a release late; the announcement of the close, read in its turn, shows when it was."""
     if session.opened_us <= announced_us < (session.released_us or 0):
         session.released_us = announced_us
         settle_close(task, store, session)
 
 
 def settle_close(task: Task, store: Store, session: Session) -> None:
-    """Tell again whether a released session ended with a close: its checkpoint may be read after its lock."""
+    """Work out again whether a released session ended with a close: its checkpoint may be read after its lock."""
     if session.released_us is not None:
         session.closed = _is_closed(task, store, session)

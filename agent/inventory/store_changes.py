@@ -20,7 +20,7 @@ from agent.inventory.model import (
     Task,
     Walk,
 )
-from agent.inventory.observations import ELSEWHERE, DatabaseLook, Observation, problem_kind
+from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
 from agent.inventory.openings import OFFSETS_FAMILY, note_opening, take_offsets
 from agent.inventory.recent import recent
 from agent.inventory.sessions import opened_puts
@@ -36,7 +36,7 @@ OWNER_DELETES_WITHIN_US = 2_000_000
 `state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
 
 
-def reduce_database(application: Application, task: Task, look: DatabaseLook) -> list[Transition]:
+def reduce_database(application: Application, task: Task, look: DatabaseReading) -> list[Transition]:
     """Take a reading of one RocksDB directory.
 
     Returns:
@@ -65,7 +65,11 @@ def reduce_database(application: Application, task: Task, look: DatabaseLook) ->
 
 
 def _without_identity(
-    application: Application, task: Task, store: Store | None, database: Database | None, look: DatabaseLook
+    application: Application,
+    task: Task,
+    store: Store | None,
+    database: Database | None,
+    look: DatabaseReading,
 ) -> list[Transition]:
     if look.unseen not in (None, Unseen.VANISHED):
         return []
@@ -83,7 +87,7 @@ def _without_identity(
     same = look.manifest is not None and look.manifest == database.manifest
     if look.lock is LockState.HELD and same and look.manifest != FIRST_MANIFEST:
         # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
-        # from under a held lock was swept away by somebody else.
+        # from under a held lock was swept away by another process.
         path = f"{database.path}/IDENTITY"
         if path not in [known for _, known in task.swept]:
             task.swept = recent(task.swept, (look.at_us, path), SWEPT_KEPT)
@@ -91,7 +95,7 @@ def _without_identity(
     return _end(application, task, store, database, look.at_us, look)
 
 
-def _is_new(database: Database, look: DatabaseLook) -> bool:
+def _is_new(database: Database, look: DatabaseReading) -> bool:
     if look.identity != database.identity:
         return True
     # RocksDB numbers manifests upward for the life of a database: a smaller number is another life.
@@ -99,7 +103,7 @@ def _is_new(database: Database, look: DatabaseLook) -> bool:
 
 
 def _begin(
-    application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
+    application: Application, task: Task, store: Store, database: Database, look: DatabaseReading
 ) -> Transition:
     if not store.segmented or not store.identities:
         store.incarnation += 1
@@ -205,7 +209,7 @@ def _end_or_restart(task: Task, session: Session, at_us: int, database: Database
 
 
 def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
-    """Tell who deleted a store: its owner (a wipe), a cleaner, or nobody that was seen."""
+    """Return who deleted a store: its owner (a wipe), a cleaner, or an unseen process."""
     session = store.sessions[-1] if store.sessions else None
     if session is not None and session.released_us is None:
         return Shape.OWNER_WALK
@@ -219,7 +223,7 @@ def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
 
 
 def _take(
-    application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
+    application: Application, task: Task, store: Store, database: Database, look: DatabaseReading
 ) -> list[Transition]:
     changes: list[Transition] = []
     note_opening(store, database, look)
@@ -254,7 +258,7 @@ def _take(
     return changes
 
 
-def _take_content(database: Database, look: DatabaseLook) -> None:
+def _take_content(database: Database, look: DatabaseReading) -> None:
     """Take what was read. What was not leaves in its place what was known before: it is not the same as nothing."""
     database.manifest_problem, database.problems = look.manifest_problem, look.problems
     database.problem_since_us = {x: database.problem_since_us.get(x, look.at_us) for x in look.problems}
@@ -281,8 +285,8 @@ def _take_content(database: Database, look: DatabaseLook) -> None:
     _take_whereabouts(database, look)
 
 
-def _take_whereabouts(database: Database, look: DatabaseLook) -> None:
-    """Tell a database whose files lie on another path from one that lost them: RocksDB opens none that misses a file.
+def _take_whereabouts(database: Database, look: DatabaseReading) -> None:
+    """Distinguish files on another path from lost ones: RocksDB opens no database that misses a file.
 
     Source:
         VersionBuilder::LoadTableHandlers (5.7 to 10.1; `max_open_files` is -1 by default). The manifest names the path
@@ -296,7 +300,7 @@ def _take_whereabouts(database: Database, look: DatabaseLook) -> None:
         database.lies_elsewhere = True
 
 
-def _take_remains(store: Store, database: Database, look: DatabaseLook) -> None:
+def _take_remains(store: Store, database: Database, look: DatabaseReading) -> None:
     key = database.segment or ""
     if not look.leftovers:
         store.remains.pop(key, None)
@@ -304,7 +308,7 @@ def _take_remains(store: Store, database: Database, look: DatabaseLook) -> None:
         store.remains[key] = Remains(database.path, look.at_us, look.leftovers)
 
 
-def _take_layout(application: Application, database: Database, look: DatabaseLook) -> None:
+def _take_layout(application: Application, database: Database, look: DatabaseReading) -> None:
     if look.rocksdb_version:
         database.rocksdb_version, database.families = look.rocksdb_version, look.families
         database.options_written_us = look.options_written_us
@@ -320,7 +324,7 @@ def _store_change(
     task: Task,
     store: Store,
     database: Database,
-    look: DatabaseLook,
+    look: DatabaseReading,
     occurred_us: int | None,
 ) -> Transition:
     facts: dict[str, object] = {

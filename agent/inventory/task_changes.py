@@ -20,7 +20,7 @@ from agent.inventory.model import (
     Task,
     Walk,
 )
-from agent.inventory.observations import CheckpointLook, LockLook, Observation, Removal, TaskLook
+from agent.inventory.observations import CheckpointReading, LockReading, Observation, Removal, TaskReading
 from agent.inventory.recent import recent
 from agent.inventory.sessions import settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database
@@ -42,11 +42,11 @@ REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
 """What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 
-def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Transition]:
+def reduce_task(application: Application, task: Task, look: TaskReading) -> list[Transition]:
     """Take a reading of a task directory.
 
     Returns:
-        `task-created` or `task-deleted`, and what the task's lock tells.
+        `task-created` or `task-deleted`, and what the task's lock shows.
     """
     if look.unseen is Unseen.VANISHED:
         return end_task(application, task, look) if task.exists else []
@@ -115,7 +115,7 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
     return changes
 
 
-def reduce_task_lock(application: Application, task: Task, look: LockLook) -> list[Transition]:
+def reduce_task_lock(application: Application, task: Task, look: LockReading) -> list[Transition]:
     """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
     if look.announced:
         task.lock_probed_us = look.at_us
@@ -135,11 +135,11 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
     """Take the announcement that a name went away.
 
     The successor of the name may be there already; the removal is its own fact, and its place in the
-    order of removals tells a recursive walk from a single deletion.
+    order of removals distinguishes a recursive walk from a single deletion.
     """
     role = look.place.role
     if role is Role.TASK:
-        # A look that came after the removal has met the successor and ended the old life already.
+        # A reading that came after the removal has met the successor and ended the old life already.
         already = not task.exists or task.created_us > look.at_us
         return [] if already else end_task(application, task, look)
     store = task.stores.get(look.place.store) if look.place.store else None
@@ -158,7 +158,7 @@ def reduce_removal(application: Application, task: Task, look: Removal) -> list[
 
 
 def _note_pace(session: Session, at_us: int) -> None:
-    """RocksDB removes files one after the other: how soon one follows another tells how long an unlink takes."""
+    """RocksDB removes files one after the other: how soon one follows another shows how long an unlink takes."""
     took_us = at_us - session.removed_us
     if session.removed_us and (not session.unlink_us or took_us < session.unlink_us):
         session.unlink_us = max(took_us, 1)
@@ -206,7 +206,7 @@ def _is_idle(store: Store | None, at_us: int) -> bool:
     released_us = store.sessions[-1].released_us
     if released_us is None or at_us <= released_us:
         return False
-    # LOG.old.* tells of an open that was over before anybody looked, if RocksDB leaves it there
+    # LOG.old.* shows an open that was over before any reading, if RocksDB leaves it there
     reopened = [x for database in store.databases.values() for x in database.reopened_us]
     return store.all_reopens and not any(released_us < x <= at_us for x in reopened)
 
@@ -226,7 +226,7 @@ def _note_walk(task: Task, store: Store | None, look: Removal) -> None:
 
 
 def _claim_checkpoint(task: Task, at_us: int) -> None:
-    """A checkpoint that went just before a cleaner's walk was seen is the walk's first victim."""
+    """A checkpoint that went just before a cleaner's walk was seen is the first that the walk deleted."""
     assert task.walk is not None
     fact = task.checkpoints[-1] if task.checkpoints else None
     if fact is not None and fact.deleted and task.walk.shape is not Shape.OWNER_WALK:
@@ -249,7 +249,7 @@ def end_quiet_walk(task: Task, at_us: int) -> None:
         task.walk = None
 
 
-def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
+def reduce_checkpoint(application: Application, task: Task, look: CheckpointReading) -> list[Transition]:
     """Take a reading of `.checkpoint`.
 
     Returns:
@@ -307,7 +307,7 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     session.last = mark
 
 
-def _take_problem(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
+def _take_problem(application: Application, task: Task, look: CheckpointReading) -> list[Transition]:
     if task.checkpoint_problem == look.problem:
         return []
     if task.checkpoint is not None:

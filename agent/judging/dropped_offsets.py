@@ -1,7 +1,7 @@
 """Offsets that a task dropped because one was out of range: at-least-once keeps the files, and reads again.
 
 From 3.8 on only the restore consumer drops offsets, and only where a position is out of range; it drops those of all
-stores of the task. What a revived task finds in the files of its own process is told by when it opens them again.
+stores of the task. What a revived task finds in the files of its own process shows when it opens them again.
 
 Source:
     DefaultStateUpdater.removeCheckpointForCorruptedTask is the only caller of markChangelogAsCorrupted (4.3.1; 3.9.2 to
@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from agent.inventory.model import CheckpointFact, Session, Store, Task
 from agent.judging.base import TaskCase
-from agent.judging.falls import stands_above
+from agent.judging.falls import is_above
 from agent.layout.facts import Fact
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.layout.profile import Truth
@@ -84,6 +84,6 @@ def _lost_checkpoint_above(task: Task, store: Store, before: Session, fact: Chec
         x.deleted
         and x.incarnation == fact.incarnation
         and before.opened_us <= (x.ended_us or 0) <= (before.released_us or 0)
-        and stands_above(x.offsets.get(store.name), max(fact.offsets[store.name], 0))
+        and is_above(x.offsets.get(store.name), max(fact.offsets[store.name], 0))
         for x in task.checkpoints
     )

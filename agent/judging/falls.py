@@ -80,13 +80,13 @@ def is_same_store(store: Store, before: CheckpointFact) -> bool:
 
 
 def _fall(case: TaskCase, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:
-    # LOG.old.* tells of a reopen that was too short for a lock poll to see
+    # LOG.old.* shows a reopen that was too short for a lock poll to see
     opens = [x.opened_us for x in store.sessions]
     opens += [at_us for x in store.databases.values() for at_us in x.reopened_us]
     reopened = any(before.written_us < at_us <= after.written_us for at_us in opens)
     new = after.offsets[store.name]
     session = session_at(store, after.written_us)
-    trusted = session is not None and stands_above(session.offset_at_open, new)
+    trusted = session is not None and is_above(session.offset_at_open, new)
     kept = session is not None and is_one_opening(store, session, after.written_us)
     return Fall(store, before, after, reopened, _is_read_again(case, store, before, after), trusted and kept)
 
@@ -96,7 +96,7 @@ def session_at(store: Store, at_us: int) -> Session | None:
     return next((x for x in reversed(store.sessions) if x.opened_us <= at_us), None)
 
 
-def stands_above(offset: int | None, other: int) -> bool:
+def is_above(offset: int | None, other: int) -> bool:
     """Return whether an offset is above another by more than the change of its meaning."""
     return offset is not None and offset - MEANING_CHANGED > other
 

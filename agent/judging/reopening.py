@@ -12,7 +12,7 @@ SETTLED_US = 10_000_000
 
 DEAD_US = 60_000_000
 """A container that ended is started again at once, and after 10, 20, 40 s when that failed: a store that is free for a
-minute waits for somebody to look, and that is the last moment at which everything can be saved."""
+minute waits for an operator, and that is the last moment at which everything can be saved."""
 
 
 def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:

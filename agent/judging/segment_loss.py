@@ -1,6 +1,6 @@
 """Which segments of a windowed store lack what the store's offset says that it has. Pure: pictures in, losses out.
 
-Offsets are compared with offsets and times with times; how many records it was is nobody's question here.
+Offsets are compared with offsets and times with times; how many records it was is not asked here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Loss:
 
 
 def changelog_of(segments: tuple[Segment, ...], application_id: str, store_name: str) -> str | None:
-    """Tell under which name (topic-partition) a store keeps its changelog offset; None = there is none, or several."""
+    """Return the name (topic-partition) under which a store keeps its changelog offset; None = none, or several."""
     names = sorted({name for one in segments for name, _, _ in one.offsets.offsets})
     own = [x for x in names if changelog_store(x.rpartition("-")[0], application_id) == store_name]
     return names[0] if len(names) == 1 else own[0] if len(own) == 1 else None
@@ -51,7 +51,7 @@ def find_losses(
     """List by name the segments that lack records up to the offset from which the store restores.
 
     Args:
-        segments: What is on disk, oldest first, and nobody has open.
+        segments: What is on disk, oldest first, that no process has open.
         changelog: Topic and partition.
         oldest: The oldest segment that holds an offset answers for all; else the newest one.
         commit_us: Time between two commits that write the offset; None = there is no such time.
@@ -129,5 +129,5 @@ def _took_records(one: Segment, successor: Segment) -> bool:
 
 
 def unflushed(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """List segments of a held store that nobody flushes any more, though they took records since they were opened."""
+    """List segments of a held store that are no longer flushed, though they took records since they were opened."""
     return tuple(one for one, successor in pairwise(segments) if _took_records(one, successor))

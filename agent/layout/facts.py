@@ -15,7 +15,7 @@ _between, _since, _until = ReleaseRange.between, ReleaseRange.since, ReleaseRang
 
 
 class Fact(StrEnum):
-    """Ids of the facts; what each says stands in `FACTS`."""
+    """Ids of the facts; what each says is in `FACTS`."""
 
     # locks and directories
     TASK_LOCK = "task-lock"
@@ -94,7 +94,7 @@ class FactRow:
         holds: Releases in which it holds.
         source: Class, KIP or issue.
         evidence: `recorded` or `source`.
-        unsure: Releases for which nobody looked.
+        unsure: Releases that were not checked.
     """
 
     statement: str

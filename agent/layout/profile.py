@@ -25,11 +25,11 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen that tells about the release.
+    """What was seen that points to the release.
 
     Args of the dataclass:
         rocksdb_versions: From the newest `OPTIONS-*` of each database; give only those that the
-            latest process wrote, older files speak of an older release.
+            latest process wrote, older files point to an older release.
         offsets_family: A database has the column family `offsets`.
         task_lock_held: A task's own `.lock` was held.
         process_file: The application directory has the process file and its `.lock`; False = stores are open

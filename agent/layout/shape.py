@@ -15,7 +15,7 @@ def is_application(found: Set[str]) -> bool:
 
 
 def is_surely_application(found: Set[str]) -> bool:
-    """Tell the same where a state directory is expected, in which an application may have any name."""
+    """Classify where a state directory is expected, in which an application may have any name."""
     return bool({names.PROCESS_FILE, names.LOCK_FILE} & found) or any(
         names.TASK_DIRECTORY.fullmatch(x) for x in found
     )

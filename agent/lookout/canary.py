@@ -21,7 +21,7 @@ class Canary:
         self.missed = 0
         self.is_stuck = False
 
-    def mind(self, now_s: float) -> None:
+    def check(self, now_s: float) -> None:
         """Send the next one if it is time and the last one is back."""
         if self._waits_since_s is None and now_s >= self._next_s:
             self._send(now_s)
@@ -35,7 +35,7 @@ class Canary:
         self._send(now_s)
         return None if self.is_stuck else self._sent
 
-    def hear(self, number: int) -> None:
+    def receive(self, number: int) -> None:
         """Take the announcement of a number."""
         if number > self._seen:
             self._seen = number

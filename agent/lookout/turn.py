@@ -1,4 +1,4 @@
-"""What the worker does in one turn of its loop: takes hints, looks, walks, and minds that it sees what there is."""
+"""What the worker does in one turn of its loop: takes hints, reads, walks, and checks that it sees what there is."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class Lookout:
         )
 
     def start(self) -> None:
-        """Begin to watch; without a watch everything is looked at once, right now."""
+        """Begin to watch; without a watch everything is read once, right now."""
         now_us = self.clock.now_us()
         self._know_volume()
         if not self.keeper.start(now_us, self.clock.monotonic_s()):
             self.pipeline.scan(now_us)
             self.is_ready = True
-        self._tell_state(now_us)
+        self._report_state(now_us)
 
     @property
     def waiting(self) -> int:
@@ -106,7 +106,7 @@ class Lookout:
         return len(self._to_follow)
 
     def inotify_limits(self) -> dict[str, int]:
-        """Tell the kernel's limits as of the last walk over everything: sysctl -> value."""
+        """Return the kernel's limits as of the last walk over everything: sysctl -> value."""
         return self._limits_read
 
     def stop(self) -> None:
@@ -121,12 +121,12 @@ class Lookout:
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
         is_up_to_date = not self._to_follow
-        hints = self.mailbox.take(self._wait_s()) if is_up_to_date else []
+        hints = self.mailbox.drain(self._wait_s()) if is_up_to_date else []
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
-        self._mind_clock(now_us, now_s)
+        self._check_clock(now_us, now_s)
         if hints:
-            hints = self.keeper.hear(hints, now_us)
-            self.missed.hear(hints)
+            hints = self.keeper.receive(hints, now_us)
+            self.missed.receive(hints)
             self._to_follow = hints
         if self._to_follow:
             hints, self._to_follow = self._to_follow[:HINTS_PER_TURN], self._to_follow[HINTS_PER_TURN:]
@@ -138,11 +138,11 @@ class Lookout:
                 self.reconciler.step(now_us)
         self._settle_missed(now_us)
         if is_up_to_date:
-            self.keeper.mind(
+            self.keeper.check(
                 now_us, now_s
             )  # else a canary may be in the mailbox: nothing has been taken out since
-        self._tell_state(now_us)
-        self._mind_limits(now_s)
+        self._report_state(now_us)
+        self._check_limits(now_s)
 
     # -- parts of a turn --------------------------------------------------------------------------------
 
@@ -177,14 +177,14 @@ class Lookout:
         elif self.mode.is_free:
             self.keeper.set_polling(why_polling(self.root))
 
-    def _mind_clock(self, now_us: int, now_s: float) -> None:
+    def _check_clock(self, now_us: int, now_s: float) -> None:
         cpu_s = time.process_time()
         gap = self.clocks.turn(now_us, now_s, cpu_s - self._cpu_s)
         self._cpu_s = cpu_s
         if gap is not None:
-            self._take_gap(gap)
+            self._record_gap(gap)
 
-    def _take_gap(self, gap: Gap) -> None:
+    def _record_gap(self, gap: Gap) -> None:
         inventory = self.pipeline.inventory
         if gap.step_us:
             LOG.warning("the wall clock was set", extra={"step_s": gap.step_us / 1_000_000})
@@ -241,7 +241,7 @@ class Lookout:
             return database.flushed[-1][1]
         return None
 
-    def _tell_state(self, now_us: int) -> None:
+    def _report_state(self, now_us: int) -> None:
         """Begin and end what lasts, as the watch says."""
         inventory = self.pipeline.inventory
         blind = self.keeper.blind()
@@ -266,7 +266,7 @@ class Lookout:
             return pace.slower(16)
         return pace.slower(4) if self.limits.step >= Step.SLOWER_RESCAN else pace
 
-    def _mind_limits(self, now_s: float) -> None:
+    def _check_limits(self, now_s: float) -> None:
         if not self.limits.is_due(now_s):
             return
         before = self.limits.step

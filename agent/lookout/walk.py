@@ -1,7 +1,7 @@
-"""The walk that never ends: every directory is looked at again and again, a little at a time.
+"""The walk that never ends: every directory is read again and again, a little at a time.
 
 What is cheap comes first: if inode and modification time of a task's directories are those of the last visit, nothing
-was made, moved or deleted in them, and nobody looks further. Cost is bounded twice, by a share of one core and by
+was made, moved or deleted in them, and the walk reads no further. Cost is bounded twice, by a share of one core and by
 entries per second; tasks that changed lately come first.
 """
 
@@ -41,7 +41,7 @@ class Pace:
     Args of the dataclass:
         round_s: Least distance between two rounds.
         share: Share of one core, at most.
-        entries_per_s: Directory entries looked at per second, at most.
+        entries_per_s: Directory entries read per second, at most.
     """
 
     round_s: float
@@ -74,7 +74,7 @@ POLLING = Pace(5.0, 0.05, 20_000.0)
 
 @dataclass(slots=True)
 class ReconcileCounters:
-    """What was done: entries looked at, whole rounds, and how long the last one took."""
+    """What was done: entries read, whole rounds, and how long the last one took."""
 
     entries: int = 0
     visits: int = 0
@@ -100,7 +100,7 @@ class Reconciler:
         """Prepare; the first round begins one `round_s` after the first `step`.
 
         Args:
-            pipeline: Takes what is to be looked at.
+            pipeline: Takes what is to be read.
             disk: Where signatures come from.
             pace: How much may be spent; may be changed at any time.
             clock_s: Monotonic clock, to know what a slice cost.
@@ -208,7 +208,7 @@ class Reconciler:
         signature, newest_us = self._sign(task, now_us)
         deep = self.counters.rounds % DEEP_EVERY == DEEP_EVERY - 1
         if mark is None:
-            # the scan at the start has looked since; on a volume of another machine times do not compare
+            # the scan at the start has read it since; on a volume of another machine times do not compare
             is_same = self.trusts_times and newest_us + RACY_US < self._pipeline.started_us
         else:
             is_same = signature == mark & _SIGNATURE and not deep
@@ -223,12 +223,12 @@ class Reconciler:
 
     def _look(self, path: str, since_us: int, now_us: int) -> None:
         self.counters.entries += LOOK_ENTRIES
-        changes = self._pipeline.look_again(path, now_us)
+        changes = self._pipeline.reread(path, now_us)
         if changes:
             self._on_found(changes, since_us)
 
     def _sign(self, task: Task, now_us: int) -> tuple[int, int]:
-        """Sum up inode and time of a task's directories, and tell the newest time; 0 = cannot be trusted."""
+        """Sum up inode and time of a task's directories, and return the newest time; 0 = cannot be trusted."""
         facts, newest_us = [], 0
         for path in _directories(task):
             self.counters.entries += 1
@@ -265,7 +265,7 @@ class Reconciler:
             for task in [] if path else sorted(self._children(child)):
                 self._look(task, since_us, now_us)
         if path:
-            self._pipeline.look_at_application(path, now_us)
+            self._pipeline.read_application(path, now_us)
         else:
             self._pipeline.inventory.root_seen = True
         self._visited[path] = _visit_mark(0, now_us)
@@ -292,7 +292,7 @@ def _visit_mark(signature: int, at_us: int) -> int:
 
 
 def _directories(task: Task) -> Iterator[str]:
-    """List the directories whose modification time tells that something was made, moved or deleted in a task."""
+    """List the directories whose modification time shows that something was made, moved or deleted in a task."""
     yield task.path
     has_plain = False
     for store in task.stores.values():

@@ -1,6 +1,6 @@
 """The real state directory, seen through the kernel. Reads only; follows no symbolic link; never blocks.
 
-Every look opens the path one component at a time below the root. A component that somebody swaps for a
+Every reading opens the path one component at a time below the root. A component that is swapped for a
 symbolic link therefore ends the reading instead of leading it out of the state directory.
 """
 
@@ -41,7 +41,7 @@ _DETOURS = frozenset({"", ".", ".."})
 
 
 def no_processes() -> tuple[ProcessFact, ...]:
-    """See no process: the answer of a disk that was not told how to look for them."""
+    """See no process: the answer of a disk that was not given a way to find them."""
     return ()
 
 
@@ -52,7 +52,7 @@ class KernelDisk:
     """
 
     def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = no_processes) -> None:
-        """Remember where to look; nothing is opened yet.
+        """Remember what to read; nothing is opened yet.
 
         Args:
             root: The state directory; it need not exist.
@@ -76,7 +76,7 @@ class KernelDisk:
             return _unseen(error)
 
     def stat(self, path: str) -> FileStat | Unseen:
-        """Look at one entry without following a symbolic link."""
+        """Stat one entry without following a symbolic link."""
         try:
             parent, name = self._open_parent(path)
             try:
@@ -108,7 +108,7 @@ class KernelDisk:
             return _unseen(error)
 
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
-        """Look at a regular file and read it, unless it has more than `most_bytes`."""
+        """Stat a regular file and read it, unless it has more than `most_bytes`."""
         try:
             descriptor, found = self._open_regular_file(path)
             try:
@@ -120,7 +120,7 @@ class KernelDisk:
         return _file_stat(found), content
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Ask whether somebody holds a write lock on the file; takes nothing."""
+        """Ask whether a process holds a write lock on the file; takes nothing."""
         try:
             descriptor, _ = self._open_regular_file(path)
             try:
@@ -165,7 +165,7 @@ class KernelDisk:
         """
         parent, name = self._open_parent(path)
         try:
-            # Looked at before the open: opening a FIFO would wake its writer, opening a device may act on it.
+            # Statted before the open: opening a FIFO would wake its writer, opening a device may act on it.
             _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
             descriptor = os.open(name, _READING, dir_fd=parent)
         finally:

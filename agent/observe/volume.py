@@ -103,7 +103,7 @@ def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | Unseen:
 
 
 def volume_kind(path: Path) -> str:
-    """Tell the kind of volume a path is on, as the inventory keeps it; empty if it is unknown."""
+    """Return the kind of volume a path is on, as the inventory keeps it; empty if it is unknown."""
     mount = find_mount(path)
     return "" if isinstance(mount, Unseen) else mount.kind.value
 

@@ -71,9 +71,9 @@ def judge_clock(facts: Facts) -> Result:
         what = "the kernel reports an unsynchronised clock; times of two pods cannot be compared"
         return Result("clock", Level.WARNING, what, change=manifest.NODE_CLOCK)
     kept = (
-        "kept right by a time service"
+        "synchronised by a time service"
         if clock.is_synchronised
-        else "the kernel does not say whether it is kept right"
+        else "the kernel does not say whether it is synchronised"
     )
     return Result("clock", Level.OK, kept)
 
@@ -84,7 +84,7 @@ class Check:
 
     Args of the dataclass:
         id: As in results, log lines and the metric.
-        looks_at: For people: what is looked at.
+        looks_at: For people: what is checked.
         judge: Facts -> result.
         takes_time: It may come right by itself in the first minute of a pod, so its first complaint is kept back.
     """
@@ -101,7 +101,7 @@ CHECKS: tuple[Check, ...] = (
     Check("access", "directories of the application (0750) can be read", judge_access, takes_time=True),
     Check("file-system", "the volume outlives the pod and announces changes", judge_file_system),
     Check("inotify", "queues and watches against the need", judge_inotify),
-    Check("clock", "the wall clock is kept right", judge_clock),
+    Check("clock", "the wall clock is synchronised", judge_clock),
     Check("spool", "own volume: there, writable, room enough", judge_spool),
     Check("endpoint", "the sink can be reached", judge_endpoint, takes_time=True),
     Check("applications", "an application directory is there", judge_applications, takes_time=True),
@@ -116,5 +116,5 @@ def judge(facts: Facts) -> tuple[Result, ...]:
 
 
 def exit_code(results: tuple[Result, ...]) -> int:
-    """Tell 1 if a check failed; warnings are no failure."""
+    """Return 1 if a check failed; warnings are no failure."""
     return int(any(result.level is Level.FAILED for result in results))

@@ -1,4 +1,4 @@
-"""What preflight looks at and what it says, as values. Pure: nothing is opened here."""
+"""What preflight reads and what it says, as values. Pure: nothing is opened here."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """One directory that was looked at.
+    """One directory that was read.
 
     Args of the dataclass:
         path: As a person would write it.
         uid: Owner.
         gid: Group.
         mode: Permission bits, set-group-id included.
-        is_readable: Whether the agent could list it and look at what is in it.
+        is_readable: Whether the agent could list it and stat what is in it.
         mtime_us: Modification time.
     """
 
@@ -148,7 +148,7 @@ class InotifyFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
-    """The wall clock: time, and whether the kernel says that it is kept right; None = it does not say."""
+    """The wall clock: time, and whether the kernel says that it is synchronised; None = it does not say."""
 
     now_us: int
     is_synchronised: bool | None = None
@@ -166,7 +166,7 @@ class OwnVolume:
         space: How full the volume is.
         mount: What it is on.
         shares_state_volume: Whether it is on the application's state volume.
-        need_bytes: What the agent may put there; 0 = nobody knows.
+        need_bytes: What the agent may put there; 0 = unknown.
     """
 
     path: str = ""
@@ -189,7 +189,7 @@ class EndpointFacts:
         settings_refusal: Why the sink could not be made from its settings; empty = it could, or was not tried.
         tried: Addresses that were tried, `host:port`.
         refusals: What each said that could not be reached.
-        may_go_another_way: A library could reach it by a proxy that nobody here knows of.
+        may_go_another_way: A library could reach it by a proxy that is not known here.
         directory: The directory, where the target is one.
     """
 

@@ -89,7 +89,7 @@ def _denied(facts: Facts) -> bool:
 
 
 def default_state_dir(release: str) -> str:
-    """Tell Kafka Streams' default of `state.dir`, of one release or of all where none is named.
+    """Return Kafka Streams' default of `state.dir`, of one release or of all where none is named.
 
     Source:
         StreamsConfig.STATE_DIR_CONFIG; KAFKA-10604 moved it below java.io.tmpdir in 2.8.

@@ -20,7 +20,7 @@ _LOG_LEVELS = {Level.OK: logging.INFO, Level.WARNING: logging.WARNING, Level.FAI
 
 
 class PreflightThread:
-    """Looks at the start and again until everything is right; of its own, because an endpoint may not answer."""
+    """Checks at the start and again until all is right; on a separate thread, because an endpoint may not answer."""
 
     def __init__(self, look: Callable[[float], Facts], clock: Clock) -> None:
         """Prepare; nothing runs before `start`.
@@ -37,12 +37,12 @@ class PreflightThread:
         self._thread = threading.Thread(target=self._run, name="preflight", daemon=True)
 
     def start(self) -> None:
-        """Begin to look; once."""
+        """Begin to check; once."""
         if not self._thread.ident:
             self._thread.start()
 
     def stop(self) -> None:
-        """Look no more. An address that is being tried is not waited for."""
+        """Check no more. An address that is being tried is not waited for."""
         self._stopping.set()
 
     def levels(self) -> Mapping[str, int]:
@@ -58,7 +58,7 @@ class PreflightThread:
             pause_s = min(2 * pause_s, AGAIN_MOST_S)
 
     def _turn(self, waited_s: float) -> bool:
-        """Look once; tells whether there is nothing left to look for."""
+        """Check once; return whether there is nothing left to check."""
         try:
             facts = self._look(waited_s)
             results = judge(facts)
@@ -66,12 +66,12 @@ class PreflightThread:
             LOG.exception("preflight: a round failed")
             return False
         self._levels = {x.check: x.level for x in results}
-        self.tell(results)
+        self.report(results)
         self._rounds += 1
         return bool(facts.state.applications) and all(x.level is Level.OK for x in results)
 
-    def tell(self, results: tuple[Result, ...]) -> None:
-        """Log what is wrong or repaired, each once; what may come right by itself is not told in the first round."""
+    def report(self, results: tuple[Result, ...]) -> None:
+        """Log what is wrong or repaired, each once; what may come right by itself waits for the second round."""
         for result in results:
             before = self._told.get(result.check)
             is_early = self._rounds == 0 and result.check in PATIENT

@@ -19,7 +19,7 @@ from agent.clock import Clock, SystemClock
 from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors import DETECTORS
-from agent.engine.one_look import strangers
+from agent.engine.one_reading import strangers
 from agent.engine.pipeline import Pipeline
 from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
@@ -35,7 +35,7 @@ from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
 from agent.preflight.facts import Facts
-from agent.preflight.look import look
+from agent.preflight.gather import gather
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.health import liveness, readiness
@@ -123,7 +123,7 @@ class Supervisor:
             self._clock,
             self._store_name if settings.metrics_detail == "store" else None,
         )
-        self._preflight = PreflightThread(self._look_around, self._clock)
+        self._preflight = PreflightThread(self._gather_facts, self._clock)
         self._http = self._make_http(settings)
 
     def run(self) -> int:
@@ -176,7 +176,7 @@ class Supervisor:
         if self._lookout.is_ready and not self._names_checked:
             self._check_names()
         if self._baseline is not None and self._lookout.is_ready:
-            self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
+            self._baseline.save_if_due(now_us, now_s, self._clock.monotonic_s)
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
@@ -189,7 +189,7 @@ class Supervisor:
         )
 
     def _check_names(self) -> None:
-        """Tell once, when the first application is there, if a flag speaks of one that is not."""
+        """Log once, when the first application is there, if a flag names one that is not."""
         inventory = self._pipeline.inventory
         self._names_checked = any(x.exists for x in inventory.applications.values())
         unknown = strangers(self._config.applications, inventory)
@@ -314,8 +314,8 @@ class Supervisor:
             LOG.error("going on without a sink, events stay in the spool: %s", error)
             return None
 
-    def _look_around(self, waited_s: float) -> Facts:
-        return look(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
+    def _gather_facts(self, waited_s: float) -> Facts:
+        return gather(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:

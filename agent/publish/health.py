@@ -6,7 +6,7 @@ Both answer None when all is well, else the reason in one line.
 from __future__ import annotations
 
 HEARTBEAT_LIMIT_S = 60.0
-"""A worker that did not come round for this long counts as dead; its loop turns every few seconds."""
+"""A worker that did not complete a turn for this long counts as dead; its loop turns every few seconds."""
 
 
 def liveness(heartbeat_s: float | None, now_s: float, limit_s: float = HEARTBEAT_LIMIT_S) -> str | None:

@@ -59,7 +59,7 @@ class KubernetesEvents:
     def offer(self, record: Record) -> None:
         """Take a record; never waits for the network."""
         with self._mutex:
-            self._desk.take(record)
+            self._desk.receive(record)
 
     def outcomes(self) -> Mapping[str, int]:
         """Count Events by what became of them."""
@@ -81,7 +81,7 @@ class KubernetesEvents:
         self._turn()
 
     def _turn(self) -> float:
-        """Send what may be sent; tell how long to wait."""
+        """Send what may be sent; return how long to wait."""
         while True:
             with self._mutex:
                 ready = self._desk.next(self._clock.monotonic_s())

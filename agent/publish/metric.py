@@ -1,4 +1,4 @@
-"""What is told about one family of metrics. Values only; the list of families is the catalogue."""
+"""What is known about one family of metrics. Values only; the list of families is the catalogue."""
 
 from __future__ import annotations
 

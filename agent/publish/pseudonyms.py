@@ -18,7 +18,7 @@ HASH_CHARS = 12
 PREFIX = "h-"
 _CHANGELOG = "-changelog"
 _NAMED = frozenset({"store", "topic"})
-"""Fields that hold a name and nothing else, wherever they stand."""
+"""Fields that hold a name and nothing else, wherever they are."""
 
 _KEPT = frozenset(
     {
@@ -64,7 +64,7 @@ class Pseudonyms:
                 self._pattern = None
 
     def text(self, text: str) -> str:
-        """Replace every known name in a sentence or path, where it stands as its own word."""
+        """Replace every known name in a sentence or path, where it is a word by itself."""
         if not self._known:
             return text
         if self._pattern is None:

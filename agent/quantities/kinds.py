@@ -21,7 +21,7 @@ def puts_per_record(store: Store, profile: Profile) -> Bounds:
     versioned store puts only the newest version of a key and batch.
 
     Args:
-        store: The store: its shape and its column families tell its kind.
+        store: The store: its shape and its column families show its kind.
         profile: The releases that may have written it.
 
     Source:

@@ -1,4 +1,4 @@
-"""Active or standby? What a task's own checkpoints tell under exactly-once."""
+"""Active or standby? What a task's own checkpoints show under exactly-once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 
 def moved_by(task: Task, fact: CheckpointFact) -> int:
-    """Tell by how many offsets, over all stores of the task, a checkpoint moved from the one before."""
+    """Return by how many offsets, over all stores of the task, a checkpoint moved from the one before."""
     before: dict[str, int] = {}
     for known in task.checkpoints:
         if known is fact:
@@ -71,8 +71,8 @@ def role_of(
 
     From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
     it is let go. So one that flushed more than that, and commits went by without one, is active; and so is one whose
-    last checkpoint is below that and stands: that is the end of an active task's restoration. Copies that warm up
-    are standbys that no setting announces.
+    last checkpoint is below that and no longer moves: that is the end of an active task's restoration. Copies that warm
+    up are standbys that no setting announces.
 
     Source:
         StateManagerUtil.checkpointNeeded, DefaultStateUpdater.maybeCompleteRestoration (3.8.0 to 4.2.1);

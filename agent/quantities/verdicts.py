@@ -115,7 +115,7 @@ def claims_old_offset(session: Session, before: PastDatabase, old_offset: int | 
     Args:
         session: The new store's session.
         before: The incarnation that was wiped.
-        old_offset: The best offset known of it; None = no checkpoint told one.
+        old_offset: The best offset known of it; None = no checkpoint held one.
 
     Returns:
         YES: nothing at all was restored, or less than the predecessor held live; MAYBE: how much it held is not known.

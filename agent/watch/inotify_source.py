@@ -42,7 +42,7 @@ class InotifySource:
         self._failure = ""
 
     def start(self) -> None:
-        """Start the thread; the first hint is a RESCAN, put when the watches stand."""
+        """Start the thread; the first hint is a RESCAN, put when the watches are in place."""
         stop_reader, self._stop_writer = os.pipe()
         self._thread = threading.Thread(target=self._run, args=(stop_reader,), name="watch", daemon=True)
         self._thread.start()
@@ -74,7 +74,7 @@ class InotifySource:
     def _run(self, stop_reader: int) -> None:
         try:
             self._read(stop_reader)
-        except Exception as error:  # the fence around this thread's loop: a dead watch must be told
+        except Exception as error:  # the fence around this thread's loop: a dead watch must be reported
             self._failure = str(WatchLostError(f"thread `watch` on {self.watch.root} ended: {error!r}"))
             LOGGER.exception("thread %s died", "watch")
         finally:

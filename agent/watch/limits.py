@@ -59,7 +59,7 @@ def instance_limit(sysctls: Path = SYSCTLS) -> Limit:
 
 
 def budget(limit: Limit) -> int | None:
-    """Return how many directories the agent may watch; None = nobody says."""
+    """Return how many directories the agent may watch; None = unknown."""
     return None if limit.value is None else int(limit.value * SHARE)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 class Cause(StrEnum):
     """Why a source asks for a rescan, and what may be wrong with it now."""
 
-    START = "start"  # the watches stand: look at everything once
+    START = "start"  # the watches are in place: read everything once
     QUEUE_OVERFLOW = "queue-overflow"  # the kernel dropped notifications
     WATCH_LIMIT = "watch-limit"  # the kernel refuses more watches: those directories are only polled
     WATCH_REFUSED = "watch-refused"  # a directory cannot be read (permissions), so it cannot be watched
@@ -56,7 +56,7 @@ class WatchedTree(Protocol):
         """Return whether a directory has a watch now."""
         ...
 
-    def hears_canary(self) -> bool:
+    def is_canary_watched(self) -> bool:
         """Return whether moves in the agent's own directory are announced now."""
         ...
 
@@ -78,7 +78,7 @@ class NotificationSource(Protocol):
         ...
 
     def start(self) -> None:
-        """Begin; the first hint is a RESCAN of everything, put when the watches stand."""
+        """Begin; the first hint is a RESCAN of everything, put when the watches are in place."""
         ...
 
     def stop(self, timeout_s: float | None = None) -> None:

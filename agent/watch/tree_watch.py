@@ -1,4 +1,4 @@
-"""Keeps every directory of interest watched, and turns notifications into hints. No thread of its own.
+"""Keeps every directory of interest watched, and turns notifications into hints. No thread.
 
 Two rules keep this free of silent losses. A directory is watched first and listed second, so that whatever is
 made in it is either announced or found. And whatever the kernel lost, refused or took away ends in a RESCAN
@@ -89,7 +89,7 @@ class TreeWatch:
                 continue
             path = self._watches.path_of(watch)
             if path is None:
-                continue  # a watch that was given up: its directory is gone, or was looked at again
+                continue  # a watch that was given up: its directory is gone, or was read again
             if kind is HintKind.SELF_GONE:
                 self._lose(watch, path)
                 hints.append(Hint(path, kind, self._now_us, is_directory=True))
@@ -101,7 +101,7 @@ class TreeWatch:
         return hints
 
     def tick(self) -> list[Hint]:
-        """Put right what notifications do not tell: a root that came, went or was replaced; losses; limits.
+        """Put right what notifications do not report: a root that came, went or was replaced; losses; limits.
 
         Cost: one stat when nothing is wrong. Call it after every batch and at least once a second.
         """
@@ -141,7 +141,7 @@ class TreeWatch:
         """Return whether a directory has a watch; may be asked by another thread."""
         return self._watches.has(path)
 
-    def hears_canary(self) -> bool:
+    def is_canary_watched(self) -> bool:
         """Return whether moves in the agent's own directory are announced; may be asked by another thread."""
         return self._canary_watch >= 0
 
@@ -152,7 +152,7 @@ class TreeWatch:
             hints.append(Hint(os.fsdecode(name), HintKind.CANARY, self._now_us))
 
     def _watch_canary(self, directory: Path) -> None:
-        """No canary directory or no watch left for it: the canary stays away, and whoever sent it knows why."""
+        """No canary directory or no watch left for it: the canary stays away, and its sender knows why."""
         with suppress(OSError), open_root(directory) as opened:
             self._canary_watch = self.queue.add_canary(opened)
 
@@ -205,7 +205,7 @@ class TreeWatch:
         self._overflowed = False
 
     def _walk(self, directory: int, path: str, announced: list[Hint] | None, later: list[str] | None) -> None:
-        """Watch an open directory, then what is in it; announce what is found if somebody wants it."""
+        """Watch an open directory, then what is in it; announce what is found if asked to."""
         try:
             self._watch(directory, path, announced)
             names = list_names(directory)

@@ -163,7 +163,7 @@ def _parse(raw: bytes) -> LogLine:
 
 
 def free_port() -> int:
-    """Find a TCP port of the loopback interface that nobody listens on."""
+    """Find a TCP port of the loopback interface that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

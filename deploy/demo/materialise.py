@@ -275,6 +275,6 @@ def materialise_fleet(
         running = {pod: threads.submit(run, replay) for pod, replay in replays.items()}
         try:
             return {pod: future.result() for pod, future in running.items()}
-        except BaseException:  # Ctrl-C as well: the pool waits for its threads, so tell them to end
+        except BaseException:  # Ctrl-C as well: the pool waits for its threads, so they are asked to end
             stop.set()
             raise

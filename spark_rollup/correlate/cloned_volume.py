@@ -57,7 +57,7 @@ def find(facts: Facts) -> DataFrame:
 def pairs(sightings: DataFrame) -> DataFrame:
     """Find pods with something in common at the same time.
 
-    Output columns: `PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), told (evidence), row_key.
+    Output columns: `PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), entries (evidence), row_key.
     Grain: one row per pair of pods, the smaller name first.
     """
     where = F.concat_ws("/", "application_id", "task_id", "store")

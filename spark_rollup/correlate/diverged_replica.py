@@ -42,7 +42,7 @@ _EXPLAINS = (
 
 
 def find(facts: Facts) -> DataFrame:
-    """Compare copies that stand at the same offset.
+    """Compare copies that are at the same offset.
 
     Output columns: `FINDING`.
     """
@@ -135,7 +135,7 @@ def _findings(story: DataFrame) -> DataFrame:
                     "offset", "less_pod", "less_entries_high", "more_pod", "more_entries_low",
                 ),
             ),
-            "evidence": chain(F.array(_told("less"), _told("more"))),
+            "evidence": chain(F.array(_entry("less"), _entry("more"))),
             "next_action": _next_action(),
             "pods": F.array("less_pod", "more_pod"),
             "confirms": F.col("confirms"),
@@ -143,7 +143,7 @@ def _findings(story: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _told(side: str) -> Column:
+def _entry(side: str) -> Column:
     return entry(
         F.col(f"{side}_first_us"),
         numbered(

@@ -121,7 +121,7 @@ def _judged(story: DataFrame) -> DataFrame:
     """Add `loud` (the bug's own signature), severity and confidence."""
     loud = F.col("unowned_pod").isNotNull() & (_affected() != Affected.NO.value)
     doubtful = F.size("unwatched_pods") > 0
-    # begin and end are told by two pods: their clocks may make this much of it
+    # begin and end are reported by two pods: their clocks may make this much of it
     brief = F.col("to_us") - F.col("settled_us") <= SKEW_US
     certain = loud & (_affected() == Affected.YES.value) & ~doubtful & ~brief
     confidence = (

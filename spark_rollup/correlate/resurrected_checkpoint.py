@@ -47,7 +47,7 @@ _LOOK_BACK_US = 3_600_000_000
 """How long before the damage other holders are listed (microseconds)."""
 
 _AFTER_US = 1_000_000
-"""A deletion or creation this long after the finding opened still belongs to it: looks are not instants."""
+"""A deletion or creation this long after the finding opened still belongs to it: readings are not instants."""
 
 
 def find(facts: Facts) -> DataFrame:
@@ -131,7 +131,7 @@ def _deletion_and_creation(suspects: DataFrame, marks: DataFrame) -> DataFrame:
         & (F.col("step_pod") == F.col("pod"))
         & (F.col("step_at_us") <= F.col("opened_at_us") + _AFTER_US)
     )
-    # the whole directory's deletion tells more than its stores'; prefer the last of those
+    # the whole directory's deletion says more than its stores'; prefer the last of those
     whole = F.col("step_change") == Change.TASK_DELETED.value
     found = {
         "deletion": F.max_by(F.when(deleted, step), F.when(deleted, F.struct(whole, F.col("step_at_us")))),
@@ -249,7 +249,7 @@ def _next_action() -> Column:
 
 
 def _first_writes(seen: Seen) -> DataFrame:
-    """Choose the checkpoints by which an old offset on a fresh store is told.
+    """Choose the checkpoints by which an old offset on a fresh store is found.
 
     Output columns: `PLACE`.
     """

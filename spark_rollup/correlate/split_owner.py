@@ -117,11 +117,11 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         & (F.col("look_at_us") <= F.col("still_to_us"))
     )
     furthest = {"own_offset": F.max("look_offset"), "own_puts": F.max("look_puts")}
-    return attach(still, prefixed(_looks(facts), "look_"), seen, furthest)
+    return attach(still, prefixed(_readings(facts), "look_"), seen, furthest)
 
 
-def _looks(facts: Facts) -> DataFrame:
-    """Put all that tells how far a copy is on one table: looks, checkpoints and flushes."""
+def _readings(facts: Facts) -> DataFrame:
+    """Put all that shows how far a copy is into one table: readings, checkpoints and flushes."""
     flushed = facts.marks.where(F.col("change") == Change.STORE_FLUSHED.value)
     nothing = F.lit(None).cast("bigint").alias("offset")
     return facts.sizes.select(*TASK, "pod", "at_us", "offset", "puts").unionByName(
@@ -147,7 +147,7 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
     by_offset = F.col("other_offset") > F.col("own_offset") + slack
     by_puts = F.col("other_grown") > F.col("own_puts") + slack
     beyond = F.coalesce(by_offset, by_puts, F.lit(False))
-    return attach(pairs, prefixed(_looks(facts), "look_"), meanwhile, found).where(
+    return attach(pairs, prefixed(_readings(facts), "look_"), meanwhile, found).where(
         beyond & (F.col("other_steps") > 2)
     )
 
@@ -155,7 +155,7 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
 def _findings(story: DataFrame) -> DataFrame:
     unwatched = F.col("frozen_unwatched") | F.col("other_unwatched")
     unknown_standbys = F.col("num_standby_replicas").isNull()
-    # the overlap's ends are told by two pods: their clocks may make this much of it
+    # the overlap's ends are reported by two pods: their clocks may make this much of it
     brief = F.col("still_to_us") - F.col("from_us") <= F.col("session_us") + SKEW_US
     confidence = (
         F.when(unwatched, F.lit(Confidence.UNKNOWN.value))

@@ -43,8 +43,8 @@ META = RuleMeta(
 
 
 ROLE_US = 24 * 3600 * MICROS
-"""So long before a crash whose owner's role the agent could not tell all readings and steps are remembered: what each
-copy put in, and who wrote checkpoints meanwhile, tells it."""
+"""So long before a crash whose owner's role the agent does not know all readings and steps are remembered: what each
+copy put in, and who wrote checkpoints meanwhile, shows it."""
 
 UNSAVED_RECORDS = 10_000
 """More records than this without a checkpoint prove an active of exactly-once (the agent's own role test)."""
@@ -104,8 +104,9 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
 def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
     """Add `active_pod`: another pod that was the active while the suspect's role is unknown (null = none).
 
-    Under exactly-once an active writes no checkpoint while it works and a standby does: whoever put in more than 10,000
-    records without one was the active, so the suspect was a standby, whose stores need no wipe (KAFKA-9891 aside).
+    Under exactly-once an active writes no checkpoint while it works and a standby does: a pod that put in more than
+    10,000 records without one was the active, so the suspect was a standby, whose stores need no wipe (KAFKA-9891
+    aside).
     """
     roles = facts.settings.select(
         "namespace", "application_id", "num_standby_replicas", F.col("release_low").alias("since_release")
@@ -163,12 +164,12 @@ def _findings(story: DataFrame) -> DataFrame:
             "confidence": F.when(F.col("refuted"), F.lit(Confidence.CONFIRMED.value)).otherwise(
                 lowered(F.col("confidence"), F.col("unwatched"))
             ),
-            "summary": F.when(F.col("refuted"), _acquitted()).otherwise(_summary()),
+            "summary": F.when(F.col("refuted"), _ruled_out()).otherwise(_summary()),
             "evidence": chain(
                 F.array(
                     entry(
                         F.when(F.col("refuted"), F.col("tenure.own_from_us")),
-                        _acquitted(),
+                        _ruled_out(),
                         F.col("active_pod"),
                     )
                 ),
@@ -193,7 +194,7 @@ def _findings(story: DataFrame) -> DataFrame:
     )
 
 
-def _acquitted() -> Column:
+def _ruled_out() -> Column:
     return numbered(
         "%s was the active of %s before the crash: more than 10,000 records without a checkpoint; %s was its standby",
         "active_pod", "task_id", "pod",

@@ -58,7 +58,7 @@ def find(facts: Facts) -> DataFrame:
             **{f"{kind}s": F.count_if(F.col("step") == kind).over(hour) for kind in LIMITS},
             "cost_bytes": F.sum("bytes").over(hour),
             "from_us": F.min("at_us").over(hour),
-            "entries": F.collect_list(_told()).over(hour),
+            "entries": F.collect_list(_entry()).over(hour),
             "pods": F.collect_set("pod").over(hour),
         }
     )
@@ -95,7 +95,7 @@ def steps(facts: Facts) -> DataFrame:
 def _moves(held: DataFrame) -> DataFrame:
     """Keep the holds with which a pod took a task over: its first, or one after an absence in which another had it.
 
-    Whoever held the task first in the whole fleet took it from nobody.
+    The first holder in the whole fleet took it from no other pod.
 
     Output columns: `TASK`, pod, from_us.
     Grain: one row per move.
@@ -159,7 +159,7 @@ def per_hour(facts: Facts) -> DataFrame:
     return hours.select(*CHURN.names)
 
 
-def _told() -> Column:
+def _entry() -> Column:
     what = (
         F.when(F.col("step") == "move", F.lit(" took the task"))
         .when(F.col("step") == "wipe", F.lit(" wiped its store"))

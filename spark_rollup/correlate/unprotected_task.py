@@ -70,7 +70,7 @@ def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _findings(tasks: DataFrame) -> DataFrame:
-    # a pod that fell silent after the application's last sign has its copy, for all that anybody knows
+    # a pod that fell silent after the application's last sign has its copy, as far as is known
     unheard = F.transform(F.filter("copies", lambda copy: ~copy["watched"]), lambda copy: copy["pod"])
     unwatched_pods = F.array_sort(F.array_union("unwatched_pods", unheard))
     doubtful = F.size(unwatched_pods) > 0

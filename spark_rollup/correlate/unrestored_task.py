@@ -52,7 +52,7 @@ def find(facts: Facts) -> DataFrame:
     Output columns: `FINDING`.
     """
     suspects = suspects_of(facts.local, "unrestored-store").join(
-        _told_already(facts.said), [*TASK, "pod", "identity"], "left_anti"
+        _already_reported(facts.said), [*TASK, "pod", "identity"], "left_anti"
     )
     suspects = own_size(suspects, facts.sizes, "opened_at_us")
     told = F.least(F.col("observed_at_us"), F.col("opened_at_us") + _TOLD_WITHIN_US)
@@ -62,7 +62,7 @@ def find(facts: Facts) -> DataFrame:
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
 
 
-def _told_already(said: DataFrame) -> DataFrame:
+def _already_reported(said: DataFrame) -> DataFrame:
     """List stores of which the agent itself says that they carry an old offset: one damage, one finding."""
     return said.where((F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()).select(
         *TASK, "pod", "identity"
@@ -80,7 +80,7 @@ def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
 
 
 def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Add the fullest look at the previous owner's copy while it was the owner (`held_*`; null = none)."""
+    """Add the fullest reading of the previous owner's copy while it was the owner (`held_*`; null = none)."""
     looks = prefixed(sizes.where(F.col("puts").isNotNull()), "look_")
     meanwhile = F.col("look_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
     same = same_task("look_") & (F.col("look_pod") == F.col("owner_pod")) & same_store("look_") & meanwhile

@@ -1,7 +1,7 @@
 """How far each copy of a store had come: every reading, and what the readings of all copies come down to.
 
-A look is a summary's row about one store, or a checkpoint's writing. Fleets send one reading per store and minute, so
-only tasks in question are looked at one by one; for all others the last reading per `SLOT_US`, the last of all, and the
+A reading is a summary's row about one store, or a checkpoint's writing. Fleets send one reading per store and minute,
+so only tasks in question are read one by one; for all others the last reading per `SLOT_US`, the last of all, and the
 readings that can be compared between pods.
 """
 
@@ -24,14 +24,14 @@ COPY = (*TASK, "store", "offset", "pod", "identity", "entries_low", "entries_hig
 def sizes(events: DataFrame, single: DataFrame) -> DataFrame:
     """Measure how far each copy of a store had come: puts and bytes at a changelog offset.
 
-    Segments of a windowed store are added up. A checkpoint transition speaks of all stores of its task together, so
+    Segments of a windowed store are added up. A checkpoint transition covers all stores of its task together, so
     it counts only where the task has a single one.
 
     Input columns: `EVENT_ROW`, one row per id; those of `single_stores`.
     Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes, entries_low, entries_high (null =
-        unknown), segmented, sealed (offset and files are known to tell the same moment: a closed store of
-        4.3 or later), checkpoint (the row was told by a checkpoint's writing).
-    Grain: one row per look at a store.
+        unknown), segmented, sealed (offset and files are known to be of the same moment: a closed store of
+        4.3 or later), checkpoint (the row comes from a checkpoint's writing).
+    Grain: one row per reading of a store.
     """
     looks = whole_stores(events).unionByName(_segmented_stores(events))
     written = (
@@ -70,7 +70,7 @@ def _parts(events: DataFrame) -> DataFrame:
 
 
 def whole_stores(events: DataFrame) -> DataFrame:
-    """Take looks at stores without segments as they are: nothing is moved or sorted for them."""
+    """Take readings of stores without segments as they are: nothing is moved or sorted for them."""
     rows = _parts(events).where(F.col("part.segment").isNull())
     return rows.select(
         *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us"),
@@ -166,9 +166,10 @@ def latest(points: DataFrame) -> DataFrame:
 
 
 def settled_copies(looks: DataFrame) -> DataFrame:
-    """Keep looks whose offset and files tell the same moment.
+    """Keep readings whose offset and files are of the same moment.
 
-    Up to 4.2 that is a reading with exactly the puts that the checkpoint's writing told; later, a store marked closed.
+    Up to 4.2 that is a reading with exactly the puts that the checkpoint's writing reported; later, a store marked
+    closed.
 
     Input columns: those of `sizes`.
     Output columns: `COPY`, first_us, last_us.

@@ -60,7 +60,7 @@ def same_task(prefix: str) -> Column:
 
 
 def same_store(prefix: str) -> Column:
-    """Compare stores; a finding without a store speaks of all of its task's."""
+    """Compare stores; a finding without a store covers all of its task's."""
     return F.coalesce(F.col(f"{prefix}store") == F.col("store"), F.lit(True))
 
 
@@ -70,7 +70,7 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
     Args:
         suspects: row_key, `TASK`, pod, store, identity and the time column `since`.
         sizes: `sizes.sizes`.
-        since: Looks without an identity count from this time on.
+        since: Readings without an identity count from this time on.
 
     Returns:
         The suspects with own_at_us, own_offset, own_puts (null = never seen).
@@ -88,7 +88,7 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
 
 
 def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Add the other pod's look that is closest to the suspect's offset, and not beyond it.
+    """Add the other pod's reading that is closest to the suspect's offset, and not beyond it.
 
     A copy at a higher offset may hold more for good reason, so it proves nothing.
 
@@ -126,7 +126,7 @@ def elsewhere(suspects: DataFrame, held: DataFrame, from_us: str, to_us: str) ->
     """Add who else held the task between two times.
 
     Returns:
-        The suspects with `elsewhere` (array of evidence entries) and `other_pods` (array of names); empty = nobody.
+        The suspects with `elsewhere` (array of evidence entries) and `other_pods` (array of names); empty = none.
     """
     others = prefixed(held.where(~F.col("cleaner")), "held_")
     overlap = (F.col("held_from_us") <= F.col(to_us)) & (F.col("held_to_us") >= F.col(from_us))

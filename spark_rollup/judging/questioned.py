@@ -1,4 +1,4 @@
-"""Which tasks the rules look at one by one; of all the others a summary is enough."""
+"""Which tasks the rules read one by one; of all the others a summary is enough."""
 
 from __future__ import annotations
 

@@ -73,10 +73,10 @@ def restarts(facts: Facts, findings: DataFrame) -> DataFrame:
 
 
 def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
-    """Say of which pods nobody knows what they hold by now, and why.
+    """Say of which pods it is unknown what they hold by now, and why.
 
     A pod is not known while it is silent or blind, and until a whole round of summaries came after something was lost.
-    One whose agent said that it ends is taken at its word for a moment; what runs there later nobody sees.
+    One whose agent said that it ends is taken at its word for a moment; what runs there later is not seen.
 
     Args:
         facts: All facts.
@@ -110,13 +110,13 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
 
 
 def _unrepaired(facts: Facts) -> DataFrame:
-    """Take the unwatched times after which no pod has told everything again."""
+    """Take the unwatched times after which no pod has reported everything again."""
     heard = facts.heard.select(*_POD, "last_us")
     return facts.unwatched.join(heard, _POD, "inner").where(F.col("until_us") >= F.col("last_us"))
 
 
 def _to_follow(findings: DataFrame) -> DataFrame:
-    """Take what has to be done first: open criticals, by every pod that one without a task speaks of.
+    """Take what has to be done first: open criticals, by every pod that one without a task names.
 
     Output columns: `TASK` (task_id null = the whole application there), pod, follow, first_action.
     """
@@ -173,7 +173,7 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
 
 
 def _with_doubt(rows: DataFrame, facts: Facts) -> DataFrame:
-    """Add `doubt`: why nobody knows what became of the copy; null = it is watched."""
+    """Add `doubt`: why the present state of the copy is unknown; null = it is watched."""
     gaps = prefixed(_unrepaired(facts), "gap_")
     same = (
         (F.col("gap_namespace") == F.col("namespace")) & (F.col("gap_pod") == F.col("pod")) & concerns_task()
@@ -190,7 +190,7 @@ def _with_doubt(rows: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _with_others(states: DataFrame) -> DataFrame:
-    """Add who else has the task: healthy_elsewhere, ill_elsewhere, ill_held (a bad copy works), unheard."""
+    """Add who else has the task: healthy_elsewhere, ill_elsewhere, ill_held (a bad copy works), unwatched."""
     known = F.col("doubt").isNull()
     why = F.concat_ws(
         " and ",

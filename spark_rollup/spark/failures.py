@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from spark_rollup.errors import DamagedError
 
 WHY_CHARS = 300
-"""How much of a cause is told."""
+"""How much of a cause is shown."""
 
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 _ABSENT = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE")
@@ -22,7 +22,7 @@ _ENDED = "Spark's Java process ended, for want of memory perhaps: --spark-conf s
 
 _DEADLY = (
     "OutOfMemoryError",
-    "SparkContext was shut down",  # what is told of a task that ran out of memory in local mode
+    "SparkContext was shut down",  # what is reported of a task that ran out of memory in local mode
     "SparkContext.dagScheduler()",
     "stopped SparkContext",
     "Py4JNetworkError",
@@ -40,11 +40,11 @@ _HELP = (
     ),
     *((word, _ENDED) for word in _DEADLY[1:]),
 )
-"""What stands somewhere in a chain of causes, and what it means for a person."""
+"""What is somewhere in a chain of causes, and what it means for a person."""
 
 
-def told(error: BaseException) -> str:
-    """Tell a failure in one line: what it means if that is known, and its innermost cause."""
+def message(error: BaseException) -> str:
+    """Describe a failure in one line: what it means if that is known, and its innermost cause."""
     known = list(causes(error))
     meant = next((text for word, text in _HELP if any(word in cause for cause in known)), "")
     return f"{meant} ({_short(known[-1])})" if meant else _short(known[-1])

@@ -25,7 +25,7 @@ _LOOK_AHEAD = 20
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage as Spark tells it."""
+    """One stage as Spark reports it."""
 
     number: int
     tasks: int
@@ -58,7 +58,7 @@ def line(stage: Stage) -> str:
 
 
 class Watcher:
-    """Turns what the tracker says into what is new, look by look."""
+    """Turns what the tracker says into what is new since the reading before."""
 
     def __init__(self) -> None:
         """Begin before the first stage."""
@@ -70,7 +70,7 @@ class Watcher:
         """How many stages were finished so far."""
         return len(self._told)
 
-    def look(self, known: Sequence[Stage], active: Sequence[int]) -> list[Stage]:
+    def poll(self, known: Sequence[Stage], active: Sequence[int]) -> list[Stage]:
         """Give the stages that finished since the last reading.
 
         Args:
@@ -104,7 +104,7 @@ def _show(spark: SparkSession, out: TextIO, stop: threading.Event) -> None:
         last = stop.wait(POLL_S)
         active = list(tracker.getActiveStageIds())
         known = _known(tracker, watcher.first)
-        fresh = watcher.look(known, active)
+        fresh = watcher.poll(known, active)
         if terminal:
             running = [stage for stage in known if stage.number in active]
             out.write("\r\033[K" + ("" if last else bar(running, watcher.finished)))

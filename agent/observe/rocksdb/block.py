@@ -57,8 +57,8 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
             raise DamagedError("entry shares more than its predecessor has")
         if shared + unshared > _MAX_KEY_BYTES:
             raise DamagedError(f"key of {shared + unshared} bytes")
-        key = key[:shared] + cursor.take(unshared)
-        yield key, cursor.take(value_size)
+        key = key[:shared] + cursor.read(unshared)
+        yield key, cursor.read(value_size)
     if not cursor.is_at_end:
         raise DamagedError(f"more than {limit} entries in a block")
 

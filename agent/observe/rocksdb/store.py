@@ -17,10 +17,10 @@ from agent.observe.rocksdb.sst import UnseenError, open_table, read_entries
 from agent.observe.rocksdb.version_edit import LiveFile
 
 MAX_FILES = 10_000
-"""Look into no more SST files of one database."""
+"""Read no more SST files of one database."""
 
 MAX_READ_BYTES = 64 << 20
-"""Read no more during one look at a database, all tries together (each read counts 512 bytes on top)."""
+"""Read no more during one reading of a database, all tries together (each read counts 512 bytes on top)."""
 MAX_RECORDS = 40_000
 """Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
 
@@ -104,11 +104,11 @@ def read_store(
     reported as missing only when the manifest, read again afterwards, still names it.
 
     Args:
-        disk: Where to look.
+        disk: What to read.
         database: Directory of the store or segment.
         cache: Remembers files from one call to the next.
         manifests: Remembers manifests from one call to the next.
-        with_counters: Read the properties of data files, too; without, only the `offsets` family is looked into.
+        with_counters: Read the properties of data files, too; without, only the `offsets` family is read.
 
     Returns:
         The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
@@ -158,7 +158,7 @@ class _Reader:
         self.gone: set[int] = set()
 
     def read(self) -> None:
-        """Look into every file that is asked for."""
+        """Read every file that is asked for."""
         offsets_id = self._view.offsets_family_id
         for file in newest_first(self._view.live):
             if file.family_id == offsets_id or self._with_counters:

@@ -1,7 +1,7 @@
 """One record of a MANIFEST -> the version edit in it.
 
 Kept: files added and deleted, column families, counters. Key ranges of files are keys of the application:
-they are passed over by length and never looked at.
+they are passed over by length and never read.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class PageData:
         applications_total: All there are.
         findings: Open ones, the worst first, those about state before those about the agent, bounded.
         counts: Severity -> open findings, all of them.
-        facts_missing: Settings that detectors need and nobody gave, over all applications.
+        facts_missing: Settings that detectors need and that are not configured, over all applications.
         undecided: Detectors that cannot decide everything because of that.
         missing_counts: Severity -> open findings that only say that a fact is missing; `counts` has them, too.
         blind: Newest first, bounded.

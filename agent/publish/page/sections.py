@@ -13,7 +13,7 @@ _LASTS = '<span class="chip warning">lasts</span>'
 
 
 def headline(data: PageData) -> str:
-    """Say in one line how things stand; what could not be decided is never part of an all-clear."""
+    """Say in one line how things are; what could not be decided is never part of an all-clear."""
     missing = dict(data.missing_counts)
     counts = {severity: count - missing.get(severity, 0) for severity, count in data.counts}
     loud = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]

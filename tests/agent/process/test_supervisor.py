@@ -117,7 +117,7 @@ def test_what_cannot_be_used_is_done_without(tmp_path: Path, caplog: pytest.LogC
     one._end()
     assert "going on without a sink, events stay in the spool: sink directory" in caplog.text
     assert list((tmp_path / "state").iterdir()) == []
-    directory = one._look_around(0.0).endpoint.directory
+    directory = one._gather_facts(0.0).endpoint.directory
     assert directory is not None
     assert directory.is_in_state
 

@@ -14,7 +14,7 @@ import pytest
 
 from agent.cli import offline
 from agent.config import load_config
-from agent.engine import one_look
+from agent.engine import one_reading
 from agent.engine.pipeline import Pipeline
 from agent.judging.base import ApplicationCase
 from tests.agent.cli.commands import FACTS, PLAIN, plant
@@ -155,7 +155,7 @@ def test_nothing_that_is_printed_knows_of_the_hour(
             packed.extractall(root, filter="data")
         said = []
         for hours in (1, 2):
-            monkeypatch.setattr(one_look, "JUDGED_AFTER_US", hours * HOUR_US)
+            monkeypatch.setattr(one_reading, "JUDGED_AFTER_US", hours * HOUR_US)
             for as_json in (False, True):
                 config = load_config(sets=[f"{key}={value}" for key, value in FACTS.items()])
                 offline.scan(root, config, as_json=as_json, fail_on="critical", pause=no_pause)
