@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.inventory.disk import Entry, EntryKind, Unseen
 
-TOLD_AT_ONCE = 500
+REPORTED_AT_ONCE = 500
 """Changes that a walk gathers before it reports them."""
 
 

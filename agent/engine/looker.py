@@ -1,6 +1,6 @@
 """Hints -> readings -> transitions: decides what to read, and when once is enough.
 
-No I/O of its own: it asks the observer, and the observer asks the disk. The same code serves live watching,
+No I/O: it asks the observer, and the observer asks the disk. The same code serves live watching,
 scan and replay.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from agent.contract.events import Source
 from agent.engine import rereads
-from agent.engine.listing import TOLD_AT_ONCE, directories
+from agent.engine.listing import REPORTED_AT_ONCE, directories
 from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
@@ -72,20 +72,20 @@ class Looker:
 
     # -- hints ------------------------------------------------------------------------------------------
 
-    def hint(self, hint: Hint, now_us: int, tell: Tell | None = None) -> list[Transition]:
+    def hint(self, hint: Hint, now_us: int, report: Report | None = None) -> list[Transition]:
         """Follow one hint.
 
         Args:
             hint: What to read; its own time orders removals.
             now_us: Time of the reading.
-            tell: See `rescan`.
+            report: See `rescan`.
 
         Returns:
             What changed.
         """
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
-            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, tell)
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
         place = hint.place
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
@@ -168,16 +168,16 @@ class Looker:
 
     # -- readings ---------------------------------------------------------------------------------------
 
-    def _reduce(self, look: Observation) -> list[Transition]:
-        self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
-        self._refusals.note(look.place, look.unseen, look.at_us)
-        if look.unseen is Unseen.VANISHED:
-            self._refusals.forget_below(look.place.path, look.at_us)
-        if self._absence is not None and look.source is Source.BASELINE:
-            self._absence.prepare(look, self.observer)
-        if look.place.task is not None and look.place.application is not None:
-            self._looked_at.add((look.place.application, look.place.task))
-        return reduce_observation(self.inventory, look)
+    def _reduce(self, reading: Observation) -> list[Transition]:
+        self.outcomes[reading.unseen.value if reading.unseen else "seen"] += 1
+        self._refusals.note(reading.place, reading.unseen, reading.at_us)
+        if reading.unseen is Unseen.VANISHED:
+            self._refusals.forget_below(reading.place.path, reading.at_us)
+        if self._absence is not None and reading.source is Source.BASELINE:
+            self._absence.prepare(reading, self.observer)
+        if reading.place.task is not None and reading.place.application is not None:
+            self._looked_at.add((reading.place.application, reading.place.task))
+        return reduce_observation(self.inventory, reading)
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
@@ -214,11 +214,11 @@ class Looker:
         if task is None:
             changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
             return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
-        look = self.observer.checkpoint(place, now_us, source)
-        if look.unseen is None:
-            self.observer.note_checkpoint(task.database_paths, look.mtime_us)
+        reading = self.observer.checkpoint(place, now_us, source)
+        if reading.unseen is None:
+            self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story
-        return self._read_waiting(task.path, now_us) + self._reduce(look)
+        return self._read_waiting(task.path, now_us) + self._reduce(reading)
 
     def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
         changes: list[Transition] = []
@@ -236,12 +236,12 @@ class Looker:
         if task is not None and task.lock is not None:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
-        look = self.observer.database(place, now_us, source, announced_us=announced_us)
-        changes += self._reduce(look)
+        reading = self.observer.database(place, now_us, source, announced_us=announced_us)
+        changes += self._reduce(reading)
         database = rereads.database_at(self.inventory, place)
         if not (is_deleted := rereads.is_being_deleted(task, now_us)):
             self._refusals.note_content(place, database, now_us)
-        if again_us := rereads.reread_us(look, database, is_deleted=is_deleted):
+        if again_us := rereads.reread_us(reading, database, is_deleted=is_deleted):
             self._settling.schedule(place.path, now_us + again_us)
         return changes
 
@@ -282,7 +282,7 @@ class Looker:
         source: Source,
         cause: str,
         since_us: int = 0,
-        tell: Tell | None = None,
+        report: Report | None = None,
     ) -> list[Transition]:
         """Read a directory and everything below it; a loss that it repairs becomes a blind interval.
 
@@ -292,13 +292,13 @@ class Looker:
             source: Why.
             cause: Cause of the rescan; a loss is one that leaves a blind interval.
             since_us: When the loss began; 0 = now.
-            tell: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
+            report: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
 
         Returns:
             What changed and was not reported.
         """
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
-        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, tell)
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)
         if absence is not None:
             changes += absence.conclude(now_us)
             self._absence = None
@@ -316,7 +316,9 @@ class Looker:
             if database.lock is LockState.HELD:
                 self._settling.schedule(database.path, now_us + SETTLE_US)
 
-    def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
+    def _rescan(
+        self, path: str, now_us: int, source: Source, report: Report | None = None
+    ) -> list[Transition]:
         place = classify(path)
         if place.role is Role.TASK:
             return self._task_tree(place, now_us, source)
@@ -336,9 +338,9 @@ class Looker:
         for child in sorted(found):
             role = classify(child).role
             if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
-                changes += self._rescan(child, now_us, source, tell)
-            if tell is not None and len(changes) >= TOLD_AT_ONCE:
-                tell(changes)
+                changes += self._rescan(child, now_us, source, report)
+            if report is not None and len(changes) >= REPORTED_AT_ONCE:
+                report(changes)
                 changes = []
         return changes + self._vanished(place, found, now_us, source)
 
@@ -387,7 +389,7 @@ class Looker:
         return changes + self._polls.poll(now_us)
 
 
-Tell = Callable[[list[Transition]], None]
+Report = Callable[[list[Transition]], None]
 
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
 """Causes of a rescan that mean lost notifications; lasting causes are started and ended by `agent.lookout.turn`."""

@@ -23,25 +23,25 @@ READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 """When a long manifest is read on (a third of a second of CPU each), and when one asks again whose turn it is not."""
 
 
-def reread_us(look: DatabaseReading, database: Database | None, *, is_deleted: bool) -> int:
+def reread_us(reading: DatabaseReading, database: Database | None, *, is_deleted: bool) -> int:
     """Return how soon a reading of a store should be repeated; 0 = it need not.
 
     Args:
-        look: What it came to.
+        reading: What it came to.
         database: What is known of the store with it.
         is_deleted: The task is being deleted, or was a moment ago.
     """
-    if look.goes_on:
-        return WAITS_US if look.waits else READ_ON_US
-    if look.unseen is Unseen.RACED:
+    if reading.goes_on:
+        return WAITS_US if reading.waits else READ_ON_US
+    if reading.unseen is Unseen.RACED:
         return SETTLE_US
-    if look.manifest_problem == Unseen.RACED:
+    if reading.manifest_problem == Unseen.RACED:
         return RACED_AGAIN_US
-    if look.missing_files or look.leftovers:
+    if reading.missing_files or reading.leftovers:
         # a deletion that goes on looks the same; it is torn only if a later reading finds it so again
         return TORN_AGAIN_US
-    lasting = database.lasting_problems(look.at_us, for_us=LASTS_US) if database is not None else ()
-    return TORN_AGAIN_US if len(lasting) < len(look.problems) or (look.problems and is_deleted) else 0
+    lasting = database.lasting_problems(reading.at_us, for_us=LASTS_US) if database is not None else ()
+    return TORN_AGAIN_US if len(lasting) < len(reading.problems) or (reading.problems and is_deleted) else 0
 
 
 def is_being_deleted(task: Task | None, now_us: int) -> bool:

@@ -50,37 +50,37 @@ class Absence:
         self._inventory, self._since_us = inventory, since_us
         self._held: dict[str, _Held] = {}
 
-    def prepare(self, look: Observation, eyes: Eyes) -> None:
+    def prepare(self, reading: Observation, eyes: Eyes) -> None:
         """Forget, before the reading is reduced, what the reading does not bear out."""
-        application = self._inventory.applications.get(look.place.application or "")
-        task = application.tasks.get(look.place.task or "") if application is not None else None
-        if isinstance(look, TaskReading) and task is not None:
-            self._prepare_task(task, look, eyes)
+        application = self._inventory.applications.get(reading.place.application or "")
+        task = application.tasks.get(reading.place.task or "") if application is not None else None
+        if isinstance(reading, TaskReading) and task is not None:
+            self._prepare_task(task, reading, eyes)
             return
-        if not isinstance(look, DatabaseReading):
+        if not isinstance(reading, DatabaseReading):
             return
-        store = task.stores.get(look.place.store or "") if task is not None else None
-        database = store.databases.get(look.place.segment or "") if store is not None else None
+        store = task.stores.get(reading.place.store or "") if task is not None else None
+        database = store.databases.get(reading.place.segment or "") if store is not None else None
         if application is None or store is None or database is None:
             return
         was_held = database.lock is LockState.HELD
-        if look.identity == database.identity and not (opens := _opens(database, look)):
-            if was_held and look.lock is LockState.HELD:
+        if reading.identity == database.identity and not (opens := _opens(database, reading)):
+            if was_held and reading.lock is LockState.HELD:
                 self._of(application).kept += 1
             elif was_held and store.session is not None:
                 store.session.release_unseen = True
             return
-        if look.identity == database.identity:
-            if was_held and look.lock is LockState.HELD:
+        if reading.identity == database.identity:
+            if was_held and reading.lock is LockState.HELD:
                 self._of(application).reopened_us.append(min(opens))
-            if not was_held and store.session is None and len(opens) == 1 and look.lock is LockState.HELD:
+            if not was_held and store.session is None and len(opens) == 1 and reading.lock is LockState.HELD:
                 return  # the one session since then is the one that lasts: nothing in between is unknown
-        _forget(store, look.at_us if look.identity == database.identity else self._since_us)
+        _forget(store, reading.at_us if reading.identity == database.identity else self._since_us)
 
-    def _prepare_task(self, task: Task, look: TaskReading, eyes: Eyes) -> None:
+    def _prepare_task(self, task: Task, reading: TaskReading, eyes: Eyes) -> None:
         if task.exists and _is_another(task, eyes):
             task.inode = 0  # whatever number the directory has, it is not the one that is known
-        if look.unseen is Unseen.VANISHED or (look.unseen is None and look.inode != task.inode):
+        if reading.unseen is Unseen.VANISHED or (reading.unseen is None and reading.inode != task.inode):
             for each in task.stores.values():
                 _forget(each, self._since_us)
 
@@ -133,11 +133,11 @@ def _forget(store: Store, until_us: int) -> None:
     store.forgotten_us = until_us
 
 
-def _opens(database: Database, look: DatabaseReading) -> list[int]:
+def _opens(database: Database, reading: DatabaseReading) -> list[int]:
     """Times of the opens since the dossier was right; an open that left no old log has none, so the reading's own."""
-    opens = [x for x in look.reopened_us if x not in database.reopened_us]
-    moved_on = look.manifest is not None and look.manifest != database.manifest
-    return opens or ([look.at_us] if moved_on else [])
+    opens = [x for x in reading.reopened_us if x not in database.reopened_us]
+    moved_on = reading.manifest is not None and reading.manifest != database.manifest
+    return opens or ([reading.at_us] if moved_on else [])
 
 
 def _restart(

@@ -7,21 +7,21 @@ from agent.inventory.observations import DatabaseReading, Flush
 from agent.inventory.stores import FLUSHES_KEPT, Database, Store
 
 
-def take_flushes(store: Store, database: Database, look: DatabaseReading) -> None:
+def take_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
     """Take what was flushed since the last reading, and date the checkpoints of the session by it."""
     marked_us = _mark_times(store)
-    floor = database.seen_us or look.identity_born_us
+    floor = database.seen_us or reading.identity_born_us
     database.newest_flush = max(
-        [x.number for x in look.flushes if not x.compacted], default=database.newest_flush
+        [x.number for x in reading.flushes if not x.compacted], default=database.newest_flush
     )
     # Of a store that is watched it is known what was flushed: what was given out beyond that at a crash is gone.
-    if not database.seen_us or look.source is Source.BASELINE:
-        _raise_puts(database, look.zeroed_puts, floor, marked_us)
-    for flush in look.flushes:
+    if not database.seen_us or reading.source is Source.BASELINE:
+        _raise_puts(database, reading.zeroed_puts, floor, marked_us)
+    for flush in reading.flushes:
         if flush.sequence > database.puts:
             _append_flush(database, flush, floor, marked_us)
             database.puts = flush.sequence
-    _raise_puts(database, look.puts, floor, marked_us)
+    _raise_puts(database, reading.puts, floor, marked_us)
     _refresh_marks(store)
 
 

@@ -26,18 +26,18 @@ def opened_puts(store: Store) -> int:
     return store.retired_puts + sum(x.opened_puts for x in store.databases.values())
 
 
-def open_sessions(application: Application, task: Task, look: Observation) -> None:
+def open_sessions(application: Application, task: Task, reading: Observation) -> None:
     """Begin a session for every store that is held and has none."""
     for store in task.stores.values():
         store.free_seen |= store.lock is LockState.FREE and task.lock is not LockState.HELD
         if store.session is None and store.lock is LockState.HELD:
             if store.sessions:
                 before = store.sessions[-1]
-                if _goes_on(store, before, look.at_us):
+                if _goes_on(store, before, reading.at_us):
                     before.released_us, before.closed = None, None
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
-            store.sessions = recent(store.sessions, _new_session(task, store, look.at_us), SESSIONS_KEPT)
+            store.sessions = recent(store.sessions, _new_session(task, store, reading.at_us), SESSIONS_KEPT)
             task.walk = None
 
 
@@ -242,7 +242,7 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
     return fact.offsets.get(store_name)
 
 
-def close_sessions(task: Task, look: Observation) -> None:
+def close_sessions(task: Task, reading: Observation) -> None:
     """End the session of every store whose databases and task lock are all free.
 
     Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
@@ -254,7 +254,7 @@ def close_sessions(task: Task, look: Observation) -> None:
         if session is None or store.lock in (LockState.HELD, LockState.UNKNOWN):
             continue
         if session.released_us is None:
-            session.released_us = look.at_us
+            session.released_us = reading.at_us
             session.puts_at_release = store.puts
             session.final_identities = store.identities
             session.closed_with_offset = _wrote_offset(store)
@@ -263,8 +263,8 @@ def close_sessions(task: Task, look: Observation) -> None:
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
             settle_close(task, store, session)
-        if isinstance(look, DatabaseReading) and look.place.store == store.name:
-            _date_back(task, store, session, look.announced_us)
+        if isinstance(reading, DatabaseReading) and reading.place.store == store.name:
+            _date_back(task, store, session, reading.announced_us)
 
 
 def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:

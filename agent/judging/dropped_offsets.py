@@ -1,7 +1,7 @@
 """Offsets that a task dropped because one was out of range: at-least-once keeps the files, and reads again.
 
 From 3.8 on only the restore consumer drops offsets, and only where a position is out of range; it drops those of all
-stores of the task. What a revived task finds in the files of its own process shows when it opens them again.
+stores of the task. What a revived task finds in the files of its process shows when it opens them again.
 
 Source:
     DefaultStateUpdater.removeCheckpointForCorruptedTask is the only caller of markChangelogAsCorrupted (4.3.1; 3.9.2 to

@@ -213,7 +213,7 @@ class Reconciler:
         else:
             is_same = signature == mark & _SIGNATURE and not deep
         if not signature or not is_same:
-            self._look(path, self._since_us(path), now_us)
+            self._reread(path, self._since_us(path), now_us)
         self._visited[path] = _visit_mark(signature, now_us)
 
     def _since_us(self, path: str) -> int:
@@ -221,7 +221,7 @@ class Reconciler:
         mark = self._visited.get(path)
         return self._pipeline.started_us if mark is None else mark >> _SIGNATURE_BITS
 
-    def _look(self, path: str, since_us: int, now_us: int) -> None:
+    def _reread(self, path: str, since_us: int, now_us: int) -> None:
         self.counters.entries += LOOK_ENTRIES
         changes = self._pipeline.reread(path, now_us)
         if changes:
@@ -244,7 +244,7 @@ class Reconciler:
         since_us = self._since_us(path)
         entries = self._disk.list(path)
         if isinstance(entries, Unseen):
-            self._look(path, since_us, now_us)
+            self._reread(path, since_us, now_us)
             return
         self.counters.entries += len(entries)
         gone = set(self._children(path))
@@ -259,11 +259,11 @@ class Reconciler:
             if role is Role.TOPOLOGY:
                 self._visit_list(child, now_us)
             elif role in (Role.APPLICATION, Role.TASK):
-                self._look(child, since_us, now_us)
+                self._reread(child, since_us, now_us)
         for child in sorted(gone):
-            self._look(child, since_us, now_us)
+            self._reread(child, since_us, now_us)
             for task in [] if path else sorted(self._children(child)):
-                self._look(task, since_us, now_us)
+                self._reread(task, since_us, now_us)
         if path:
             self._pipeline.read_application(path, now_us)
         else:

@@ -176,11 +176,11 @@ class Observer:
         """Read a RocksDB directory: incarnation, manifest, lock, history of opens."""
         for _ in range(TRIES):
             with self.disk.stay_in(place.path):
-                look = self._database(place, at_us, source, announced_us)
-            if look.unseen is not None or look.identity is not None:
-                return look
+                reading = self._database(place, at_us, source, announced_us)
+            if reading.unseen is not None or reading.identity is not None:
+                return reading
             if self._identity(place.path)[0] is None:
-                return look
+                return reading
             # recreated during the reading: what was read belongs to no single incarnation
         return DatabaseReading(place, at_us, source, Unseen.RACED, announced_us=announced_us)
 

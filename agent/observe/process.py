@@ -64,7 +64,7 @@ def visible_processes(root: Path) -> tuple[ProcessFact, ...]:
         real_root = os.path.realpath(root)
     except OSError:  # no /proc, or one that hides everything
         return ()
-    facts = (_look_at(pid, real_root) for pid in sorted(virtual_machines))
+    facts = (_read_process(pid, real_root) for pid in sorted(virtual_machines))
     return tuple(fact for fact in facts if fact is not None)
 
 
@@ -75,7 +75,7 @@ def _is_java(pid: int) -> bool:
         return False
 
 
-def _look_at(pid: int, root: str) -> ProcessFact | None:
+def _read_process(pid: int, root: str) -> ProcessFact | None:
     import psutil
 
     try:

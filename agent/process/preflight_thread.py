@@ -22,14 +22,14 @@ _LOG_LEVELS = {Level.OK: logging.INFO, Level.WARNING: logging.WARNING, Level.FAI
 class PreflightThread:
     """Checks at the start and again until all is right; on a separate thread, because an endpoint may not answer."""
 
-    def __init__(self, look: Callable[[float], Facts], clock: Clock) -> None:
+    def __init__(self, gather: Callable[[float], Facts], clock: Clock) -> None:
         """Prepare; nothing runs before `start`.
 
         Args:
-            look: Gathers facts; given how long the agent has run, in seconds.
+            gather: Gathers facts; given how long the agent has run, in seconds.
             clock: Monotonic time.
         """
-        self._look, self._clock = look, clock
+        self._gather, self._clock = gather, clock
         self._stopping = threading.Event()
         self._told: dict[str, Result] = {}
         self._levels: Mapping[str, Level] = {}
@@ -60,7 +60,7 @@ class PreflightThread:
     def _turn(self, waited_s: float) -> bool:
         """Check once; return whether there is nothing left to check."""
         try:
-            facts = self._look(waited_s)
+            facts = self._gather(waited_s)
             results = judge(facts)
         except Exception:  # the fence of this thread
             LOG.exception("preflight: a round failed")

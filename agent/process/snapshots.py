@@ -15,7 +15,7 @@ from agent.inventory.blindness import blind_seconds
 from agent.lookout.self_limits import Step
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import task_rows, told_rows
+from agent.publish.finding_rows import reported_rows, task_rows
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
@@ -106,7 +106,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         tasks=table.update(pipeline, now_us),
         tasks_seen_at_us=now_us,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
-        told=told_rows(pipeline.ledger),
+        told=reported_rows(pipeline.ledger),
         task_findings=listed,
         unlisted=unlisted,
         detectors=tuple(

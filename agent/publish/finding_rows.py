@@ -21,7 +21,7 @@ ROWS_LISTED = 500
 """Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
 
 
-def told_rows(ledger: Ledger) -> tuple[FindingsTold, ...]:
+def reported_rows(ledger: Ledger) -> tuple[FindingsTold, ...]:
     """Count what was reported since the start."""
     return tuple(
         FindingsTold(*what, reported.times, reported.newest_id)

@@ -43,7 +43,7 @@ def puts_per_record(store: Store, profile: Profile) -> Bounds:
 
 
 def puts_beside_records(store: Store, profile: Profile) -> Bounds:
-    """Return how many puts represent no record of their own: segments of a versioned store that were dropped at once.
+    """Return how many puts represent no separate record: segments of a versioned store that were dropped at once.
 
     Source:
         LogicalKeyValueSegments.cleanupExpiredSegments, VersionedBytesStoreSupplier (3.5.0 to 4.3.1).

@@ -201,7 +201,7 @@ class Demo:
                 what = (
                     f"{'/'.join(item.detectors)} on task {item.task_id} of {pod.name} ({pod.scenario.issue})"
                 )
-                if not any(_tells(line, item) for line in pod.agent.lines):
+                if not any(_reports(line, item) for line in pod.agent.lines):
                     problems.append(f"the agent did not report {what}")
                 if item.severity == "critical" and not any(
                     _confirms(row, item, pod.scenario) for row in findings
@@ -210,7 +210,7 @@ class Demo:
         return problems
 
 
-def _tells(line: LogLine, item: Expected) -> bool:
+def _reports(line: LogLine, item: Expected) -> bool:
     return (
         line.get("detector") in item.detectors
         and line.get("task_id") == item.task_id

@@ -162,11 +162,11 @@ class _Reader:
         offsets_id = self._view.offsets_family_id
         for file in newest_first(self._view.live):
             if file.family_id == offsets_id or self._with_counters:
-                self._look(file, is_offsets=file.family_id == offsets_id)
+                self._read_file(file, is_offsets=file.family_id == offsets_id)
             else:
                 self._files[file.number] = FileFacts(file)
 
-    def _look(self, file: LiveFile, *, is_offsets: bool) -> None:
+    def _read_file(self, file: LiveFile, *, is_offsets: bool) -> None:
         if file.path_id:
             self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
             return

@@ -22,13 +22,13 @@ def run(
     monkeypatch.setattr(preflight_thread, "AGAIN_S", 0.0)
     left = list(rounds)
 
-    def look(waited_s: float) -> Facts:
+    def gather(waited_s: float) -> Facts:
         one = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(one, Exception):
             raise one
         return one
 
-    thread = PreflightThread(look, SystemClock())
+    thread = PreflightThread(gather, SystemClock())
     thread.start()
     thread.start()  # the worker may ask again
     eventually(lambda: not thread._thread.is_alive())
