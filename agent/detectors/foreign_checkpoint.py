@@ -26,7 +26,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("kafka_streams_version",),
     upstream=(KAFKA_5998,),
-    next_action="Nothing to do up to 2.2.1 and on 2.3.0: the entries are ignored. Upgrade to be rid of them.",
+    next_action="Nothing to do up to 2.2.1 and on 2.3.0: the entries are ignored. Upgrade to get rid of them.",
 )
 
 

@@ -54,7 +54,7 @@ BEFORE_THE_START = (
     " is lost. A start that finds the directory loses the records for good. Do not delete the other pods' copies first."
 )
 RUNNING = (
-    "Nothing is lost yet. Stop this instance only cleanly, with a grace period that lets every store"
+    "Nothing is lost yet. If you stop this instance, stop it cleanly, with a grace period that lets every store"
     " close. After a kill, remove the task directory before the next start."
 )
 

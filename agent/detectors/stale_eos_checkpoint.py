@@ -34,7 +34,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
     next_action=(
-        "Nothing is lost yet. Stop this instance only cleanly (a clean stop is safe): give it a grace"
+        "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
         " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
         " start. Upgrade to a release with the fix."
     ),

@@ -51,7 +51,7 @@ CAUSES: tuple[BlindCause, ...] = (
     ),
     BlindCause(
         "watch-refused",
-        "a directory may not be read, so it cannot be watched",
+        "the agent has no permission to read a directory, so it cannot watch it",
         "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
         lasts=True,
     ),
@@ -91,7 +91,12 @@ CAUSES: tuple[BlindCause, ...] = (
         "the wall clock jumped: times before and after cannot be compared",
         "let the node's clock be slewed, not stepped",
     ),
-    BlindCause("denied", "a file or directory may not be read", "as for `watch-refused`", lasts=True),
+    BlindCause(
+        "denied",
+        "the agent has no permission to read a file or directory",
+        "as for `watch-refused`",
+        lasts=True,
+    ),
     BlindCause(
         "unreadable",
         "a file or directory cannot be read: an error of the volume, or not the kind of file it should be",
@@ -107,12 +112,12 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "store-damaged",
         "files of a store are damaged: RocksDB refuses them, too, or has lost the end of its manifest",
-        "see the page of `torn-store`; what is said of this store rests on what was known before",
+        "see the page of `torn-store`; verdicts on this store rest on what was known before",
         lasts=True,
     ),
     BlindCause(
         "store-unread",
-        "a part of a store could not be read: it may not be, is compressed, or has a form that the agent does not know",
+        "a part of a store could not be read: no permission, a compression or a format that the agent does not know",
         "check the file in the summary; if it is whole, report its format. Verdicts on this store rest on what was"
         " known before",
         lasts=True,
@@ -120,7 +125,7 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "store-being-read",
         "the manifest of a store is longer than one reading takes in, as after weeks without a restart",
-        "nothing: it is read on, 1 MiB every two seconds, and only continued from then on",
+        "nothing: the agent reads on, 1 MiB every two seconds; after that it reads only what is new",
         lasts=True,
     ),
     BlindCause(

@@ -46,9 +46,13 @@ def judge_inotify(facts: Facts) -> Result:
         what = f"the state directory cannot be watched: {found.watch_refusal}"
         return Result("inotify", Level.FAILED, what, facts.state_dir, manifest.STATE_MOUNT)
     if allowed is not None and need > allowed:
-        what = f"{need} directories want a watch, {allowed} may be had; the rest will be polled"
+        what = f"{need} directories need a watch, {allowed} are available; the rest will be polled"
         return Result("inotify", Level.WARNING, what, str(found.watches), line)
-    given = "a queue was given" if found.watch_refusal else "a queue and a watch were given"
+    given = (
+        "an inotify instance is available"
+        if found.watch_refusal
+        else "an inotify instance and a watch are available"
+    )
     what = f"{need} of {'?' if allowed is None else allowed} watches needed; {given}"
     return Result("inotify", Level.OK, what, str(found.watches))
 

@@ -28,7 +28,7 @@ from spark_rollup.judging.past import Past, Seen
 
 META = RuleMeta(
     id="diverged-replica",
-    title="Two copies at the same offset do not hold the same",
+    title="Two copies at the same offset have different contents",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     docs="rules/diverged-replica.md",

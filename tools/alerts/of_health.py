@@ -170,7 +170,7 @@ AGENT: tuple[Alert, ...] = (
         "StatewardenAgentDetectorFails",
         "sum without (detector) (increase(statewarden_agent_detector_failures_total[30m])) > 0", 5,
         "A detector of a statewarden agent fails",
-        "a detector raised and is blind; the others go on. Next: keep the agent's log (detector failed) and report it.",
+        "a detector raised an error and is blind; the others go on. Next: keep the agent's log (detector failed) and report it.",
         {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x30 9x100"},
         {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x200"},
         "all detectors run", at_m=40, early_m=33,

@@ -99,7 +99,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         replace(state(directories=9000), inotify=GOOD.inotify),
         "inotify",
         Level.WARNING,
-        "9000 directories want a watch, 7372 may be had",
+        "9000 directories need a watch, 7372 are available",
         "fs.inotify.max_user_watches=32768",
     ),
     (replace(GOOD, clock=ClockFacts(0)), "clock", Level.FAILED, "before 2025", "chrony"),
