@@ -80,7 +80,7 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to"
     )
-    parser.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
+    parser.add_argument("--endpoint", metavar="URL", help="object store other than AWS")
     parser.add_argument("--region", help="the object store's region")
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster (or region) of the events whose agents name none"
@@ -93,11 +93,14 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
         help="as a stream: availableNow, or until it is stopped: 'processing 60 seconds'",
     )
     parser.add_argument(
-        "--checkpoint", metavar="DIR", type=Path, help="the stream's place (default: in bronze)"
+        "--checkpoint",
+        metavar="DIR",
+        type=Path,
+        help="where the stream keeps its position (default: in bronze)",
     )
     parser.add_argument(
         "--again", nargs="?", const="", metavar="PATH",
-        help="take again what was taken already: this file or directory, or everything; what bronze has is not doubled",
+        help="ingest again what was ingested already: this file or directory, or everything; nothing is stored twice",
     )  # fmt: skip
     _add_spark(parser)
 
@@ -135,7 +138,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated",
     )
-    parser.add_argument("--progress", action="store_true", help="show on stderr what Spark is at")
+    parser.add_argument("--progress", action="store_true", help="show Spark's progress on stderr")
     parser.add_argument(
         "--debug", action="store_true", help="show the trace of a failure, and what Spark logs"
     )

@@ -115,7 +115,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         choices=("info", "warning", "critical"),
         default="critical",
         metavar="SEVERITY",
-        help="exit 1 if an open finding is at least this loud: info, warning, critical (default)",
+        help="exit 1 if an open finding is at least this severe: info, warning, critical (default)",
     )
 
 
@@ -163,7 +163,7 @@ def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     scan.add_argument(
         "--may-be-empty",
         action="store_true",
-        help="a directory that is missing or empty is no mistake: no instance has started there yet",
+        help="accept a missing or empty directory: no instance has started there yet",
     )
     _add_settings(scan)
     _add_output(scan)

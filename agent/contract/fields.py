@@ -163,7 +163,7 @@ FIELDS: tuple[Field, ...] = (
     Field("finding_id", _S, "Stable id of the finding.", _FINDING, required=True),
     Field("detector", _S, "Detector or rule id.", _FINDING, required=True),
     Field("level", _S, "Kind of statement.", _FINDING, required=True, values=tuple(x.value for x in Level)),
-    Field("severity", _S, "How loud.", _FINDING, required=True, values=tuple(x.value for x in Severity)),
+    Field("severity", _S, "How severe.", _FINDING, required=True, values=tuple(x.value for x in Severity)),
     Field("confidence", _S, "How sure.", _FINDING, required=True, values=tuple(x.value for x in Confidence)),
     Field("status", _S, "open or resolved.", _FINDING, required=True, values=tuple(x.value for x in Status)),
     Field("opened_at_us", _L, "When the finding opened.", _FINDING, required=True, unit="microseconds"),

@@ -144,7 +144,7 @@ def _nothing(case: AgentCase, waited_us: int) -> Verdict:
             " 2.7, kafka-streams below the JVM's temporary directory since 2.8)."
         )
     elif refused:
-        summary = f"The state directory may not be read: {BY_SLUG[_REFUSED].remedy}."
+        summary = f"The agent has no permission to read the state directory: {BY_SLUG[_REFUSED].remedy}."
     else:
         summary = "The state directory does not exist: mount the application's state volume here, or correct the path."
     return Verdict(

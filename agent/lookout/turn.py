@@ -187,7 +187,7 @@ class Lookout:
     def _record_gap(self, gap: Gap) -> None:
         inventory = self.pipeline.inventory
         if gap.step_us:
-            LOG.warning("the wall clock was set", extra={"step_s": gap.step_us / 1_000_000})
+            LOG.warning("the wall clock jumped", extra={"step_s": gap.step_us / 1_000_000})
             self.pipeline.shift(gap.step_us)
             for interval in inventory.blind:
                 if interval.ended_us is None:
@@ -271,7 +271,7 @@ class Lookout:
             return
         before = self.limits.step
         if self.limits.measure(now_s, time.process_time(), resident_bytes()):
-            LOG.warning("the agent's own ceilings", extra={"step": self.limits.step.slug})
+            LOG.warning("the agent changed its own limits", extra={"step": self.limits.step.slug})
             detail = Step.LESS_STORE_DETAIL
             if (before >= detail) != (self.limits.step >= detail):
                 self.pipeline.looker.observer.set_detail(with_counters=self.limits.step < detail)

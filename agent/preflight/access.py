@@ -27,7 +27,7 @@ def judge_access(facts: Facts) -> Result:
     if denied:
         why, change = explain(denied[0], identity)
         more = f" ({len(denied)} of {len(looked)} directories)" if len(looked) > 1 else ""
-        return Result("access", Level.FAILED, f"may not be read{more}: {why}", denied[0].path, change)
+        return Result("access", Level.FAILED, f"cannot be read{more}: {why}", denied[0].path, change)
     if state.below:
         what = f"{len(looked)} directories checked, all can be read"
         return Result("access", Level.OK, what, facts.state_dir)

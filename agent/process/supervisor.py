@@ -270,7 +270,7 @@ class Supervisor:
         except SpoolInUseError:
             raise
         except SpoolError as error:
-            LOG.error("going on without a spool, events are only logged: %s", error)
+            LOG.error("running without a spool, events are only logged: %s", error)
             return None
 
     def _make_home(self, settings: AgentSettings) -> OwnHome | None:
@@ -278,7 +278,7 @@ class Supervisor:
         try:
             return OwnHome(Path(directory), self._root) if directory else None
         except HomeError as error:
-            LOG.error("going on without a home, a restart will remember nothing: %s", error)
+            LOG.error("running without a home, a restart will remember nothing: %s", error)
             return None
 
     def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
@@ -311,7 +311,7 @@ class Supervisor:
             return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
         except ConfigError as error:
             self._sink_refusal = str(error)
-            LOG.error("going on without a sink, events stay in the spool: %s", error)
+            LOG.error("running without a sink, events stay in the spool: %s", error)
             return None
 
     def _gather_facts(self, waited_s: float) -> Facts:

@@ -1,4 +1,4 @@
-"""`--progress`: what Spark is at, on stderr: a bar on a terminal, a line per finished stage elsewhere.
+"""`--progress`: Spark's progress on stderr: a bar on a terminal, a line per finished stage elsewhere.
 
 A thread asks Spark's status tracker twice a second. Spark's own bar would not do: it knows terminals only.
 """

@@ -106,7 +106,9 @@ def application(row: ApplicationRow, data: PageData) -> str:
     tasks = "".join(_task(task, data) for task in row.tasks)
     left_out = row.tasks_total - len(row.tasks)
     more = (
-        f'<p class="soft">{plural(left_out, "task")} more without a loud finding.</p>' if left_out > 0 else ""
+        f'<p class="soft">{plural(left_out, "task")} more without a warning or critical finding.</p>'
+        if left_out > 0
+        else ""
     )
     head = "".join(
         f'<th scope="col"{kind}>{word}</th>'

@@ -209,7 +209,7 @@ def findings(data: PageData, drawn: Container[TaskKey]) -> str:
     left = len(data.findings) - MAX_FINDINGS
     if left > 0:
         parts.append(
-            f'<p class="lead">{count(left, "finding")} more, none louder, in the table <code>findings</code> and in '
+            f'<p class="lead">{count(left, "finding")} more, none worse, in the table <code>findings</code> and in '
             "<code>findings.jsonl</code>.</p>"
         )
     return "".join(parts)

@@ -141,7 +141,7 @@ def test_very_many_findings_are_cut_off():
         page(findings=rows, timelines=[lane("holder", 1, 9, task_id=f"0_{sections.MAX_FINDINGS + 1}")])
     )
     assert text.count('<details class="finding"') == sections.MAX_FINDINGS
-    assert "8 findings more, none louder, in the table" in text
+    assert "8 findings more, none worse, in the table" in text
     assert f"{len(rows)}</b><span>critical, open" in text
     found = Balance(text)
     assert {link[1:] for link in found.links} <= set(found.ids)
