@@ -183,7 +183,7 @@ def _extended_footer(data: bytes, offset: int, version: int, kind: int) -> Foote
         expected = (computed + checksum.context_modifier(base, offset)) & 0xFFFFFFFF
         if stored != expected:
             raise RefusedError("checksum of the footer is wrong")
-    # the metaindex lies right before the footer
+    # the metaindex is right before the footer
     start = offset - TRAILER_BYTES - metaindex_size
     if start < 0:
         raise RefusedError("metaindex begins before the file")

@@ -15,7 +15,7 @@ SEVERITIES = ("critical", "warning", "info")
 
 
 def loudness(severity: object) -> int:
-    """Rank a severity, the loudest first; one that a newer version may have stands beside warnings."""
+    """Rank a severity, the loudest first; one that a newer version may have is ranked with warnings."""
     return SEVERITIES.index(str(severity)) if severity in SEVERITIES else SEVERITIES.index("warning")
 
 

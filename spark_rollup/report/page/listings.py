@@ -71,7 +71,7 @@ def pods(data: PageData) -> str:
                 f'<td class="n" data-name="events lost">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>',
             )
         )
-    # a stable sort: what wants a look first, each part by name
+    # a stable sort: what needs attention first, each part by name
     shown = [line for _, line in sorted(lines, key=lambda line: line[0])]
     return (
         '<h2 id="pods">Pods</h2><p class="lead">Grey stretches were not watched: what happened there is unknown, '
