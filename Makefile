@@ -75,11 +75,12 @@ chart-docs: setup-charts ## write the charts' README.md anew
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
 	@tools/packages.sh
 
-lint: setup ## format, lint, types, import contracts
+lint: setup ## format, lint, types, import contracts, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/vulture
 
 format: setup ## put the code into its form
 	@$(BIN)/ruff check --quiet --fix-only

@@ -89,7 +89,7 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
             _add(archive, "statewarden.json", json.dumps(_about(config, pipeline.inventory), indent=1))
             _add(archive, "listing.jsonl", "".join(json.dumps(hide(row)) + "\n" for row in listing))
             _add(archive, "findings.jsonl", "\n".join(findings) + "\n")
-            for path in _copied(pipeline.disk, listing):
+            for path in _copied(listing):
                 content = pipeline.disk.read_at(path, 0, MAX_COPIED_BYTES)
                 if not isinstance(content, Unseen):
                     shown = hide({"path": path, "content": content.decode("utf-8", "surrogateescape")})
@@ -145,7 +145,7 @@ def _hiding(config: Config, inventory: Inventory) -> Callable[[Mapping[str, obje
     return pseudonyms.fields
 
 
-def _copied(disk: Disk, listing: list[dict[str, object]]) -> Iterator[str]:
+def _copied(listing: list[dict[str, object]]) -> Iterator[str]:
     for row in listing:
         path = str(row["path"])
         if classify(path).role in COPIED_ROLES:

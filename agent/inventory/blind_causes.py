@@ -149,9 +149,3 @@ CAUSES: tuple[BlindCause, ...] = (
 BY_SLUG = {cause.slug: cause for cause in CAUSES}
 HIDING = tuple(cause.slug for cause in CAUSES if cause.hides)
 SLOWING = tuple(cause.slug for cause in CAUSES if not cause.hides)
-
-
-def render_causes() -> str:
-    """Render the table of causes for the page of `auditor-blind`."""
-    rows = [f"| `{x.slug}` | {x.what} | {x.remedy} |\n" for x in CAUSES]
-    return "| cause | what happened | remedy |\n|---|---|---|\n" + "".join(rows)

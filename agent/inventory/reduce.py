@@ -85,7 +85,7 @@ def _reduce_in_task(application: Application, look: Observation) -> list[Transit
     elif isinstance(look, DatabaseLook):
         changes += reduce_database(application, task, look)
     elif isinstance(look, LockLook) and place.role is Role.TASK_LOCK:
-        changes += reduce_task_lock(application, task, look)
+        reduce_task_lock(application, task, look)
     end_quiet_walk(task, look.at_us)
     open_sessions(application, task, look)
     close_sessions(task, look)

@@ -259,7 +259,6 @@ def _take_content(database: Database, look: DatabaseLook) -> None:
     database.manifest_problem, database.problems = look.manifest_problem, look.problems
     database.problem_since_us = {x: database.problem_since_us.get(x, look.at_us) for x in look.problems}
     database.goes_on = look.goes_on
-    database.counts_entries = look.entries_low is not None
     if look.entries_low is not None:
         database.entries_low, database.entries_high = look.entries_low, look.entries_high
     database.offsets_unread = look.offsets_unread

@@ -46,7 +46,7 @@ def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Tr
     """Take a look at a task directory.
 
     Returns:
-        `task-created` or `task-deleted`, and what the task's lock tells.
+        `task-created` or `task-deleted`.
     """
     if look.unseen is Unseen.VANISHED:
         return end_task(application, task, look) if task.exists else []
@@ -65,7 +65,7 @@ def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Tr
         )
     task.mtime_us, task.names = look.mtime_us, look.names
     application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in look.names)
-    changes += _take_lock(application, task, look.lock, look.at_us)
+    _take_lock(application, task, look.lock, look.at_us)
     return changes
 
 
@@ -115,20 +115,19 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
     return changes
 
 
-def reduce_task_lock(application: Application, task: Task, look: LockLook) -> list[Transition]:
+def reduce_task_lock(application: Application, task: Task, look: LockLook) -> None:
     """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
     if look.announced:
         task.lock_probed_us = look.at_us
-    return _take_lock(application, task, look.lock, look.at_us)
+    _take_lock(application, task, look.lock, look.at_us)
 
 
-def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> list[Transition]:
+def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> None:
     if lock is LockState.UNKNOWN and task.lock is not None:
-        return []
+        return
     if lock is not task.lock:
         task.lock, task.lock_since_us = lock, at_us
         application.task_lock_ever_held |= lock is LockState.HELD
-    return []
 
 
 def reduce_removal(application: Application, task: Task, look: Removal) -> list[Transition]:

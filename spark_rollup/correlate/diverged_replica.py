@@ -31,7 +31,6 @@ META = RuleMeta(
     title="Two copies at the same offset do not hold the same",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
-    docs="rules/diverged-replica.md",
 )
 
 _EXPLAINS = (
