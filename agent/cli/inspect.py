@@ -60,7 +60,7 @@ def look(directory: Path, config: Config) -> Pipeline:
     disk = KernelDisk(directory)
     require_state_directory(disk, directory)
     now_us = SystemClock().now_us()
-    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
+    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
     pipeline.scan(now_us)
     pipeline.confirm(now_us)
     pipeline.summarise(now_us)
@@ -108,6 +108,7 @@ def _about(config: Config, inventory: Inventory) -> dict[str, object]:
         "agent_version": __version__,
         "volume": inventory.volume,
         "applications": applications,
+        "disabled": dict(config.detectors.disabled),
         "settings": {
             name: {key: setting.value for key, setting in config.applications.of(name).values.items()}
             for name in applications
