@@ -75,12 +75,13 @@ chart-docs: setup-charts ## write the charts' README.md
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
 	@tools/packages.sh
 
-lint: setup ## format, lint, types, import contracts, words
+lint: setup ## format, lint, types, import contracts, words, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(PY) tools/words.py
+	@$(BIN)/vulture
 
 format: setup ## put the code into its form
 	@$(BIN)/ruff check --quiet --fix-only

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
 from agent.delivery import KubernetesSettings, PrivacySettings, ShipSettings, problems_of
 from agent.errors import ConfigError
-from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook
+from agent.inventory.settings import DEFAULT, KEYS, KEYS_BY_NAME, Setting, SettingsBook
 
 ENVIRONMENT_PREFIX = "STATEWARDEN_"
 DOWNWARD = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "pod_uid": "POD_UID", "node": "NODE_NAME"}
 """Names that Kubernetes' downward API usually gives; read where the prefixed name is not set."""
+MAX_REASON = 200
+"""Characters of a reason: it is a label of a metric."""
 
 
-_G = TypeVar("_G", "AgentSettings", ShipSettings, PrivacySettings, KubernetesSettings)
+_G = TypeVar("_G", "AgentSettings", "DetectorSettings", ShipSettings, PrivacySettings, KubernetesSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,25 @@ class AgentSettings:
     metrics_detail: str = "task"
 
 
+class Reasons(dict[str, str]):
+    """Detector id -> why it is disabled; as text, what the environment takes."""
+
+    def __str__(self) -> str:
+        """Write `ID=REASON`, separated by semicolons."""
+        return "; ".join(f"{id_}={reason}" for id_, reason in self.items())
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorSettings:
+    """Settings of the detectors, group `[detectors]` of the file.
+
+    Args of the dataclass:
+        disabled: Detectors that open no finding, each with its reason.
+    """
+
+    disabled: Reasons = field(default_factory=Reasons)
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything effective, with origins.
@@ -81,6 +102,7 @@ class Config:
         agent: The agent's own settings.
         origins: Setting (of groups other than `[agent]`: `group.setting`) -> flag, environment, file or default.
         applications: What the operator said of the applications.
+        detectors: Which are disabled.
         ship: Spool and sink.
         privacy: What is hidden.
         kubernetes: What is reported to Kubernetes.
@@ -89,9 +111,16 @@ class Config:
     agent: AgentSettings
     origins: Mapping[str, str]
     applications: SettingsBook
+    detectors: DetectorSettings = field(default_factory=DetectorSettings)
     ship: ShipSettings = field(default_factory=ShipSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
+
+    @property
+    def disabled(self) -> Mapping[str, Setting]:
+        """Detector id -> why it is disabled, and where that was given."""
+        origin = self.origins.get("detectors.disabled", DEFAULT)
+        return {id_: Setting(reason, origin) for id_, reason in self.detectors.disabled.items()}
 
 
 def load_config(
@@ -100,14 +129,16 @@ def load_config(
     sets: Sequence[str] = (),
     flags: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
+    detectors: Collection[str] | None = None,
 ) -> Config:
     """Join file, environment and flags.
 
     Args:
         file: TOML file; None = none.
         sets: `KEY=VALUE` or `APPLICATION:KEY=VALUE`, in order; later ones win.
-        flags: Agent settings given as flags; None values are not given.
+        flags: Settings given as flags, by their full name; None values are not given.
         environment: Environment variables.
+        detectors: Ids that may be disabled; None = any.
 
     Returns:
         Effective settings with the origin of each.
@@ -122,6 +153,13 @@ def load_config(
         _take_set(text, common, own, problems)
     read = _Reader(document, environment or {}, flags or {}, str(file), problems)
     agent = read.group("agent", AgentSettings)
+    judges = read.group("detectors", DetectorSettings)
+    strange = [id_ for id_ in judges.disabled if detectors is not None and id_ not in detectors]
+    if strange:
+        problems.append(
+            f"detectors.disabled ({read.origins['detectors.disabled']}): no detector is called {', '.join(strange)};"
+            f" known: {', '.join(detectors or ())}"
+        )
     ship = read.group("ship", ShipSettings)
     privacy = read.group("privacy", PrivacySettings)
     kubernetes = read.group("kubernetes", KubernetesSettings)
@@ -133,14 +171,14 @@ def load_config(
     _check(agent, problems)
     problems += problems_of(agent.ship_to, ship, kubernetes)
     problems += [
-        f'{file}: unknown table [{name}]; expected [agent], [application], [application."ID"], [ship], [privacy] or '
-        "[kubernetes]"
+        f'{file}: unknown table [{name}]; expected [agent], [application], [application."ID"], [detectors], [ship], '
+        "[privacy] or [kubernetes]"
         for name in document
-        if name not in ("application", "agent", "ship", "privacy", "kubernetes")
+        if name not in ("application", "agent", "detectors", "ship", "privacy", "kubernetes")
     ]
     if problems:
         raise ConfigError("; ".join(problems))
-    return Config(agent, read.origins, SettingsBook(common, own), ship, privacy, kubernetes)
+    return Config(agent, read.origins, SettingsBook(common, own), judges, ship, privacy, kubernetes)
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
@@ -237,13 +275,15 @@ class _Reader:
                 ("file", table.get(name)),
                 ("environment", self._environment.get(DOWNWARD.get(name, "")) or None if is_agent else None),
                 ("environment", self._environment.get(variable)),
-                ("flag", self._flags.get(name) if is_agent else None),
+                ("flag", self._flags.get(full)),
             )
             for origin, value in candidates:
                 if value is None:
                     continue
                 try:
-                    given[name] = _READERS[str(row.type)](str(value))
+                    given[name] = (
+                        _reasons(value) if row.type == "Reasons" else _READERS[str(row.type)](str(value))
+                    )
                     self.origins[full] = origin
                 except ValueError as error:
                     self._problems.append(f"{full} ({origin}): {value!r} is not {error}")
@@ -264,6 +304,26 @@ def _truth(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("true or false")
     return text.lower() == "true"
+
+
+def _reasons(given: object) -> Reasons:
+    """Read disabled detectors: a table of the file, a list of `ID=REASON`, or such texts separated by semicolons."""
+    if isinstance(given, Mapping):
+        pairs = [(str(id_), reason if isinstance(reason, str) else "") for id_, reason in given.items()]
+    else:
+        texts = given if isinstance(given, list) else str(given).split(";")
+        pairs = [
+            (id_, reason)
+            for id_, _, reason in (str(text).partition("=") for text in texts if str(text).strip())
+        ]
+    reasons = Reasons((id_.strip(), " ".join(reason.split())) for id_, reason in pairs)
+    without = [id_ for id_, reason in reasons.items() if not reason]
+    if without:
+        raise ValueError(f"a list of ID=REASON: no reason for {', '.join(without)}")
+    long = [id_ for id_, reason in reasons.items() if len(reason) > MAX_REASON]
+    if long:
+        raise ValueError(f"a list of ID=REASON: more than {MAX_REASON} characters for {', '.join(long)}")
+    return reasons
 
 
 _READERS: Mapping[str, Callable[[str], object]] = {"str": str, "float": _number, "bool": _truth}

@@ -129,6 +129,7 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         quarantine=loaded.quarantine,
         local=facts.local,
         releases=settings.releases(facts.settings),
+        disabled=settings.disabled(facts.settings),
         as_of_us=as_of_us,
         since_us=facts.since_us,
     )

@@ -311,4 +311,6 @@ def _verdict(outcome: Outcome) -> str:
     if share.startswith("100.0 ") and unknown_s:
         share = "not all of their time watched"
     pods = len(outcome.coverage)
-    return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share})"
+    unasked = sorted({str(row["detector"]) for row in outcome.disabled})
+    without = printable(f"; disabled: {', '.join(unasked)}") if unasked else ""
+    return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share}{without})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -226,8 +226,3 @@ def has_events(source: Path) -> bool:
 def is_bronze(source: Path) -> bool:
     """Return whether `ingest` made this directory."""
     return (source / MARKER).is_file()
-
-
-def overrides_by_application(overrides: Iterable[Override]) -> Mapping[tuple[str | None, str], str]:
-    """Index overrides by (application or None for all, key)."""
-    return {(item.application_id, item.key): item.value for item in overrides}

@@ -14,6 +14,7 @@ from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
+from spark_rollup.facts import settings
 from spark_rollup.judging.base import Facts
 from spark_rollup.report.restarts import ANSWERS, DAMAGED, HARMLESS, SAFE, UNKNOWN, doubts, restarts
 
@@ -64,6 +65,7 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         _rows(pods.orderBy("namespace", "pod")),
         as_of_us,
         question,
+        _rows(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),
     )
 
 
@@ -76,9 +78,9 @@ def _pods(facts: Facts) -> DataFrame:
 
 
 def answer(
-    rows: Sequence[Row], pods: Sequence[Row], as_of_us: int, question: Question
+    rows: Sequence[Row], pods: Sequence[Row], as_of_us: int, question: Question, disabled: Sequence[Row] = ()
 ) -> tuple[list[str], bool]:
-    """Put rows of `RESTARTS`, and what is known of the pods, into lines.
+    """Put rows of `RESTARTS`, what is known of the pods, and what is not looked for on them, into lines.
 
     Raises:
         UsageError: no such pod, or several of its name.
@@ -89,6 +91,9 @@ def answer(
     told = [_Reported(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
     fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
     lines = [_as_of(as_of_us, question, fresh)]
+    unasked = {str(row["detector"]) for row in disabled if _key(row) in map(_key, asked)}
+    if unasked:
+        lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:
         lines += _one_pod(told[0], named, fresh)

@@ -25,14 +25,15 @@ PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir(
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
 
-def list_detectors(chosen: Namespace) -> int:
-    """Print all detectors, as a table or as JSON lines."""
+def list_detectors(config: Config, *, as_json: bool) -> int:
+    """Print all detectors, as a table or as JSON lines; of those that are disabled, why."""
     for detector in DETECTORS:
-        meta = detector.meta
-        if chosen.json:
-            sys.stdout.write(json.dumps(_row(meta)) + "\n")
-        else:
-            sys.stdout.write(f"{meta.id:<24}{meta.severity.value:<10}{meta.level.value:<10}{meta.title}\n")
+        meta, reason = detector.meta, config.detectors.disabled.get(detector.meta.id)
+        if as_json:
+            sys.stdout.write(json.dumps({**_row(meta), "disabled": reason}) + "\n")
+            continue
+        why = f" (disabled: {printable(reason)})" if reason else ""
+        sys.stdout.write(f"{meta.id:<24}{meta.severity.value:<10}{meta.level.value:<10}{meta.title}{why}\n")
     return 0
 
 

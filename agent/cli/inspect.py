@@ -60,7 +60,7 @@ def read_directory(directory: Path, config: Config) -> Pipeline:
     disk = KernelDisk(directory)
     require_state_directory(disk, directory)
     now_us = SystemClock().now_us()
-    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
+    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
     pipeline.scan(now_us)
     pipeline.confirm(now_us)
     pipeline.summarise(now_us)
@@ -91,7 +91,7 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
             _add(archive, "statewarden.json", json.dumps(_about(config, pipeline.inventory), indent=1))
             _add(archive, "listing.jsonl", "".join(json.dumps(hide(row)) + "\n" for row in listing))
             _add(archive, "findings.jsonl", "\n".join(findings) + "\n")
-            for path in _copied(pipeline.disk, listing):
+            for path in _copied(listing):
                 content = pipeline.disk.read_at(path, 0, MAX_COPIED_BYTES)
                 if not isinstance(content, Unseen):
                     shown = hide({"path": path, "content": content.decode("utf-8", "surrogateescape")})
@@ -110,6 +110,7 @@ def _about(config: Config, inventory: Inventory) -> dict[str, object]:
         "agent_version": __version__,
         "volume": inventory.volume,
         "applications": applications,
+        "disabled": dict(config.detectors.disabled),
         "settings": {
             name: {key: setting.value for key, setting in config.applications.of(name).values.items()}
             for name in applications
@@ -147,7 +148,7 @@ def _hiding(config: Config, inventory: Inventory) -> Callable[[Mapping[str, obje
     return pseudonyms.fields
 
 
-def _copied(disk: Disk, listing: list[dict[str, object]]) -> Iterator[str]:
+def _copied(listing: list[dict[str, object]]) -> Iterator[str]:
     for row in listing:
         path = str(row["path"])
         if classify(path).role in COPIED_ROLES:

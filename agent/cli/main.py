@@ -15,6 +15,7 @@ from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.config import Config, load_config
 from agent.contract.codec import printable
+from agent.detectors import BY_ID
 from agent.errors import StatewardenError
 
 EXIT_WRONG = 2
@@ -76,7 +77,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_spool(commands)
     listing = commands.add_parser("detectors", help="list the detectors")
     listing.add_argument("--json", action="store_true", help="one detector per line")
-    listing.set_defaults(command=catalogue.list_detectors)
+    _add_settings(listing)
+    listing.set_defaults(command=_detectors)
     explain = commands.add_parser("explain", help="print the page of a detector, or the story of a finding")
     explain.add_argument(
         "id",
@@ -103,7 +105,17 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         help="what is not on disk: processing_guarantee, kafka_streams_version, num_standby_replicas, ...",
     )
     group.add_argument(
-        "--config", type=Path, metavar="FILE.toml", help='[agent], [application], [application."ID"]'
+        "--config",
+        type=Path,
+        metavar="FILE.toml",
+        help='[agent], [application], [application."ID"], [detectors]',
+    )
+    group.add_argument(
+        "--disable-detector",
+        action="append",
+        dest="disabled",
+        metavar="ID=REASON",
+        help="open no finding of this detector, and say so wherever findings are shown; may be repeated",
     )
 
 
@@ -209,7 +221,17 @@ def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None) -> Config:
     """Join the settings of one command line."""
-    return load_config(file=chosen.config, sets=chosen.sets, flags=flags or {}, environment=os.environ)
+    return load_config(
+        file=chosen.config,
+        sets=chosen.sets,
+        flags={**(flags or {}), "detectors.disabled": chosen.disabled},
+        environment=os.environ,
+        detectors=BY_ID,
+    )
+
+
+def _detectors(chosen: argparse.Namespace) -> int:
+    return catalogue.list_detectors(config_of(chosen), as_json=chosen.json)
 
 
 def _run(chosen: argparse.Namespace) -> int:

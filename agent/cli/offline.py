@@ -17,6 +17,7 @@ from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
+from agent.engine.disabled import in_words
 from agent.engine.one_reading import (
     SETTLE_S,
     coverage,
@@ -91,13 +92,14 @@ def scan(
     """
     pod = config.agent.pod or directory.resolve().name
     if may_be_empty and is_before_first_start(directory):
-        print_findings([], pod, as_json=as_json, closing=f"{directory}: no application has started here yet")
+        closing = f"{directory}: no application has started here yet"
+        print_findings([], pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
         return 0
     disk = KernelDisk(directory)
     require_state_directory(disk, directory)
     clock = SystemClock()
     now_us = clock.now_us()
-    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None)
+    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
     pipeline.inventory.volume = volume_kind(directory)
     findings = judge_once(pipeline, now_us)
     if needs_second_reading(pipeline.inventory):
@@ -105,7 +107,7 @@ def scan(
         findings = judge_again(pipeline, clock.now_us())
     _warn_of_strangers(pipeline)
     closing = f"read {coverage(pipeline.inventory)}; {ONE_LOOK}"
-    print_findings(findings, pod, as_json=as_json, closing=closing)
+    print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
     return exit_code(findings, fail_on)
 
 
@@ -147,7 +149,7 @@ def replay_trace(
         agent_version=__version__,
     )
     with EventsDirectory(events, origin) as sink:
-        pipeline = Pipeline(disk, config.applications, started_us, sink.append)
+        pipeline = Pipeline(disk, config.applications, started_us, sink.append, disabled=config.disabled)
         pseudonyms = make_pseudonyms(config, pipeline.inventory)
         if pseudonyms is not None:
             pipeline.emit = lambda record: sink.append(pseudonyms.record(record))
@@ -159,8 +161,16 @@ def replay_trace(
         f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
         " what happened before the first one is not seen"
     )
-    print_findings(findings, pod, as_json=as_json, closing=closing)
+    print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
     return exit_code(findings, fail_on)
+
+
+def _and_disabled(closing: str, config: Config, *, as_json: bool) -> str:
+    """Add what was not looked for; where only findings go to the output, it goes to standard error."""
+    line = printable(in_words(config.disabled))
+    if line and as_json:
+        complain(line)
+    return f"{closing}\n{line}" if line else closing
 
 
 def require_state_directory(disk: KernelDisk, directory: Path) -> None:

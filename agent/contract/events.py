@@ -32,7 +32,6 @@ class Source(StrEnum):
     RESCAN = "rescan"
     TIMER = "timer"
     BASELINE = "baseline"
-    ARTEFACT = "artefact"
 
 
 class Change(StrEnum):
@@ -52,12 +51,7 @@ class Change(StrEnum):
     STORE_CREATED = "store-created"
     STORE_DELETED = "store-deleted"
     STORE_OPENED = "store-opened"
-    STORE_RELEASED = "store-released"
     STORE_FLUSHED = "store-flushed"
-    STORE_CLOSED_STATUS = "store-closed-status"
-    FILE_SWEPT = "file-swept"
-    LAYOUT_SEEN = "layout-seen"
-    BLIND = "blind"
 
 
 class Level(StrEnum):

@@ -151,7 +151,7 @@ FIELDS: tuple[Field, ...] = (
         _S,
         "Shape of a deletion.",
         _TRANSITION,
-        values=("owner-walk", "cleaner-walk", "swept-files", "vanished-unseen", "unknown"),
+        values=("owner-walk", "cleaner-walk", "vanished-unseen", "unknown"),
     ),
     Field(
         "held",

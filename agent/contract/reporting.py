@@ -13,6 +13,9 @@ SUMMARY_S = 60
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 """Values of `processing_guarantee`."""
 
+DISABLED_PREFIX = "detectors.disabled."
+"""In a configuration record, with a detector's id behind it: the setting whose value is why it is disabled."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedSetting:

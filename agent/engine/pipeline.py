@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from agent.contract.events import Affected, Change, Confidence, Kind, Record, Severity, Source
+from agent.contract.events import Change, Kind, Record, Source, Status
 from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
+from agent.engine.disabled import Disabled, closed
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import (
@@ -16,9 +17,10 @@ from agent.engine.records import (
     summary_body,
     transition_body,
 )
+from agent.engine.refine import doubted, with_issues
 from agent.engine.schedule import Rechecks, Schedule, in_turn
 from agent.findings.ledger import Finding, Ledger, Place
-from agent.inventory.blindness import begin_blind, is_blind
+from agent.inventory.blindness import begin_blind
 from agent.inventory.disk import Disk
 from agent.inventory.hints import PERIODIC, Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
@@ -28,13 +30,10 @@ from agent.judging.base import (
     AgentCase,
     ApplicationCase,
     Detector,
-    DetectorMeta,
     Scope,
     TaskCase,
-    Verdict,
     silenced_by,
 )
-from agent.judging.base import Kind as DetectorKind
 from agent.layout.profile import Profile
 from agent.layout.releases import ReleaseRange
 
@@ -90,7 +89,8 @@ class Pipeline:
         emit: Takes every record, in order.
         on_finding: Takes every finding that opened, changed or was resolved.
         on_fault: Takes (detector id, exception) when a detector fails.
-        detectors: The registered detectors.
+        detectors: The registered detectors; those that are disabled are taken out.
+        disabled: They open no finding, and what an earlier run left open is closed.
         stopwatch: Gives seconds that go on; measures what a detector costs. Without one nothing is measured.
         rescan_us: Distance between rescans; 0 = none: another part walks, bit by bit (`reread`).
         revision: Counts changes and findings: the same number means that nothing happened in between.
@@ -103,6 +103,7 @@ class Pipeline:
     on_finding: Callable[[Finding], None] = lambda finding: None
     on_fault: Callable[[str, Exception], None] = lambda detector, error: None
     detectors: tuple[Detector, ...] = DETECTORS
+    disabled: Disabled = field(default_factory=dict)
     stopwatch: Callable[[], float] = lambda: 0.0
     rescan_us: int = RESCAN_US
     ledger: Ledger = field(default_factory=Ledger)
@@ -124,6 +125,7 @@ class Pipeline:
         """Wire the steps and plan the first beats."""
         self.looker = Looker(self.disk, self.started_us)
         self.profiles = Profiles(self.settings)
+        self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
         self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
         self._silenced = silenced_by(self.detectors)
         self._by_scope = {
@@ -165,7 +167,13 @@ class Pipeline:
         self.looker.resume(known, until_us)
         begin_blind(self.inventory, until_us, "agent-away", detail=reason)
         for place, subject, finding in findings:
-            self.ledger.resume(place, subject, finding)
+            why = self.disabled.get(finding.detector)
+            if (
+                why and finding.status is Status.OPEN
+            ):  # forgotten: it opens again when the detector is enabled
+                self._say(closed(finding, why, self.started_us), self.started_us)
+            else:
+                self.ledger.resume(place, subject, finding)
         self._told_blind = until_us
         for application in self.inventory.applications.values():
             if application.exists:
@@ -311,9 +319,8 @@ class Pipeline:
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
         settings = self.settings.of(application.id)
-        self.emit(
-            Record(Kind.CONFIGURATION, now_us, configuration_body(application, settings, profile.range))
-        )
+        body = configuration_body(application, settings, profile.range, self.disabled)
+        self.emit(Record(Kind.CONFIGURATION, now_us, body))
         return profile.range
 
     def _judge(self, case: AgentCase) -> None:
@@ -338,26 +345,17 @@ class Pipeline:
             if not verdicts and id_ not in loud:
                 continue
             meta = detector.meta
-            verdicts = [self._doubt(meta, _name_issues(case, meta, verdict), case) for verdict in verdicts]
+            verdicts = [doubted(case, meta, with_issues(case, meta, x)) for x in verdicts]
             place = Place(id_, application_id, task_id)
-            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, _identities(task)):
-                self.revision += 1
-                self.emit(Record(Kind.FINDING, case.now_us, finding.body()))
-                self.on_finding(finding)
+            there = task.identities if task else None
+            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there):
+                self._say(finding, case.now_us)
             began = self.stopwatch()
 
-    def _doubt(self, meta: DetectorMeta, verdict: Verdict, case: AgentCase) -> Verdict:
-        """Damage whose chain of evidence has a blind interval in it is suspected, never confirmed."""
-        if meta.kind is not DetectorKind.DAMAGE or not isinstance(case, TaskCase) or not verdict.evidence:
-            return verdict
-        application_id, task_id = case.application.id, case.task.id
-        times = [step.at_us for step in verdict.evidence]
-        if not is_blind(self.inventory, application_id, task_id, min(times), max(times), verdict.store):
-            return verdict
-        severity = min(verdict.severity, Severity.WARNING, key=lambda x: x.rank)
-        confidence = Confidence.UNKNOWN if verdict.confidence is Confidence.UNKNOWN else Confidence.SUSPECTED
-        summary = f"{verdict.summary} The auditor was blind for part of that time."
-        return replace(verdict, severity=severity, confidence=confidence, summary=summary)
+    def _say(self, finding: Finding, now_us: int) -> None:
+        self.revision += 1
+        self.emit(Record(Kind.FINDING, now_us, finding.body()))
+        self.on_finding(finding)
 
     def _case(
         self, now_us: int, application: Application, task: Task | None, known: dict[str, Profile]
@@ -382,17 +380,3 @@ class Pipeline:
         return TaskCase(
             inventory, now_us, application, task, settings=settings, profile=profile, silenced=silenced
         )
-
-
-def _name_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
-    """Name only issues that may affect the release; all of them where none may."""
-    if verdict.upstream or not meta.upstream or not isinstance(case, ApplicationCase):
-        return verdict
-    concerned = tuple(x.key for x in meta.upstream if case.affected(x) is not Affected.NO)
-    return replace(verdict, upstream=concerned)
-
-
-def _identities(task: Task | None) -> frozenset[str] | None:
-    if task is None:
-        return None
-    return frozenset(x for store in task.stores.values() for x in store.identities)

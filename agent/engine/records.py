@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Source
+from agent.engine.disabled import Disabled, setting_rows
 from agent.engine.rows import is_held, offset_of, size_of
 from agent.inventory.model import Application, Database, Inventory, Store, Task
 from agent.inventory.settings import KEYS, ApplicationSettings
@@ -82,10 +83,10 @@ def _offset_rows(application: Application, task: Task) -> list[dict[str, object]
 
 
 def configuration_body(
-    application: Application, settings: ApplicationSettings, releases: ReleaseRange
+    application: Application, settings: ApplicationSettings, releases: ReleaseRange, disabled: Disabled
 ) -> dict[str, object]:
-    """Body of a `configuration` record: effective settings, each with its origin."""
-    rows = []
+    """Body of a `configuration` record: effective settings, each with its origin, and disabled detectors."""
+    rows: list[dict[str, object]] = []
     effective = settings.effective()
     for key in KEYS:
         setting = effective.get(key.name)
@@ -99,7 +100,7 @@ def configuration_body(
     return {
         "application_id": application.id,
         "process_id": application.process_id,
-        "settings": rows,
+        "settings": rows + setting_rows(disabled),
         "release_low": str(releases.low) if releases.low else None,
         "release_high": str(releases.high) if releases.high else None,
     }

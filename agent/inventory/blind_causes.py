@@ -177,9 +177,3 @@ class Step(IntEnum):
     def slug(self) -> str:
         """Name in metrics."""
         return self.name.lower().replace("_", "-")
-
-
-def render_causes() -> str:
-    """Render the table of causes for the page of `auditor-blind`."""
-    rows = [f"| `{x.slug}` | {x.what} | {x.remedy} |\n" for x in CAUSES]
-    return "| cause | what happened | remedy |\n|---|---|---|\n" + "".join(rows)

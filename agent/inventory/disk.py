@@ -19,7 +19,6 @@ class Unseen(StrEnum):
     DENIED = "denied"
     TOO_LARGE = "too-large"
     RACED = "raced"
-    OVERFLOWED = "overflowed"
     UNREADABLE = "unreadable"
 
 

@@ -23,7 +23,6 @@ class HintKind(StrEnum):
     WRITTEN = "written"  # IN_CLOSE_WRITE: a descriptor opened for writing was closed
     SELF_GONE = "self-gone"  # the watched directory itself was deleted, moved away or unmounted
     RESCAN = "rescan"  # read the directory and all below it; `cause` says why
-    TIMER = "timer"  # nothing announced; the agent's own clock
     CANARY = (
         "canary"  # the agent's own file was moved; `path` is its new name, nothing below the state directory
     )

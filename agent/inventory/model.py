@@ -186,6 +186,11 @@ class Task:
         return self.id == GLOBAL_DIRECTORY
 
     @property
+    def identities(self) -> frozenset[str]:
+        """RocksDB identities of all stores that are there now."""
+        return frozenset(x for store in self.stores.values() for x in store.identities)
+
+    @property
     def checkpoint(self) -> CheckpointFact | None:
         """The checkpoint that is on disk now."""
         if self.checkpoints and self.checkpoints[-1].ended_us is None:

@@ -85,7 +85,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
     elif isinstance(reading, DatabaseReading):
         changes += reduce_database(application, task, reading)
     elif isinstance(reading, LockReading) and place.role is Role.TASK_LOCK:
-        changes += reduce_task_lock(application, task, reading)
+        reduce_task_lock(application, task, reading)
     end_quiet_walk(task, reading.at_us)
     open_sessions(application, task, reading)
     close_sessions(task, reading)

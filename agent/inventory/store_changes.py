@@ -269,7 +269,6 @@ def _take_content(database: Database, reading: DatabaseReading) -> None:
     database.manifest_problem, database.problems = reading.manifest_problem, reading.problems
     database.problem_since_us = {x: database.problem_since_us.get(x, reading.at_us) for x in reading.problems}
     database.goes_on = reading.goes_on
-    database.counts_entries = reading.entries_low is not None
     if reading.entries_low is not None:
         database.entries_low, database.entries_high = reading.entries_low, reading.entries_high
     database.offsets_unread = reading.offsets_unread

@@ -27,7 +27,6 @@ class Shape(StrEnum):
 
     OWNER_WALK = "owner-walk"  # by the process that held it until just before: a wipe
     CLEANER_WALK = "cleaner-walk"  # a recursive walk over something no process held
-    SWEPT_FILES = "swept-files"  # single old files under a held lock
     VANISHED_UNSEEN = "vanished-unseen"  # it was there, then it was not; its removal was not seen
     UNKNOWN = "unknown"
 
@@ -78,7 +77,6 @@ class Database:
     size_bytes: int = 0
     entries_low: int | None = None
     entries_high: int | None = None
-    counts_entries: bool = False
     lock: LockState | None = None
     lock_since_us: int = 0
     reopened_us: tuple[int, ...] = ()
@@ -104,11 +102,6 @@ class Database:
     def knows_puts(self) -> bool:
         """Whether the last reading got the whole manifest: `puts`, `files` and `opened_sequence` are from it."""
         return self.manifest is not None and self.manifest_problem is None
-
-    @property
-    def knows_entries(self) -> bool:
-        """Whether the last reading counted all entries: `entries_low` and `entries_high` are from it."""
-        return self.counts_entries and not self.problems
 
     def lasting_problems(self, at_us: int, *, for_us: int) -> tuple[str, ...]:
         """List what has not been readable for so long, at every reading."""

@@ -46,7 +46,7 @@ def reduce_task(application: Application, task: Task, reading: TaskReading) -> l
     """Take a reading of a task directory.
 
     Returns:
-        `task-created` or `task-deleted`, and what the task's lock shows.
+        `task-created` or `task-deleted`.
     """
     if reading.unseen is Unseen.VANISHED:
         return end_task(application, task, reading) if task.exists else []
@@ -67,7 +67,7 @@ def reduce_task(application: Application, task: Task, reading: TaskReading) -> l
         )
     task.mtime_us, task.names = reading.mtime_us, reading.names
     application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in reading.names)
-    changes += _take_lock(application, task, reading.lock, reading.at_us)
+    _take_lock(application, task, reading.lock, reading.at_us)
     return changes
 
 
@@ -117,20 +117,19 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
     return changes
 
 
-def reduce_task_lock(application: Application, task: Task, reading: LockReading) -> list[Transition]:
+def reduce_task_lock(application: Application, task: Task, reading: LockReading) -> None:
     """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
     if reading.announced:
         task.lock_probed_us = reading.at_us
-    return _take_lock(application, task, reading.lock, reading.at_us)
+    _take_lock(application, task, reading.lock, reading.at_us)
 
 
-def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> list[Transition]:
+def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> None:
     if lock is LockState.UNKNOWN and task.lock is not None:
-        return []
+        return
     if lock is not task.lock:
         task.lock, task.lock_since_us = lock, at_us
         application.task_lock_ever_held |= lock is LockState.HELD
-    return []
 
 
 def reduce_removal(application: Application, task: Task, reading: Removal) -> list[Transition]:

@@ -44,20 +44,6 @@ class Role(StrEnum):
     OTHER = "other"
 
 
-DIRECTORY_ROLES = frozenset(
-    {
-        Role.STATE_DIRECTORY,
-        Role.APPLICATION,
-        Role.TOPOLOGY,
-        Role.TASK,
-        Role.STORES,
-        Role.STORE,
-        Role.SEGMENTED_STORE,
-        Role.SEGMENT,
-    }
-)
-"""Roles of directories (a path of such a role may still turn out to be something else on disk)."""
-
 DATABASE_ROLES = frozenset({Role.STORE, Role.SEGMENT})
 """Directories that hold one RocksDB each."""
 

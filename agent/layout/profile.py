@@ -111,11 +111,6 @@ def affected(known: ReleaseRange, affected_ranges: tuple[ReleaseRange, ...]) -> 
     return Affected.NO
 
 
-def infer_range(evidence: Evidence) -> ReleaseRange:
-    """Compute the releases that the evidence allows; see `infer` for what disagrees."""
-    return infer(evidence).range
-
-
 def infer(evidence: Evidence) -> Profile:
     """Compute the profile of an application.
 

@@ -78,7 +78,6 @@ class ReconcileCounters:
     """What was done: entries read, whole rounds, and how long the last one took."""
 
     entries: int = 0
-    visits: int = 0
     rounds: int = 0
     round_s: float = 0.0
 
@@ -190,7 +189,6 @@ class Reconciler:
     # -- one directory ----------------------------------------------------------------------------------
 
     def _visit(self, path: str, now_us: int) -> None:
-        self.counters.visits += 1
         place = classify(path)
         if place.role is Role.TASK:
             self._visit_task(path, now_us)

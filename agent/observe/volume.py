@@ -59,13 +59,9 @@ class Space:
 
     Args of the dataclass:
         free_bytes: Bytes left.
-        total_bytes: Size of the volume.
-        free_inodes: Files that can still be made; 0 where the file system does not count them.
     """
 
     free_bytes: int
-    total_bytes: int
-    free_inodes: int
 
 
 _KINDS = {
@@ -118,7 +114,7 @@ def measure_space(path: Path) -> Space | Unseen:
         return Unseen.DENIED
     except OSError:
         return Unseen.UNREADABLE
-    return Space(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, found.f_favail)
+    return Space(found.f_bavail * found.f_frsize)
 
 
 def _parse(lines: Iterable[str]) -> list[Mount]:

@@ -88,29 +88,26 @@ class Check:
 
     Args of the dataclass:
         id: As in results, log lines and the metric.
-        looks_at: For people: what is checked.
         judge: Facts -> result.
         takes_time: It may come right by itself in the first minute of a pod, so its first complaint is kept back.
     """
 
     id: str
-    looks_at: str
     judge: Callable[[Facts], Result]
     takes_time: bool = False
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("identity", "uid, gid and groups of the agent", judge_identity),
-    Check("state-dir", "the state directory is there and is one", judge_state_dir, takes_time=True),
-    Check("access", "directories of the application (0750) can be read", judge_access, takes_time=True),
-    Check("file-system", "the volume outlives the pod and announces changes", judge_file_system),
-    Check("inotify", "queues and watches against the need", judge_inotify),
-    Check("clock", "the wall clock is synchronised", judge_clock),
-    Check("spool", "own volume: there, writable, room enough", judge_spool),
-    Check("endpoint", "the sink can be reached", judge_endpoint, takes_time=True),
-    Check("applications", "an application directory is there", judge_applications, takes_time=True),
+    Check("identity", judge_identity),
+    Check("state-dir", judge_state_dir, takes_time=True),
+    Check("access", judge_access, takes_time=True),
+    Check("file-system", judge_file_system),
+    Check("inotify", judge_inotify),
+    Check("clock", judge_clock),
+    Check("spool", judge_spool),
+    Check("endpoint", judge_endpoint, takes_time=True),
+    Check("applications", judge_applications, takes_time=True),
 )
-CHECK_IDS = tuple(check.id for check in CHECKS)
 PATIENT = frozenset(check.id for check in CHECKS if check.takes_time)
 
 

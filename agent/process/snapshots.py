@@ -113,6 +113,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         detectors=tuple(
             DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
         ),
+        disabled={id_: why.value for id_, why in pipeline.disabled.items()},
         observations=dict(pipeline.looker.outcomes),
     )
 

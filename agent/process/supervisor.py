@@ -100,6 +100,7 @@ class Supervisor:
             config.applications,
             self._clock.now_us(),
             self._emit,
+            disabled=config.disabled,
             on_fault=_log_fault,
             stopwatch=time.perf_counter,
             rescan_us=0,
@@ -141,6 +142,8 @@ class Supervisor:
             self._http.start()
             LOG.info("serving metrics", extra={"port": self._http.port})
         LOG.info("watching", extra={"state_dir": str(self._root), "agent_version": __version__})
+        for id_, why in self._config.disabled.items():
+            LOG.warning("detector disabled", extra={"detector": id_, "reason": why.value})
         try:
             if self._baseline is not None:
                 resume(self._baseline, self._pipeline, self._clock.now_us())

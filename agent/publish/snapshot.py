@@ -140,6 +140,7 @@ class MetricsSnapshot:
         task_findings: Findings by task, the worst first, bounded.
         unlisted: Findings that this bound leaves out.
         detectors: Work per detector; detectors that are missing count as 0.
+        disabled: Detectors that are disabled -> the reason.
         observations: Outcome slug -> observations.
         last_delay_s: Newest hint: from the notification to the snapshot that shows it.
         heartbeat_at_us: When the worker's loop last came round.
@@ -160,6 +161,7 @@ class MetricsSnapshot:
     task_findings: tuple[TaskFindings, ...] = ()
     unlisted: int = 0
     detectors: tuple[DetectorMetrics, ...] = ()
+    disabled: Mapping[str, str] = field(default_factory=dict)
     watch: WatchMetrics = WatchMetrics()
     observations: Mapping[str, int] = field(default_factory=dict)
     last_delay_s: float = 0.0

@@ -27,13 +27,11 @@ class MailboxCounters:
     """What went through the mailbox since the start.
 
     Args of the dataclass:
-        received: Hints put.
         coalesced: Hints that a newer one on the same path replaced.
         dropped: Hints lost because the mailbox was full; each loss ends in a RESCAN.
         waiting: Hints in it now.
     """
 
-    received: int = 0
     coalesced: int = 0
     dropped: int = 0
     waiting: int = 0
@@ -50,7 +48,7 @@ class Mailbox:
         self._latest: dict[str, int] = {}  # key -> place of the hint that the next one of this key replaces
         self._gaps = 0
         self._lost: Hint | None = None
-        self._received = self._coalesced = self._dropped = 0
+        self._coalesced = self._dropped = 0
 
     def put(self, hint: Hint) -> None:
         """Add one hint; never blocks."""
@@ -86,10 +84,9 @@ class Mailbox:
         """Return what went through so far."""
         with self._condition:
             waiting = len(self._waiting) - self._gaps
-            return MailboxCounters(self._received, self._coalesced, self._dropped, waiting)
+            return MailboxCounters(self._coalesced, self._dropped, waiting)
 
     def _put(self, hint: Hint) -> None:
-        self._received += 1
         key = _key(hint)
         place = None if key is None else self._latest.get(key)
         if place is not None:

@@ -28,7 +28,6 @@ META = RuleMeta(
     title="One process id is alive on two pods",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
-    docs="rules/cloned-process.md",
 )
 
 

@@ -35,7 +35,6 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     upstream=("KAFKA-6647",),
-    docs="rules/cloned-volume.md",
 )
 
 MAX_THINGS = 10

@@ -31,7 +31,6 @@ META = RuleMeta(
     title="Two copies at the same offset have different contents",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
-    docs="rules/diverged-replica.md",
 )
 
 _EXPLAINS = (

@@ -37,7 +37,6 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     upstream=("KAFKA-8187",),
-    docs="rules/missing-standby.md",
     needs=(
         "num_standby_replicas",
         "kafka_streams_version",

@@ -39,7 +39,6 @@ META = RuleMeta(
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     upstream=("KAFKA-8187", "KAFKA-5998"),
-    docs="rules/resurrected-checkpoint.md",
     asks=("resurrected-checkpoint", "unrestored-store"),
 )
 

@@ -27,7 +27,6 @@ META = RuleMeta(
     title="Two pods hold one task, and one of them is stalled",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
-    docs="rules/split-owner.md",
     needs=("num_standby_replicas", "session_timeout_ms", "processing_guarantee"),
 )
 

@@ -37,7 +37,6 @@ META = RuleMeta(
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     upstream=("KAFKA-20685", "KAFKA-10362", "KAFKA-7192", "KAFKA-9891"),
-    docs="rules/stale-eos-state.md",
     asks=("skipped-eos-wipe", "interrupted-wipe"),
 )
 

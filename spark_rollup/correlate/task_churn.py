@@ -29,7 +29,6 @@ META = RuleMeta(
     title="A task is moved, wiped or restored again and again",
     level=Level.EVENT,
     severity=Severity.WARNING,
-    docs="rules/task-churn.md",
 )
 
 HOUR_US = 3600 * MICROS

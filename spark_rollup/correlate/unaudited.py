@@ -23,7 +23,6 @@ META = RuleMeta(
     title="Pods and times that no agent watched",
     level=Level.SELF,
     severity=Severity.WARNING,
-    docs="rules/unaudited.md",
 )
 
 SHORT_US = 60 * MICROS

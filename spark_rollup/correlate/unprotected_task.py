@@ -29,7 +29,6 @@ META = RuleMeta(
     title="A task has no healthy second copy",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
-    docs="rules/unprotected-task.md",
     needs=("num_standby_replicas", "session_timeout_ms", "probing_rebalance_interval_ms"),
 )
 

@@ -38,7 +38,6 @@ META = RuleMeta(
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     upstream=("KAFKA-7672", "KAFKA-16017"),
-    docs="rules/unrestored-task.md",
     asks=("unrestored-store",),
 )
 

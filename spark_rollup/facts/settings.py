@@ -9,6 +9,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
+from agent.contract.reporting import DISABLED_PREFIX
 from spark_rollup.columns import is_notable, release, release_parts
 from spark_rollup.config import INTEGER_KEYS, KEYS, Override
 
@@ -25,7 +26,8 @@ def effective_settings(events: DataFrame, members: DataFrame, overrides: Sequenc
 
     Input columns: `EVENT_ROW`; those of `timeline.members`.
     Output columns: namespace, application_id, every key of `config.KEYS` (whole numbers as bigint), release_low and
-        release_high (arrays of numbers), session_ms and probing_ms (defaults filled in).
+        release_high (arrays of numbers), session_ms and probing_ms (defaults filled in), disabled (array of pod,
+        detector and reason, by each pod's newest report).
     Grain: one row per application that any event names.
     Nulls: null = unknown.
     """
@@ -68,6 +70,29 @@ def releases(effective: DataFrame) -> DataFrame:
     return effective.select(*_APP, text.alias("release"))
 
 
+def disabled(effective: DataFrame) -> DataFrame:
+    """List the detectors that agents have disabled.
+
+    Input columns: those of `effective_settings`.
+    Output columns: namespace, application_id, pod, detector, reason.
+    Grain: one row per application, pod and detector.
+    """
+    return effective.select(*_APP, F.explode("disabled").alias("one")).select(*_APP, "one.*")
+
+
+def _disabled() -> Column:
+    """Of one report: pod, detector and reason of every detector that is disabled."""
+    chosen = F.filter("settings", lambda row: row["key"].startswith(DISABLED_PREFIX))
+    return F.transform(
+        chosen,
+        lambda row: F.struct(
+            F.col("pod"),
+            F.substring_index(row["key"], ".", -1).alias("detector"),
+            row["value"].alias("reason"),
+        ),
+    )
+
+
 def _reported(events: DataFrame) -> DataFrame:
     rows_told = events.where(is_notable() & (F.col("kind") == Kind.CONFIGURATION.value))
     newest = W.partitionBy(*_APP, "key").orderBy(F.desc("observed_at_us"), "pod", F.desc("sequence"))
@@ -90,6 +115,7 @@ def _reported(events: DataFrame) -> DataFrame:
         .agg(
             F.min_by("release_low", release_parts(F.col("release_low"))).alias("release_low"),
             F.max_by("release_high", release_parts(F.col("release_high"))).alias("release_high"),
+            F.array_sort(F.flatten(F.collect_list(_disabled()))).alias("disabled"),
         )
     )
     return ranges.join(values, list(_APP), "left")

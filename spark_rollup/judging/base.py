@@ -27,7 +27,6 @@ class RuleMeta:
         level: Kind of statement that it makes.
         severity: The loudest it gets.
         upstream: Upstream issue keys.
-        docs: Page below `docs/`.
         needs: Settings that it cannot decide without, or decides better with.
         asks: Agents' detectors whose findings it checks against every reading of the task.
     """
@@ -37,7 +36,6 @@ class RuleMeta:
     level: Level
     severity: Severity
     upstream: tuple[str, ...] = ()
-    docs: str = ""
     needs: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
 

@@ -32,7 +32,7 @@ MAX_GAPS_DRAWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything an audit computes, not yet evaluated. `local` and `releases` are only shown on the page."""
+    """Everything an audit computes, not yet evaluated. `local`, `releases` and `disabled` are only shown."""
 
     findings: DataFrame
     timelines: DataFrame
@@ -43,6 +43,7 @@ class Tables:
     quarantine: DataFrame
     local: DataFrame
     releases: DataFrame
+    disabled: DataFrame
     as_of_us: int
     since_us: int = 0
 
@@ -58,6 +59,7 @@ class Outcome:
         quarantined: Number of unusable lines and files.
         coverage: Rows of the table `coverage`.
         as_of_us: The audit's time, microseconds since the epoch.
+        disabled: namespace, application_id, pod, detector and reason of every detector that is disabled.
     """
 
     findings: Sequence[Mapping[str, object]]
@@ -66,6 +68,7 @@ class Outcome:
     quarantined: int
     coverage: Sequence[Mapping[str, object]] = ()
     as_of_us: int = 0
+    disabled: Sequence[Mapping[str, object]] = ()
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity among open findings; None when nothing is open."""
@@ -107,6 +110,7 @@ def write(tables: Tables, output: Path) -> Outcome:
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
         "open": {teller: _open(findings, teller) for teller in (FLEET, AGENT)},
         "quarantined": dict(sorted(reasons.items())),
+        "disabled": sorted({str(row["detector"]) for row in shown.disabled}),
     }
     (place / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
     outputs.swap(output)
@@ -117,6 +121,7 @@ def write(tables: Tables, output: Path) -> Outcome:
         quarantined=sum(reasons.values()),
         coverage=shown.coverage,
         as_of_us=tables.as_of_us,
+        disabled=shown.disabled,
     )
 
 
@@ -155,6 +160,7 @@ def _page_data(
         local=_rows(_local(tables.local)),
         quarantine=reasons,
         releases=_rows(tables.releases.orderBy("namespace", "application_id")),
+        disabled=_rows(tables.disabled.orderBy("detector", "namespace", "pod", "application_id")),
     )
 
 

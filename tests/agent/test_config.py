@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
-from agent.config import AgentSettings, load_config
+from agent.config import AgentSettings, DetectorSettings, load_config
 from agent.delivery import KubernetesSettings, PrivacySettings, ShipSettings
 from agent.errors import ConfigError
 from agent.inventory.settings import KEYS, Setting
@@ -58,8 +59,12 @@ def test_the_defaults() -> None:
         "api": "",
         "service_account_dir": "/var/run/secrets/kubernetes.io/serviceaccount",
     }
-    groups: dict[str, AgentSettings | ShipSettings | PrivacySettings | KubernetesSettings] = {
+    assert asdict(config.detectors) == {"disabled": {}}
+    groups: dict[
+        str, AgentSettings | DetectorSettings | ShipSettings | PrivacySettings | KubernetesSettings
+    ] = {
         "": config.agent,
+        "detectors.": config.detectors,
         "ship.": config.ship,
         "privacy.": config.privacy,
         "kubernetes.": config.kubernetes,
@@ -290,3 +295,53 @@ def test_other_groups_come_from_file_and_environment(tmp_path: Path) -> None:
     assert config.kubernetes.api == "https://" + "[fd00::1]:6443"
     names = ("ship.allow_http", "ship.seal_seconds", "ship.region", "kubernetes.api")
     assert [config.origins[name] for name in names] == ["file", "environment", "default", "environment"]
+
+
+# -- disabled detectors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[detectors.disabled]\nzombie-state = "by design"\ntorn-store = "known = old"\n',
+        '[detectors]\ndisabled = ["zombie-state=by design", "torn-store=known = old"]\n',
+        '[detectors]\ndisabled = "zombie-state=by design; torn-store = known = old;"\n',
+    ],
+)
+def test_disabled_detectors_of_a_file(tmp_path: Path, text: str) -> None:
+    """A table, a list, or what the environment takes: the reason is all behind the first equals sign."""
+    file = tmp_path / "agent.toml"
+    file.write_text(text)
+    config = load_config(file=file, detectors=("torn-store", "zombie-state"))
+    assert config.detectors.disabled == {"zombie-state": "by design", "torn-store": "known = old"}
+    assert config.disabled["torn-store"] == Setting("known = old", "file")
+    assert str(config.detectors.disabled) == "zombie-state=by design; torn-store=known = old"
+
+
+def test_who_says_last_which_detectors_are_disabled(tmp_path: Path) -> None:
+    """Flag before environment before file, as a whole; an empty variable enables all."""
+    file = tmp_path / "agent.toml"
+    file.write_text('[detectors.disabled]\na = "1"\n')
+    variable = {"STATEWARDEN_DETECTORS_DISABLED": "b=2"}
+    flags = {"detectors.disabled": ["c=3"]}
+    assert load_config(file=file, environment=variable, flags=flags).disabled == {"c": Setting("3", "flag")}
+    assert load_config(file=file, environment=variable).disabled == {"b": Setting("2", "environment")}
+    assert load_config(file=file, environment={"STATEWARDEN_DETECTORS_DISABLED": ""}).disabled == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["zombie-state"], "no reason for zombie-state"),
+        (["zombie-state= ", "torn-store"], "no reason for zombie-state, torn-store"),
+        (
+            ["zombie=old", "torn-store=old", "x=y"],
+            "no detector is called zombie, x; known: torn-store, zombie-state",
+        ),
+        (["torn-store=" + "x" * 201], "more than 200 characters for torn-store"),
+    ],
+)
+def test_disabled_detectors_that_are_mistakes(given: list[str], message: str) -> None:
+    """No reason, or no such detector: the ids are named, and nothing starts."""
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load_config(flags={"detectors.disabled": given}, detectors=("torn-store", "zombie-state"))

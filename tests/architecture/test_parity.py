@@ -63,11 +63,6 @@ def test_beside_the_rules_lies_nothing(repository: Path) -> None:
     assert names == {name.replace("-", "_") for name in RULE_IDS}
 
 
-def test_a_rule_points_at_its_page() -> None:
-    """The page that a rule names in its metadata is the one that exists."""
-    assert [rule.meta.docs for rule in rule_registry.RULES] == [f"rules/{name}.md" for name in RULE_IDS]
-
-
 @pytest.mark.parametrize("name", RULE_IDS)
 def test_a_rule_has_tests_and_a_page(repository: Path, name: str) -> None:
     """Each rule of the rollup has its test file and its page."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent.config import load_config
+from agent.detectors import BY_ID
 from tests.delivery.servers import free_port, running
 from tests.support.charts import ROOT, Helm, Manifest, kind_of
 from tests.support.charts import sidecar_values as own
@@ -61,6 +62,14 @@ def test_sub_path_of_the_pod_is_followed(sidecar: Helm) -> None:
     _, agent = native(sidecar, volumeMount={"name": "data", "mountPath": "/d", "subPathExpr": "$(POD_NAME)"})
     assert agent["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
     assert [x["name"] for x in agent["env"][:4]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME"]
+
+
+def test_disabled_detectors_arrive_as_the_agent_reads_them(sidecar: Helm) -> None:
+    reasons = {"torn-store": "a = known, old one", "zombie-state": "by design"}
+    _, agent = native(sidecar, **own(detectors__disabled=reasons))
+    assert load_config(environment=environment(agent), detectors=BY_ID).detectors.disabled == reasons
+    _, agent = native(sidecar)
+    assert "STATEWARDEN_DETECTORS_DISABLED" not in environment(agent)
 
 
 def test_spool_is_bounded_and_its_own(sidecar: Helm) -> None:

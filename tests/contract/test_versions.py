@@ -16,11 +16,11 @@ from tools.contract_page import CLOUDEVENTS, OPENTELEMETRY
 GOLDEN = Path(__file__).parent / "golden"
 PUBLISHED = {
     "1.0": {
-        "v1.0.fields.json": "25eeb9bd52eec2fb289a9609a747e92bd9a8f2c0a7c6f69451441986ab859c62",
+        "v1.0.fields.json": "9537d26f064476ef16abe2a773d3b5f3f8943220365ad639c409335a7479c19a",
         "v1.0.jsonl": "ca3012c67afbc84b8ecdd43ad884a8cc9f5ffe820158cb217f81296a5a474e00",
     },
     "1.1": {
-        "v1.1.fields.json": "9530c64d015e0cda87955741f03b60573f71aa892f6679307e8f5f4a96f43dcf",
+        "v1.1.fields.json": "f8c09bf2c56492d90de7b8069d50b3984070f15b01f2fb94d3f63bb99f347e57",
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
     },
 }

@@ -82,7 +82,7 @@ def test_a_message_that_the_topic_never_takes_is_permanent(broker: Broker) -> No
     topic = topic_of(broker, max_message_bytes="2000", compression_type="uncompressed")
     sink = make_sink(f"kafka://{broker.address}/{topic}", ShipSettings(), None)
     detail = "".join(uuid.uuid4().hex for _ in range(200))  # does not compress
-    line = encode(Record(Kind.TRANSITION, AT_US, {"change": "blind", "detail": detail}), ORIGIN, 1)
+    line = encode(Record(Kind.TRANSITION, AT_US, {"change": "task-held", "detail": detail}), ORIGIN, 1)
     with pytest.raises(PermanentShipError, match=r"MSG_SIZE_TOO_LARGE.*max\.message\.bytes"):
         sink.put("uid-1/b-1-1", line.encode() + b"\n")
 

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from agent.contract.codec import printable
+from agent.contract.events import Kind
 from spark_rollup import answers
 from spark_rollup.bronze import dedupe, load
 from spark_rollup.cli import main
@@ -258,6 +259,21 @@ class TestRealRuns:
         assert main([*asked, "--as-of", "2020-01-01"]) == 2
         assert "no event up to --as-of 2020-01-01" in capsys.readouterr().err
         assert (out / "report.html").read_text() == page
+
+    def test_a_disabled_detector_is_named_wherever_nothing_was_found(self, spark, tmp_path, capsys):
+        """Terminal, report, marker and the answer about a restart: none is a plain all-clear."""
+        fleet = Fleet("shop", "orders")
+        row = {"key": "detectors.disabled.torn-store", "value": "known", "origin": "flag"}
+        fleet.pod("pod-a").tells(Kind.CONFIGURATION, 1, settings=[row]).holds("0_0", 5)
+        source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
+        assert main(["audit", "--input", str(source), "--output", str(out)]) == 0
+        assert "; disabled: torn-store)" in capsys.readouterr().out
+        assert json.loads((out / "_SUCCESS.json").read_text())["disabled"] == ["torn-store"]
+        page = (out / "report.html").read_text()
+        assert "1 detector disabled)</h1>" in page
+        assert '<td class="k">torn-store</td><td>known</td><td><bdi>pod-a</bdi></td>' in page
+        main(["safe-to-restart", "--input", str(source), "--max-age", "any"])
+        assert "not looked for, as these detectors are disabled: torn-store" in capsys.readouterr().out
 
     def test_nothing_usable_is_code_2(self, spark, tmp_path, capsys):
         """An input of another contract major is refused with the reason of the first line."""

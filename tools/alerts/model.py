@@ -14,8 +14,6 @@ DASHBOARDS = "https://example.com/grafana/d"
 An empty base leaves the link out; the annotation `runbook` says how to read the page without any.
 """
 
-MINUTE = 60
-
 WHERE = {
     "<application>": "{{ $labels.application_id }}",
     "<audited>": "{{ $labels.audited_namespace }}",

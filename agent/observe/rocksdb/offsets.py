@@ -61,7 +61,6 @@ class OffsetsFacts:
         offsets: `<topic>-<partition>` -> last applied offset (-4 = unknown), sorted by name.
         position: Input positions; empty if there are none or they cannot be decoded.
         position_sequence: Sequence number of that entry; None = no such entry.
-        highest_sequence: Highest sequence number of any entry; 0 = none or all compacted.
         files: Numbers of the files that hold the newest entries, ascending.
         problems: What could not be read, one sentence each; empty = everything was read.
     """
@@ -70,7 +69,6 @@ class OffsetsFacts:
     offsets: tuple[tuple[str, StoredLong], ...] = ()
     position: tuple[PositionEntry, ...] = ()
     position_sequence: int | None = None
-    highest_sequence: int = 0
     files: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -102,9 +100,7 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         problems: What could not be read so far.
     """
     newest: dict[bytes, OffsetsRecord] = {}
-    highest = 0
     for record in records:
-        highest = max(highest, record.sequence)
         known = newest.get(record.key)
         if known is None or record.sequence > known.sequence:
             newest[record.key] = record
@@ -129,7 +125,6 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         offsets=tuple(sorted((_name(key), one) for key, one in longs.items())),
         position=position,
         position_sequence=stored_position.sequence if has_position and stored_position else None,
-        highest_sequence=highest,
         files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
         problems=tuple(told[:_MAX_PROBLEMS]),
     )

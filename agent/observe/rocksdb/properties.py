@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,7 +9,6 @@ from agent.observe.rocksdb.coding import Cursor, DamagedError
 
 _MAX_COUNT = 1 << 48
 """Larger counters are damage: sums over all files of a store stay below 2**63, which readers of events rely on."""
-_MAX_TEXT_BYTES = 300  # kept in memory for every file
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +23,11 @@ class Properties:
         raw_value_bytes: Size of all values, uncompressed.
         data_blocks: Number of data blocks.
         family_id: Column family that the file was written for.
-        family: Its name.
         creation_time_s: Time of the oldest data in it (flush: of the memtable), seconds since the epoch; 0 or
             None = unknown.
         oldest_key_time_s: As RocksDB knows it; 0 or None = unknown.
         file_creation_time_s: When the file was written; 0 or None = unknown.
         largest_sequence: Highest sequence number in it.
-        compression: Name of the compression, for example `NoCompression`.
         index_type: 0 binary, 1 hash, 2 two levels, 3 binary with first keys.
         index_delta_encoded: Index values are delta-encoded.
     """
@@ -43,12 +39,10 @@ class Properties:
     raw_value_bytes: int
     data_blocks: int
     family_id: int | None = None
-    family: str | None = None
     creation_time_s: int | None = None
     oldest_key_time_s: int | None = None
     file_creation_time_s: int | None = None
     largest_sequence: int | None = None
-    compression: str | None = None
     index_type: int = 0
     index_delta_encoded: bool = False
 
@@ -74,10 +68,6 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
             raise DamagedError(f"property {name.decode()} is {value}")
         return value
 
-    def text(name: bytes) -> str | None:
-        value = found.get(b"rocksdb." + name)
-        return sys.intern(value[:_MAX_TEXT_BYTES].decode("utf-8", "replace")) if value else None
-
     if number(b"num.entries") is None:
         raise DamagedError("properties without a number of entries")
     index_type = found.get(b"rocksdb.block.based.table.index.type", b"")
@@ -89,12 +79,10 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
         raw_value_bytes=count(b"raw.value.size"),
         data_blocks=count(b"num.data.blocks"),
         family_id=number(b"column.family.id"),
-        family=text(b"column.family.name"),
         creation_time_s=number(b"creation.time"),
         oldest_key_time_s=number(b"oldest.key.time"),
         file_creation_time_s=number(b"file.creation.time"),
         largest_sequence=number(b"key.largest.seqno"),
-        compression=text(b"compression"),
         index_type=int.from_bytes(index_type[:4], "little"),
         index_delta_encoded=bool(number(b"index.value.is.delta.encoded")),
     )

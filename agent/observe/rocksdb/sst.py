@@ -50,7 +50,6 @@ class UnseenError(Exception):
 class Footer:
     """What the last bytes of the file say; `index` None = the metaindex says where the index is."""
 
-    format_version: int
     checksum_kind: int
     metaindex: Handle
     index: Handle | None
@@ -157,7 +156,7 @@ def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
     magic = int.from_bytes(data[-8:], "little")
     if magic == _LEGACY_MAGIC:
         cursor = Cursor(data, len(data) - _LEGACY_FOOTER_BYTES)
-        return Footer(0, checksum.CRC32C, read_handle(cursor), read_handle(cursor))
+        return Footer(checksum.CRC32C, read_handle(cursor), read_handle(cursor))
     if magic in _OTHER_MAGICS:
         raise UnsupportedError("not a block-based SST file")
     if magic != _MAGIC or len(data) < _FOOTER_BYTES:
@@ -168,11 +167,11 @@ def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
         raise UnsupportedError(f"format version {version} with checksum kind {kind}")
     if version < 6:
         cursor = Cursor(data, 1, 1 + _HANDLES_BYTES)
-        return Footer(version, kind, read_handle(cursor), read_handle(cursor))
-    return _extended_footer(data, start, version, kind)
+        return Footer(kind, read_handle(cursor), read_handle(cursor))
+    return _extended_footer(data, start, kind)
 
 
-def _extended_footer(data: bytes, offset: int, version: int, kind: int) -> Footer:
+def _extended_footer(data: bytes, offset: int, kind: int) -> Footer:
     if data[1:5] != _EXTENDED_MAGIC:
         raise RefusedError("footer without its second magic number")
     if any(data[33:41]):
@@ -187,7 +186,7 @@ def _extended_footer(data: bytes, offset: int, version: int, kind: int) -> Foote
     start = offset - TRAILER_BYTES - metaindex_size
     if start < 0:
         raise RefusedError("metaindex begins before the file")
-    return Footer(version, kind, Handle(start, metaindex_size), None, base)
+    return Footer(kind, Handle(start, metaindex_size), None, base)
 
 
 def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:

@@ -83,14 +83,14 @@ STATE = (
     Metric(
         "statewarden_task_findings",
         _G,
-        "Open findings of the task, and events reported within the last hour; absent = none, no task = the application.",
+        "Open findings of the task, and events reported in the last hour; absent = none, no task = the application.",
         _task_findings,
         labels=(*_TASK, "detector", "severity"),
     ),
     Metric(
         "statewarden_task_findings_unlisted",
         _G,
-        "Findings not exported by statewarden_task_findings because of its limit of 500 series; the worst are exported.",
+        "Findings not exported by statewarden_task_findings because of its limit of 500 series; those are the mildest.",
         lambda s: one(s.unlisted),
     ),
     Metric(

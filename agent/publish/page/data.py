@@ -86,6 +86,7 @@ class PageData:
         facts_missing: Settings that detectors need and that are not configured, over all applications.
         undecided: Detectors that cannot decide everything because of that.
         missing_counts: Severity -> open findings that only say that a fact is missing; `counts` has them, too.
+        disabled: Detectors that open no finding, each with the reason.
         blind: Newest first, bounded.
         settings: The agent's own.
         runbooks: Base of the links to runbooks; empty = none is known.
@@ -109,3 +110,4 @@ class PageData:
     facts_missing: int = 0
     undecided: int = 0
     missing_counts: tuple[tuple[Severity, int], ...] = ()
+    disabled: tuple[tuple[str, str], ...] = ()

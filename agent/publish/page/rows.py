@@ -72,6 +72,7 @@ def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         facts_missing=len(facts),
         undecided=len({detector for fact in facts for detector in silenced.get(fact, ())}),
         missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
+        disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
     )
 
 

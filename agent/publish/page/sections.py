@@ -13,7 +13,12 @@ _LASTS = '<span class="chip warning">lasts</span>'
 
 
 def headline(data: PageData) -> str:
-    """Say in one line how things are; what could not be decided is never part of an all-clear."""
+    """Say in one line how things are; what is not decided or not searched for is never part of an all-clear."""
+    verdict = _verdict(data)
+    return f"{verdict}; {plural(len(data.disabled), 'detector')} disabled" if data.disabled else verdict
+
+
+def _verdict(data: PageData) -> str:
     missing = dict(data.missing_counts)
     counts = {severity: count - missing.get(severity, 0) for severity, count in data.counts}
     loud = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
@@ -50,15 +55,25 @@ def facts(data: PageData) -> str:
 
 def findings(data: PageData) -> str:
     """Show open findings with their evidence."""
+    disabled = _disabled(data)
     if not data.findings:
-        return '<div class="card good"><p>No open finding.</p></div>'
-    parts = [_finding(finding, data) for finding in data.findings]
+        return disabled or '<div class="card good"><p>No open finding.</p></div>'
+    parts = [disabled, *(_finding(finding, data) for finding in data.findings)]
     left_out = sum(count for _, count in data.counts) - len(data.findings)
     if left_out > 0:
         parts.append(
             f'<p class="soft">{plural(left_out, "finding")} more; <code>statewarden scan</code> lists all.</p>'
         )
     return "".join(parts)
+
+
+def _disabled(data: PageData) -> str:
+    """Name what is not looked for, and why."""
+    if not data.disabled:
+        return ""
+    rows = "".join(f"<li><code>{escape(id_)}</code>: {escape(reason)}</li>" for id_, reason in data.disabled)
+    some = "" if data.findings else "No open finding. "
+    return f'<div class="card warning"><p>{some}Disabled detectors open none:</p><ul>{rows}</ul></div>'
 
 
 def _finding(finding: Finding, data: PageData) -> str:

@@ -122,6 +122,11 @@ SHIP_SEAL_SECONDS: {{ $v.ship.sealSeconds | toString | quote }}
 {{- with $agent.runbooks }}
 RUNBOOKS: {{ . | quote }}
 {{- end }}
+{{- with ($v.detectors | default dict).disabled }}
+{{- $rows := list }}
+{{- range $id, $reason := . }}{{ $rows = append $rows (printf "%s=%s" $id $reason) }}{{ end }}
+DETECTORS_DISABLED: {{ join "; " $rows | quote }}
+{{- end }}
 {{- with $v.ship.to }}
 SHIP_TO: {{ . | quote }}
 {{- end }}

@@ -33,6 +33,7 @@ class PageData:
         local: `schemas.LOCAL_FINDING` rows.
         quarantine: Number of unusable lines by reason.
         releases: namespace, application_id and release (as text) of every application.
+        disabled: namespace, application_id, pod, detector and reason of detectors that agents have disabled.
     """
 
     as_of_us: int
@@ -44,3 +45,4 @@ class PageData:
     local: Sequence[Row]
     quarantine: Mapping[str, int]
     releases: Sequence[Row] = ()
+    disabled: Sequence[Row] = ()

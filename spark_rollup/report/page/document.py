@@ -18,6 +18,7 @@ def render(data: PageData) -> str:
         (
             sections.tiles(data),
             sections.to_do(data),
+            listings.disabled(data),
             releases.releases(data),
             sections.findings(data, frozenset(key for chart in drawn for key in chart.tasks)),
             figures.timelines(data, drawn, sections.shown(data)),

@@ -33,7 +33,30 @@ _POD_HEADS = (
     "Open findings",
 )
 _AGENT_HEADS = ("Severity", "Detector", "Task", "Summary", "Status", "Fleet")
+_DISABLED_HEADS = ("Detector", "Reason", "Pods")
 """Names of columns; `*` = numbers, to the right."""
+
+PODS_NAMED = 10
+
+
+def disabled(data: PageData) -> str:
+    """Name the detectors that agents have disabled, why, and on which pods; nothing if there are none."""
+    places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for row in data.disabled:
+        places[str(row["detector"]), str(row["reason"])][name(row["pod"])] = None
+    lines = []
+    for (detector, reason), found in sorted(places.items()):
+        more = f" and {len(found) - PODS_NAMED} more" if len(found) > PODS_NAMED else ""
+        lines.append(
+            f'<tr><td class="k">{escape(detector)}</td><td>{escape(reason)}</td>'
+            f"<td>{', '.join([*found][:PODS_NAMED])}{more}</td></tr>"
+        )
+    if not lines:
+        return ""
+    return (
+        '<h2 id="disabled">Disabled detectors</h2><p class="lead">By the settings of agents: what these '
+        f"detectors would find is not in this report.</p>{_tables(_DISABLED_HEADS, lines, 'detectors')}"
+    )
 
 
 def pods(data: PageData) -> str:

@@ -77,6 +77,9 @@ def _in_what(data: PageData) -> str:
         parts.append(f"{percent(watched)} of pod time watched")
     if data.quarantine:
         parts.append(f"{count(sum(data.quarantine.values()), 'line')} or files not used")
+    unasked = {row["detector"] for row in data.disabled}
+    if unasked:
+        parts.append(f"{count(len(unasked), 'detector')} disabled")
     return f" in what was watched ({', '.join(parts)})" if parts else " in what was watched"
 
 

@@ -128,7 +128,7 @@ def test_run_needs_a_state_directory(statewarden: Callable) -> None:
 def test_an_interrupt_is_130(statewarden: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends without a traceback, with the shell's code for it."""
 
-    def interrupt(_: object) -> int:
+    def interrupt(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(catalogue, "list_detectors", interrupt)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.preflight import print_results
-from agent.preflight.checks import CHECK_IDS
+from agent.preflight.checks import CHECKS
 from agent.preflight.facts import Level, Result
 
 
@@ -16,7 +16,7 @@ def test_a_planted_directory_passes(statewarden: Callable, damaged: Path, tmp_pa
     """Warnings are no failure: exit code 0, one JSON line per check."""
     said = statewarden("preflight", "--state-dir", damaged, "--spool", tmp_path / "spool", "--json")
     assert said.code == 0
-    assert [row["check"] for row in said.rows] == list(CHECK_IDS)
+    assert [row["check"] for row in said.rows] == [check.id for check in CHECKS]
     assert set(said.rows[0]) == {"check", "level", "what", "where", "change"}
     assert next(row for row in said.rows if row["check"] == "applications")["what"].endswith("app")
 

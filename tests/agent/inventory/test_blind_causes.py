@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent.engine.looker import LOSSES
-from agent.inventory.blind_causes import BY_SLUG, CAUSES, render_causes
+from agent.inventory.blind_causes import BY_SLUG, CAUSES
 from agent.inventory.disk import Unseen
 from agent.watch.source import Cause
 
@@ -27,4 +27,5 @@ def test_whatever_the_agent_may_name_is_in_the_table() -> None:
 def test_the_page_has_the_table(repository: Path) -> None:
     """The page of `auditor-blind` carries the rows as the code has them."""
     page = (repository / "docs/detectors/auditor-blind.md").read_text(encoding="utf-8")
-    assert render_causes() in page
+    rows = [f"| `{x.slug}` | {x.what} | {x.remedy} |\n" for x in CAUSES]
+    assert "| cause | what happened | remedy |\n|---|---|---|\n" + "".join(rows) in page

@@ -55,8 +55,8 @@ def test_nothing_read_changes_nothing(reason):
     ):
         assert getattr(after, name) == getattr(before, name) != 0
     assert (after.offsets, after.missing_files, after.missing_since_us) == (OFFSETS, (4,), at(1))
-    assert (before.knows_puts, before.knows_entries) == (True, True)
-    assert (after.knows_puts, after.knows_entries) == (False, False)
+    assert (before.knows_puts, before.problems) == (True, ())
+    assert not after.knows_puts
     assert after.manifest_problem == reason
 
 
@@ -106,10 +106,10 @@ def test_kinds(problem, kind):
     assert problem_kind(problem) == kind
 
 
-def test_uncounted_entries_are_known_to_be_old():
-    """Counters that could not be read this time keep their last value, which is not to be trusted now."""
+def test_uncounted_entries_keep_their_last_value():
+    """What could not be counted this time is not the same as nothing."""
     after = seen(whole(1), replace(whole(2), entries_low=None, entries_high=None))
-    assert (after.entries_low, after.knows_puts, after.knows_entries) == (10, True, False)
+    assert (after.entries_low, after.knows_puts) == (10, True)
 
 
 # -- a store whose sequence numbers were compacted to 0 ----------------------------------------------------

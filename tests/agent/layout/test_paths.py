@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.layout.paths import DIRECTORY_ROLES, Role, StatePath, classify, join
+from agent.layout.paths import Role, StatePath, classify, join
 
 A = "my-app"
 
@@ -120,7 +120,6 @@ def test_total(path):
         assert path == place.task_path or path.startswith(f"{place.task_path}/")
     if place.role in (Role.STORE, Role.SEGMENT):
         assert place.database == path
-        assert place.role in DIRECTORY_ROLES
     if place.segment is not None:
         assert place.store is not None
         assert place.segment.startswith(place.store)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Affected
 from agent.layout.facts import FACTS, Fact
-from agent.layout.profile import Evidence, Profile, Truth, affected, infer, infer_range
+from agent.layout.profile import Evidence, Profile, Truth, affected, infer
 from agent.layout.releases import ANY_RELEASE, ReleaseRange
 
 between, since, until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.until
@@ -40,7 +40,6 @@ def test_range(evidence, expected):
     profile = infer(evidence)
     assert str(profile.range) == expected
     assert profile.conflicts == profile.doubts == ()
-    assert infer_range(evidence) == profile.range
 
 
 def test_operator_against_disk():

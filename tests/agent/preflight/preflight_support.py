@@ -26,7 +26,7 @@ ROOT = Directory("/state", 1000, 2000, 0o2770, True, NOW_US)
 APPLICATION = Directory("/state/app", 1000, 2000, 0o2750, True, NOW_US)
 SPOOL = OwnVolume(
     path="/var/lib/statewarden/spool",
-    space=Space(500 << 20, 500 << 20, 1000),
+    space=Space(500 << 20),
     mount=Mount("/var/lib/statewarden", "ext4", False),
     need_bytes=72 << 20,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from agent.detectors import DETECTORS
 from agent.engine.rows import StoreRow
-from agent.preflight.checks import CHECK_IDS
+from agent.preflight.checks import CHECKS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.exposition import Exposition
 from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
@@ -29,7 +29,7 @@ def lines(by_store: bool) -> list[str]:
         applications=("orders",),
         tasks=tasks,
         resident_memory_bytes=1,
-        preflight=dict.fromkeys(CHECK_IDS, 0),
+        preflight={check.id: 0 for check in CHECKS},
     )
     text = Exposition(lambda: snapshot, [x.meta.id for x in DETECTORS]).answer()[1].decode()
     return text.splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.hints import WATCHED_EVENTS, HintKind
-from agent.layout.paths import DIRECTORY_ROLES, Role, classify
+from agent.layout.paths import Role, classify
 from agent.replay.player import Player
 from agent.replay.trace import OPERATIONS, Operation
 
@@ -31,7 +31,7 @@ SILENT = OPERATIONS - KINDS.keys() - {"rename"}
 
 def test_the_directories_are_what_they_are_called() -> None:
     """The table of this test covers every role of a directory."""
-    assert set(DIRECTORIES) == DIRECTORY_ROLES
+    assert DIRECTORIES.keys() == WATCHED_EVENTS.keys()
     for role, path in DIRECTORIES.items():
         assert classify(path).role is role
 

@@ -48,7 +48,7 @@ def heartbeat(number: int = 0) -> Record:
 
 def transition(detail_bytes: int = 0, number: int = 0) -> Record:
     """Make a transition of about the size that is asked for."""
-    return Record(Kind.TRANSITION, AT_US + number, {"change": "blind", "detail": "x" * detail_bytes})
+    return Record(Kind.TRANSITION, AT_US + number, {"change": "task-held", "detail": "x" * detail_bytes})
 
 
 def finding() -> Record:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Kind
+from agent.contract.reporting import DISABLED_PREFIX
 from spark_rollup.config import Override
 from spark_rollup.facts.settings import effective_settings
 from tests.spark_rollup.support.fleet import Fleet, story
@@ -28,6 +29,18 @@ def a_new_release(fleet: Fleet) -> None:
 def a_rolling_upgrade(fleet: Fleet) -> None:
     for pod, low, high in (("pod-a", "2.0.1", "2.2.2"), ("pod-b", "2.10.0", "2.10.1")):
         fleet.pod(pod).tells(Kind.CONFIGURATION, 1, release_low=low, release_high=high, settings=[])
+
+
+@story
+def disabled_detectors(fleet: Fleet) -> None:
+    rows = [
+        {"key": f"{DISABLED_PREFIX}{name}", "value": "by design", "origin": "file"}
+        for name in ("zombie-state", "torn-store")
+    ]
+    first = fleet.pod("pod-a").tells(Kind.CONFIGURATION, 1, settings=rows)
+    first.tells(Kind.CONFIGURATION, 50, settings=rows[:1])
+    fleet.pod("pod-b").tells(Kind.CONFIGURATION, 1, settings=rows[:1])
+    fleet.pod("pod-c").configures(1, num_standby_replicas=0)
 
 
 @story
@@ -57,6 +70,16 @@ def test_pods_of_two_releases_widen_the_range(audited):
     """Releases are compared number by number, not as text."""
     row = only(audited, a_rolling_upgrade)
     assert (row["release_low"], row["release_high"]) == ([2, 0, 1], [2, 10, 1])
+
+
+def test_disabled_detectors_by_each_pods_newest_report(audited):
+    """What a pod enabled again is not listed; what others report takes nothing away."""
+    row = only(audited, disabled_detectors)
+    assert [tuple(one.values()) for one in row["disabled"]] == [
+        ("pod-a", "zombie-state", "by design"),
+        ("pod-b", "zombie-state", "by design"),
+    ]
+    assert row["num_standby_replicas"] == 0
 
 
 def test_nothing_known_is_null(audited):

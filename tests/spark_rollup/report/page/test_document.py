@@ -101,6 +101,25 @@ def test_an_all_clear_says_what_it_is_about():
     assert "<h1>No damage found in what was watched; 1 thing to check</h1>" in warned
 
 
+def test_disabled_detectors_qualify_the_all_clear_and_have_a_table():
+    """The first line counts detectors, not pods; the table says why, and on which pods."""
+    (seen,) = page().coverage
+    row = {
+        "namespace": "shop",
+        "application_id": "orders",
+        "pod": "pod-a",
+        "detector": "torn-store",
+        "reason": "<old>",
+    }
+    rows = [row, row | {"pod": "pod-b"}]
+    text = render(page(findings=[], coverage=[{**seen, "unknown_seconds": 0.0}], disabled=rows))
+    assert "<h1>Nothing wrong found in what was watched (1 detector disabled)</h1>" in text
+    assert (
+        '<tr><td class="k">torn-store</td><td>&lt;old&gt;</td><td><bdi>pod-a</bdi>, <bdi>pod-b</bdi></td></tr>'
+    ) in text
+    assert "Disabled detectors" not in render(page())
+
+
 def test_what_an_agent_says_alone_counts_everywhere():
     """Headline, tile, first step, pod table and drawing count it, and say who told it; its address is its own."""
     alone = finding(told_by="agent", detector="false-clean-store", confirms=[])

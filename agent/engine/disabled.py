@@ -1,0 +1,35 @@
+"""Detectors that the operator disabled, each with a reason: they open no finding, and every output says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agent.contract.events import Status
+from agent.contract.reporting import DISABLED_PREFIX
+from agent.findings.ledger import Finding
+from agent.inventory.settings import Setting
+from agent.judging.base import Evidence
+
+Disabled = Mapping[str, Setting]
+"""Detector id -> the reason, and where it was given."""
+
+
+def closed(finding: Finding, why: Setting, at_us: int) -> Finding:
+    """Close a finding that an earlier run left open; its last evidence says that the detector no longer runs."""
+    step = Evidence(at_us, f"the detector is disabled: {why.value}", f"detectors.disabled ({why.origin})")
+    return replace(finding, status=Status.RESOLVED, resolved_at_us=at_us, evidence=(*finding.evidence, step))
+
+
+def setting_rows(disabled: Disabled) -> list[dict[str, object]]:
+    """List them as settings of a `configuration` record."""
+    return [
+        {"key": f"{DISABLED_PREFIX}{id_}", "value": why.value, "origin": why.origin}
+        for id_, why in sorted(disabled.items())
+    ]
+
+
+def in_words(disabled: Disabled) -> str:
+    """Name them and why, in one line; empty if there are none."""
+    named = ", ".join(f"{id_} ({why.value})" for id_, why in sorted(disabled.items()))
+    return f"disabled: {named}" if named else ""
