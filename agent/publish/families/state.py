@@ -91,7 +91,7 @@ STATE = (
     Metric(
         "statewarden_task_findings_unlisted",
         _G,
-        "Findings not exported by statewarden_task_findings because of its limit of 500 series; it has the worst.",
+        "Findings not exported by statewarden_task_findings, which is limited to the 500 worst.",
         lambda s: one(s.unlisted),
     ),
     Metric(
