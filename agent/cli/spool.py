@@ -15,10 +15,10 @@ def add_spool(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     text = "say what waits in a spool (reads only, also beside a running agent)"
     spool = commands.add_parser("spool", help=text, description=text)
     spool.add_argument("directory", type=Path, metavar="SPOOL_DIR", help="the agent's --spool")
-    spool.set_defaults(command=tell)
+    spool.set_defaults(command=print_status)
 
 
-def tell(chosen: argparse.Namespace) -> int:
+def print_status(chosen: argparse.Namespace) -> int:
     """Print the line.
 
     Raises:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from agent.errors import HomeError
-from agent.ship.home import lies_inside
+from agent.ship.home import is_inside
 
 LOCK_NAME = "lock"
 
@@ -22,7 +22,7 @@ class OwnHome:
             HomeError: it is inside the state directory, cannot be used, or another agent uses it.
         """
         self.directory = directory
-        if lies_inside(directory, state_directory):
+        if is_inside(directory, state_directory):
             raise HomeError(
                 f"home {directory} is inside the state directory {state_directory}, where the agent never writes;"
                 " give it a directory elsewhere, best on a separate volume"

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from agent.ship.home import lies_inside
+from agent.ship.home import is_inside
 
 PROBE_NAME = ".statewarden-probe"
 _PROBE_BYTES = 4096
@@ -25,7 +25,7 @@ def try_to_write(directory: Path, state_directory: Path) -> OSError | None:
         Why it cannot be done; None = it can.
     """
     place = nearest(directory)
-    if lies_inside(place, state_directory) or lies_inside(directory, state_directory):
+    if is_inside(place, state_directory) or is_inside(directory, state_directory):
         return OSError(errno.EPERM, "is inside the state directory")
     path = place / f"{PROBE_NAME}-{os.getpid()}"
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW

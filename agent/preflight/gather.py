@@ -18,7 +18,7 @@ from agent.observe.volume import Mount, find_mount, measure_space
 from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
 from agent.preflight.survey import survey
-from agent.ship.home import lies_inside
+from agent.ship.home import is_inside
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import instance_limit, watch_limit
 
@@ -85,7 +85,7 @@ def probe_own_volume(directory: str, root: Path, need_bytes: int = 0) -> OwnVolu
     if not directory:
         return OwnVolume()
     path = Path(directory)
-    if lies_inside(path, root):
+    if is_inside(path, root):
         return OwnVolume(path=directory, is_in_state=True)
     place = nearest(path)
     error = try_to_write(path, root)

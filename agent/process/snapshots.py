@@ -107,7 +107,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         tasks=table.update(pipeline, now_us),
         tasks_seen_at_us=now_us,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
-        told=reported_rows(pipeline.ledger),
+        reported=reported_rows(pipeline.ledger),
         task_findings=listed,
         unlisted=unlisted,
         detectors=tuple(

@@ -1,7 +1,7 @@
 """Every metric of the agent: the one list that the exposition, the docs page and the alerts agree on.
 
 Names carry no label names and labels carry no target identity (the scrape adds the pod). Timestamps are
-exported as such; ages are PromQL's business, but for the one that tells how far behind shipping is.
+exported as such; ages are PromQL's business, but for the one that says how far behind shipping is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connections of the HTTP server: how many, for how long, and who must go first when there are too many.
 
-A probe and a scraper must get through however slow others are. So whoever is slow to ask, or to take the answer, is
-turned away for a newcomer, and everybody has one time limit for asking and one for taking, however the bytes trickle.
+A probe and a scraper must get through however slow others are. So a client that is slow to ask or to take the answer is
+turned away for a newcomer, and each has one time limit for asking and one for taking, however the bytes trickle.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Places:
         self._open: dict[socket.socket, str] = {}
 
     def enter(self, connection: socket.socket, host: str) -> None:
-        """Take in a connection; if there are too many, hang up on the oldest of whoever has most."""
+        """Take in a connection; if there are too many, hang up on the oldest of the client that has most."""
         with self._lock:
             self._open[connection] = host
             if len(self._open) <= self._most:
@@ -151,7 +151,7 @@ class InTime(io.RawIOBase):
         """Send all of it.
 
         Raises:
-            OSError: the time is up, or nobody listens.
+            OSError: the time is up, or no process listens.
         """
         self._connection.settimeout(self._left_s())
         self._connection.sendall(data)  # its time limit is for all of the data

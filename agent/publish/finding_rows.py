@@ -9,7 +9,7 @@ from agent.detectors import BY_ID
 from agent.findings.ledger import Finding, Ledger
 from agent.inventory.model import Task
 from agent.judging.base import Kind
-from agent.publish.snapshot import FindingsTold, TaskFindings, TaskMetrics
+from agent.publish.snapshot import FindingsReported, TaskFindings, TaskMetrics
 
 EVENT_SHOWN_US = 3_600_000_000
 """An event is over when it is reported; alerts see it for this long."""
@@ -21,10 +21,10 @@ ROWS_LISTED = 500
 """Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
 
 
-def reported_rows(ledger: Ledger) -> tuple[FindingsTold, ...]:
+def reported_rows(ledger: Ledger) -> tuple[FindingsReported, ...]:
     """Count what was reported since the start."""
     return tuple(
-        FindingsTold(*what, reported.times, reported.newest_id)
+        FindingsReported(*what, reported.times, reported.newest_id)
         for what, reported in ledger.reported().items()
     )
 

@@ -62,7 +62,7 @@ class Answers:
 
 
 class HttpServer:
-    """Serves `/metrics`, `/healthz`, `/readyz` and `/` on threads of its own. A context manager."""
+    """Serves `/metrics`, `/healthz`, `/readyz` and `/` on its own threads. A context manager."""
 
     def __init__(self, answers: Answers, host: str = "", port: int = 0) -> None:
         """Bind the port; nothing is answered before `start`.
@@ -99,7 +99,7 @@ class HttpServer:
             stopper = threading.Thread(target=self._server.shutdown, name="http-stop", daemon=True)
             stopper.start()
             with suppress(OSError):
-                self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread: it need not look often
+                self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread: it need not poll often
             stopper.join()
             self._thread.join()
         self._server.server_close()

@@ -17,12 +17,12 @@ from agent.ship.stats import SpoolStats
 
 @dataclass(frozen=True, slots=True)
 class TaskMetrics:
-    """One task directory; None = could not tell, and the series is absent meanwhile.
+    """One task directory; None = unknown, and the series is absent meanwhile.
 
     Args of the dataclass:
         application_id: Application of the task.
         task_id: `N_M`, `__NAME__/N_M` or `global`.
-        held: Whether somebody holds the task (its lock or a store's).
+        held: Whether a process holds the task (its lock or a store's).
         checkpoint_offset: Largest offset in the checkpoint.
         checkpoint_written_at_us: mtime of the checkpoint.
         flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
@@ -30,7 +30,7 @@ class TaskMetrics:
         incarnation: Number of the directory's life, from 1.
         last_seen_at_us: When the directory was last seen; None = it is there, see `tasks_seen_at_us`.
         worst_severity: Worst open finding; None = none open.
-        exists: False for a directory that is gone: it is not counted, and only when it was last seen is told.
+        exists: False for a directory that is gone: it is not counted, and only when it was last seen is reported.
         stores: Its stores, where the operator wants them as series.
     """
 
@@ -59,7 +59,7 @@ class FindingCount:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingsTold:
+class FindingsReported:
     """Findings of one application, detector and severity since the agent started, and the newest one's id."""
 
     application_id: str
@@ -71,7 +71,7 @@ class FindingsTold:
 
 @dataclass(frozen=True, slots=True)
 class TaskFindings:
-    """What alerts are made of: findings of one task (None = of the application), open or just told."""
+    """What alerts are made of: findings of one task (None = of the application), open or just reported."""
 
     application_id: str
     task_id: str | None
@@ -136,14 +136,14 @@ class MetricsSnapshot:
         tasks: One row per task directory; of two rows for one task the last counts.
         tasks_seen_at_us: When the directories that are there were there; 0 = never.
         findings: Open findings; combinations that are missing count as 0.
-        told: Findings since the start; combinations that are missing count as 0.
+        reported: Findings since the start; combinations that are missing count as 0.
         task_findings: Findings by task, the worst first, bounded.
         unlisted: Findings that this bound leaves out.
         detectors: Work per detector; detectors that are missing count as 0.
         disabled: Detectors that are disabled -> the reason.
         observations: Outcome slug -> observations.
         last_delay_s: Newest hint: from the notification to the snapshot that shows it.
-        heartbeat_at_us: When the worker's loop last came round.
+        heartbeat_at_us: When the worker's loop last completed a turn.
         resident_memory_bytes: Of the agent; None = not measured.
         kubernetes_events: Outcome slug -> Kubernetes Events.
         preflight: Check -> 0 ok, 1 warning, 2 failed.
@@ -157,7 +157,7 @@ class MetricsSnapshot:
     tasks: tuple[TaskMetrics, ...] = ()
     tasks_seen_at_us: int = 0
     findings: tuple[FindingCount, ...] = ()
-    told: tuple[FindingsTold, ...] = ()
+    reported: tuple[FindingsReported, ...] = ()
     task_findings: tuple[TaskFindings, ...] = ()
     unlisted: int = 0
     detectors: tuple[DetectorMetrics, ...] = ()

@@ -196,7 +196,7 @@ class Database:
         ((self._pages,),) = self.run(f"PRAGMA max_page_count={max(1, size_bytes // PAGE_BYTES)}")
 
     def free_bytes(self) -> int:
-        """Tell how much can be written before the limit is reached.
+        """Return how much can be written before the limit is reached.
 
         Raises:
             StoreError: the disk refuses.
@@ -204,7 +204,7 @@ class Database:
         return self._pages * PAGE_BYTES - self.used_bytes()
 
     def file_bytes(self) -> int:
-        """Tell the size of the file, with what the log will add to it.
+        """Return the size of the file, with what the log will add to it.
 
         Raises:
             StoreError: the disk refuses.
@@ -213,7 +213,7 @@ class Database:
         return int(pages) * PAGE_BYTES
 
     def used_bytes(self) -> int:
-        """Tell how much of the file is in use.
+        """Return how much of the file is in use.
 
         Raises:
             StoreError: the disk refuses.

@@ -1,6 +1,6 @@
 """The directory of a spool: may it be there, and is it free?
 
-The spool has a volume of its own. It never lies below a state directory: the agent never writes there.
+The spool has its own volume. It is never below a state directory: the agent never writes there.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class SpoolHome:
             state_directory: What is audited; None = nothing live, as in a replay.
 
         Raises:
-            SpoolError: it lies in the state directory, cannot be used, or is in use.
+            SpoolError: it is inside the state directory, cannot be used, or is in use.
         """
         self.directory = directory
-        if state_directory is not None and lies_inside(directory, state_directory):
+        if state_directory is not None and is_inside(directory, state_directory):
             raise SpoolError(
-                f"spool {directory} lies in the state directory {state_directory}, where the agent never "
-                "writes; give the spool a directory elsewhere, best on a volume of its own"
+                f"spool {directory} is inside the state directory {state_directory}, where the agent never "
+                "writes; give the spool a directory elsewhere, best on a separate volume"
             )
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ class SpoolHome:
             self._lock = os.open(directory / LOCK_NAME, flags, 0o640)
         except OSError as error:
             raise SpoolError(
-                f"cannot use {directory} as spool: {error.strerror}; give it a writable volume of its own"
+                f"cannot use {directory} as spool: {error.strerror}; give it its own writable volume"
             ) from error
         try:
             self._take_lock()
@@ -57,11 +57,11 @@ class SpoolHome:
         except OSError as error:
             raise SpoolInUseError(
                 f"spool {self.directory} is in use by another statewarden agent; "
-                "give each agent a spool directory of its own, or stop the other one"
+                "give each agent its own spool directory, or stop the other one"
             ) from error
 
 
-def lies_inside(directory: Path, outer: Path) -> bool:
-    """Tell whether a directory is another one or lies below it, symbolic links followed."""
+def is_inside(directory: Path, outer: Path) -> bool:
+    """Return whether a directory is another one or is below it, symbolic links followed."""
     inner, outer = directory.resolve(), outer.resolve()
     return inner == outer or outer in inner.parents

@@ -10,7 +10,7 @@ them, and a sink that is away for weeks does not fill the spool with announcemen
 
 _RANKS = {Kind.DROP.value: FOLDED, Kind.SUMMARY.value: 1, Kind.TRANSITION.value: 2, Kind.HEARTBEAT.value: 2}
 """The next summary says it all again; transitions and heartbeats come in masses. All other kinds are rare, and
-findings are what everybody waits for."""
+findings are what matters most."""
 
 
 def rank_of(kind: str) -> int:

@@ -17,7 +17,7 @@ from agent.ship.drops import Account
 
 
 @dataclass(slots=True)
-class Victims:
+class GivenUp:
     """Records of one rank that could be given up, oldest first.
 
     Args of the dataclass:
@@ -113,7 +113,7 @@ class Queue:
         self._database.wrote(batch.size_bytes)
 
     def has(self, batch: Batch) -> bool:
-        """Tell whether a batch of this boot and sequence is here already."""
+        """Return whether a batch of this boot and sequence is here already."""
         return any((x.boot_id, x.first) == (batch.boot_id, batch.first) for x in self.batches)
 
     def seal(self) -> None:
@@ -171,7 +171,7 @@ class Queue:
             self._count(batch)
 
     def reject(self, batch: Batch) -> None:
-        """Never ship a batch again; it stays for a look until room is needed.
+        """Never ship a batch again; it stays for inspection until room is needed.
 
         Raises:
             StoreError: it is as before.
@@ -180,7 +180,7 @@ class Queue:
         self._database.wrote(0)
         batch.is_rejected = True
 
-    def victims(self, rank: int, need_bytes: float, spared: Batch | None) -> Victims:
+    def given_up(self, rank: int, need_bytes: float, spared: Batch | None) -> GivenUp:
         """Choose the oldest records of a rank; nothing is changed.
 
         Args:
@@ -191,7 +191,7 @@ class Queue:
         Raises:
             StoreError: they cannot be read.
         """
-        found = Victims(rank)
+        found = GivenUp(rank)
         for place, kind, size_bytes, line in self._database.each(tables.OLDEST[rank], _span(spared)):
             batch = self.batches[bisect_right(self.batches, place, key=lambda x: x.start) - 1]
             body = json.loads(line)["data"] if line is not None else {}
@@ -205,14 +205,14 @@ class Queue:
                 break
         return found
 
-    def give_up(self, victims: Victims, spared: Batch | None) -> None:
+    def give_up(self, given_up: GivenUp, spared: Batch | None) -> None:
         """Forget records; to be called within `all_or_nothing`, with their announcements.
 
         Raises:
             StoreError: the disk refuses.
         """
-        self._database.run(tables.GIVE_UP[victims.rank], (victims.last, *_span(spared)))
-        for batch in victims.batches:
+        self._database.run(tables.GIVE_UP[given_up.rank], (given_up.last, *_span(spared)))
+        for batch in given_up.batches:
             self._count(batch)
 
     @contextmanager
@@ -250,7 +250,7 @@ class Queue:
         self._count(batch)
 
     def _count(self, batch: Batch) -> None:
-        """Count anew what a batch holds; a sealed one without records goes."""
+        """Count again what a batch holds; a sealed one without records goes."""
         sums = [row for row in self._sums(batch, batch.end) if row[0]]
         batch.records = sum(row[0] for row in sums)
         batch.size_bytes = sum(row[1] for row in sums)

@@ -17,7 +17,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Reserve:
-    """Room on the spool's volume that nobody else can take."""
+    """Room on the spool's volume that no other process can take."""
 
     def __init__(self, directory: Path, size_bytes: int) -> None:
         """Take the room if the disk has it.
@@ -36,7 +36,7 @@ class Reserve:
         return self._lacks_room
 
     def hold(self) -> bool:
-        """Take the room, or leave it for a better time; tell whether it is held."""
+        """Take the room, or leave it for a better time; return whether it is held."""
         if self._held:
             return True
         try:
@@ -55,7 +55,7 @@ class Reserve:
         return self._held
 
     def release(self) -> bool:
-        """Let the room go, because the disk is full; tell whether there was any."""
+        """Let the room go, because the disk is full; return whether there was any."""
         self._lacks_room = True
         if not self._held:
             return False

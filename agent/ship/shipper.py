@@ -1,6 +1,6 @@
 """The shipper: sealed segments to the sink, in order; one is let go only after the acknowledgement.
 
-`Shipper` has no thread and no sleep of its own, `ShipperThread` turns it.
+`Shipper` has no thread and does not sleep, `ShipperThread` turns it.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Shipper:
 
 
 class ShipperThread:
-    """Turns a shipper, and the spool's clockwork, on a thread of its own."""
+    """Turns a shipper, and the spool's clockwork, on a separate thread."""
 
     def __init__(self, spool: Spool, shipper: Shipper, clock: Clock, poll_s: float = POLL_S) -> None:
         """Prepare; nothing runs before `start`.
@@ -178,7 +178,7 @@ class ShipperThread:
             spool: Sealed and synced by age.
             shipper: Turned until nothing waits.
             clock: Monotonic time.
-            poll_s: Pause between two looks at the spool.
+            poll_s: Pause between two readings of the spool.
         """
         self._spool, self._shipper, self._clock, self._poll_s = spool, shipper, clock, poll_s
         self._stopping = threading.Event()

@@ -174,7 +174,7 @@ class Spool:
             self._writer.in_flight = None
 
     def reject(self, parcel: Parcel) -> None:
-        """Never ship a segment again that the sink will never take; it stays for a look until room is needed.
+        """Never ship a segment again that the sink will never take; it stays for inspection until room is needed.
 
         Raises:
             SpoolError: it cannot be marked; it will be tried again.
@@ -231,13 +231,13 @@ class Spool:
                 self._writer.start_over(error)
             except StoreError as again:
                 raise SpoolError(
-                    f"cannot {what} spool {where}: {error}; cannot begin anew: {again}"
+                    f"cannot {what} spool {where}: {error}; cannot start again: {again}"
                 ) from again
             raise SpoolError(
-                f"cannot {what} spool {where}: {error}; it was set aside, look at its volume"
+                f"cannot {what} spool {where}: {error}; it was set aside, check its volume"
             ) from error
         except StoreError as error:
-            raise SpoolError(f"cannot {what} spool {where}: {error}; free or mend its volume") from error
+            raise SpoolError(f"cannot {what} spool {where}: {error}; free or repair its volume") from error
 
     def _do_what_is_due(self) -> None:
         if not self._storage.is_open:

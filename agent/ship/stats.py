@@ -20,7 +20,7 @@ class SpoolStats:
         dropped: Record kind (or `unknown`) -> records given up since the agent started.
         corrupt_segments: How often damage was found.
         write_failures: Appends that the disk refused.
-        aside: What is kept for a look: a damaged database, and segments that the sink rejected.
+        aside: What is kept for inspection: a damaged database, and segments that the sink rejected.
     """
 
     records: int = 0

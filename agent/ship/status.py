@@ -25,7 +25,7 @@ class Status:
         records: Records in both.
         oldest_at_us: When the oldest of them was observed; None = there are none.
         size_bytes: Size of all files.
-        has_damaged: Whether a damaged database is kept for a look.
+        has_damaged: Whether a damaged database is kept for inspection.
     """
 
     segments: int
@@ -37,7 +37,7 @@ class Status:
 
 
 def status_of(directory: Path) -> Status:
-    """Look at a spool.
+    """Read the state of a spool.
 
     Raises:
         SpoolError: there is none, or it cannot be read.
@@ -62,4 +62,4 @@ def _asked(path: Path) -> list[list[Row]]:
             return last_checkpoint(path, (_BATCHES, _RECORDS))
         except StoreError as error:  # a checkpoint in this moment looks like damage
             reason = error
-    raise SpoolError(f"cannot read {path}: {reason}; try again, or look at the agent's log")
+    raise SpoolError(f"cannot read {path}: {reason}; try again, or check the agent's log")

@@ -62,7 +62,7 @@ class Storage:
 
     @property
     def aside_files(self) -> int:
-        """Number of damaged databases that are kept for a look: one or none."""
+        """Number of damaged databases that are kept for inspection: one or none."""
         return int(self._aside[0].exists())
 
     def open(self) -> None:
@@ -99,7 +99,7 @@ class Storage:
             self.drop_aside()
 
     def drop_aside(self) -> bool:
-        """Delete what was set aside; tell whether there was anything."""
+        """Delete what was set aside; return whether there was anything."""
         if not self._aside_bytes():
             return False
         try:
@@ -112,7 +112,7 @@ class Storage:
         return True
 
     def is_at_limit(self, line_bytes: int) -> bool:
-        """Tell whether the cap, not the disk, is what leaves no room.
+        """Return whether the cap, not the disk, is what leaves no room.
 
         Raises:
             StoreError: the disk refuses.
@@ -120,7 +120,7 @@ class Storage:
         return not self._reserve.lacks_room and self.database.free_bytes() < line_bytes + _ANNOUNCEMENTS_BYTES
 
     def make_disk_room(self) -> bool:
-        """Let the reserve go and empty the log into the database; tell whether that worked.
+        """Let the reserve go and empty the log into the database; return whether that worked.
 
         Raises:
             StoreError: the disk refuses for another reason than room.
@@ -134,7 +134,7 @@ class Storage:
         return True
 
     def hold_reserve(self) -> bool:
-        """Take the reserve again if there is room, so that the database may grow again; tell whether it may.
+        """Take the reserve again if there is room, so that the database may grow again; return whether it may.
 
         Raises:
             StoreError: the disk refuses.
@@ -160,7 +160,7 @@ class Storage:
                 self._limit()
 
     def size_bytes(self) -> int:
-        """Tell how much of the cap is in use; where the disk does not say, what it said last."""
+        """Return how much of the cap is in use; where the disk does not say, what it said last."""
         with suppress(StoreError):
             self._size_bytes = self.database.used_bytes() + self._aside_bytes()
         return self._size_bytes

@@ -1,6 +1,6 @@
 """The tables of a spool and the statements on them.
 
-Each rank has a table of its own: what is given up first then lies together, at the beginning of one table, and giving
+Each rank has its own table: what is given up first is then together, at the beginning of one table, and giving
 it up frees whole pages. In one table, taking a third of the rows would free none.
 """
 

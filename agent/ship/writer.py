@@ -103,7 +103,7 @@ class Writer:
             if isinstance(error, SpoolError):
                 raise
             raise SpoolError(
-                f"cannot write to spool {self._storage.directory}: {error}; free or mend its volume"
+                f"cannot write to spool {self._storage.directory}: {error}; free or repair its volume"
             ) from error
 
     def announce(self) -> None:
@@ -186,7 +186,7 @@ class Writer:
         self._write(record, self._encoded(record))
 
     def _lose(self, record: Record, cause: Cause) -> None:
-        """Use up the sequence of a record that could not be written, so that the hole tells of it."""
+        """Use up the sequence of a record that could not be written, so that the gap shows it."""
         lost: Account = {}
         drops.add_record(lost, self._origin.boot_id, self._next_sequence, record.kind.value, record.body)
         self._next_sequence += 1
@@ -234,10 +234,10 @@ class Writer:
                 return True
         for rank in range(at_most + 1):
             is_folding = rank == priority.FOLDED
-            victims = queue.victims(rank, math.inf if is_folding else need_bytes, self.in_flight)
-            if not victims.batches or (is_folding and not drops.is_worth_folding(victims.account)):
+            given_up = queue.given_up(rank, math.inf if is_folding else need_bytes, self.in_flight)
+            if not given_up.batches or (is_folding and not drops.is_worth_folding(given_up.account)):
                 continue
-            self._forget(partial(queue.give_up, victims, self.in_flight), victims.account, Cause.CAP)
+            self._forget(partial(queue.give_up, given_up, self.in_flight), given_up.account, Cause.CAP)
             self._complain()
             return True
         return False
@@ -263,7 +263,7 @@ class Writer:
             _LOG.warning("spool: no room left, records are dropped", extra={"dropped": self.counters.dropped})
 
     def _ranges(self) -> Account:
-        """Tell what a damaged database held, as far as it can be read."""
+        """Return what a damaged database held, as far as it can be read."""
         try:
             (rows,) = last_checkpoint(self._storage.database.path, (_RANGES,))
         except StoreError:

@@ -144,7 +144,7 @@ def test_a_read_only_volume_is_refused_at_the_start(volume: Path) -> None:
     with open_spool(spool_dir, clock) as spool:
         spool.append(heartbeat())
     subprocess.run(["mount", "-o", "remount,ro", str(volume)], check=True)
-    with pytest.raises(SpoolError, match="Read-only file system; give it a writable volume of its own"):
+    with pytest.raises(SpoolError, match="Read-only file system; give it its own writable volume"):
         open_spool(spool_dir, clock)
     subprocess.run(["mount", "-o", "remount,rw", str(volume)], check=True)
     with open_spool(spool_dir, clock) as spool:

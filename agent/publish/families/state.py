@@ -34,12 +34,13 @@ def _open(snapshot: MetricsSnapshot) -> Series:
 
 
 def _reported(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.told}
+    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.reported}
 
 
 def _newest(snapshot: MetricsSnapshot) -> Exemplars:
     return {
-        (x.application_id, x.detector, x.severity.value): {"finding_id": x.newest_id} for x in snapshot.told
+        (x.application_id, x.detector, x.severity.value): {"finding_id": x.newest_id}
+        for x in snapshot.reported
     }
 
 
@@ -83,14 +84,14 @@ STATE = (
     Metric(
         "statewarden_task_findings",
         _G,
-        "Open findings of the task, and events reported in the last hour; absent = none, no task = the application.",
+        "Open findings of the task, and events of the last hour; absent = none, no task = the application.",
         _task_findings,
         labels=(*_TASK, "detector", "severity"),
     ),
     Metric(
         "statewarden_task_findings_unlisted",
         _G,
-        "Findings not exported by statewarden_task_findings because of its limit of 500 series; those are the mildest.",
+        "Findings not exported by statewarden_task_findings, which is limited to the 500 worst.",
         lambda s: one(s.unlisted),
     ),
     Metric(

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
-from agent.ship.home import lies_inside
+from agent.ship.home import is_inside
 from agent.ship.sinks.base import SUFFIX, packed
 
 
@@ -25,9 +25,9 @@ class DirectorySink:
         Raises:
             ConfigError: it does.
         """
-        if state_directory is not None and lies_inside(directory, state_directory):
+        if state_directory is not None and is_inside(directory, state_directory):
             raise ConfigError(
-                f"sink directory {directory} lies in the state directory {state_directory}, where the agent "
+                f"sink directory {directory} is inside the state directory {state_directory}, where the agent "
                 "never writes; give it a directory elsewhere"
             )
         self._directory = directory
@@ -36,7 +36,7 @@ class DirectorySink:
         """Write a segment durably under its name; see `Sink.put`.
 
         Raises:
-            RetryableShipError: the file system refuses, for whatever reason: people mend those.
+            RetryableShipError: the file system refuses, for whatever reason: an operator fixes those.
             PermanentShipError: another content has this name already.
         """
         path = self._directory / f"{name}{SUFFIX}"

@@ -19,12 +19,12 @@ BATCH_TYPE = "application/cloudevents-batch+json; charset=utf-8"
 BATCH_EVENTS = 500
 BATCH_BYTES = 512 * 1024
 MEND_DELAY_S = 60.0
-"""Wait after a refusal that somebody must mend: rights, an expired token, a wrong path."""
+"""Wait after a refusal that an operator must fix: rights, an expired token, a wrong path."""
 
 LONGEST_RETRY_AFTER_S = 300.0
 _TOO_LARGE = 413
 _NEVER = frozenset({400, 415, 422})
-"""The collector read these events and will never take them; everything else is mended or passes."""
+"""The collector read these events and will never take them; everything else is fixed or passes."""
 
 _MEND = frozenset({401, 403, 404, 405, 407, 410})
 
@@ -89,7 +89,7 @@ class HttpSink:
 
 
 def batches(lines: Sequence[bytes]) -> list[list[bytes]]:
-    """Cut lines into batches, in order, by number and size; a line that is larger stands alone."""
+    """Cut lines into batches, in order, by number and size; a line that is larger is its own batch."""
     found: list[list[bytes]] = []
     size = 0
     for line in lines:
@@ -109,7 +109,7 @@ def _refusal(name: str, status: int, retry_after_s: float) -> PermanentShipError
 
 
 def _seconds(retry_after: str) -> float:
-    """Read `Retry-After` in seconds; a date, or nothing, is 0: the shipper has a delay of its own."""
+    """Read `Retry-After` in seconds; a date, or nothing, is 0: the shipper has its own delay."""
     return min(float(retry_after), LONGEST_RETRY_AFTER_S) if retry_after.isdecimal() else 0.0
 
 

@@ -19,7 +19,7 @@ from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.sinks.base import read_secrets, read_text
 
 MEND_DELAY_S = 60.0
-"""Wait after a refusal that somebody must mend: rights, credentials, a missing topic."""
+"""Wait after a refusal that an operator must fix: rights, credentials, a missing topic."""
 
 STRUCTURED_TYPE = b"application/cloudevents+json; charset=utf-8"
 POLL_S = 0.1
@@ -155,7 +155,7 @@ def producer_config(target: Target, settings: ShipSettings) -> dict[str, Any]:
         "compression.type": "gzip",
         "message.timeout.ms": timeout_ms,
         "reconnect.backoff.max.ms": 10_000,
-        "log_level": 2,  # what fails is told by the shipper, once per attempt
+        "log_level": 2,  # what fails is reported by the shipper, once per attempt
     }
     if settings.ca_file:
         config |= {"security.protocol": "ssl", "ssl.ca.location": settings.ca_file}

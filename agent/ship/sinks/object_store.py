@@ -15,7 +15,7 @@ from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.sinks.base import SUFFIX, packed, read_secrets, read_text
 
 MEND_DELAY_S = 60.0
-"""Wait after a refusal that somebody must mend: rights, credentials, a missing bucket."""
+"""Wait after a refusal that an operator must fix: rights, credentials, a missing bucket."""
 
 _NOT_IMPLEMENTED = "501 Not Implemented"
 _QUERY = re.compile(r"\?\S*")
@@ -128,5 +128,5 @@ def _config(target: Target, settings: ShipSettings) -> Mapping[str, str]:
 
 
 def _brief(error: Exception) -> str:
-    """Tell the first line, without the query of any address: that is where signatures travel."""
+    """Return the first line, without the query of any address: that is where signatures travel."""
     return _QUERY.sub("?...", str(error).partition("\n")[0])

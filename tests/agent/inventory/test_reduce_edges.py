@@ -23,7 +23,7 @@ from tests.support.scenario_looks import (
 
 
 def test_nothing_outside_an_application():
-    """What lies in the state directory itself is nobody's."""
+    """What is inside the state directory itself is nobody's."""
     inventory = Inventory()
     assert reduce_observation(inventory, removal(1, "")) == []
     assert inventory.applications == {}

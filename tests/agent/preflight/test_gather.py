@@ -131,7 +131,7 @@ def test_inotify_is_asked_for_a_queue_and_a_watch(tmp_path: Path) -> None:
 
 
 def test_own_volume_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
-    """A probe leaves nothing, makes no directory, and never lies in the state directory."""
+    """A probe leaves nothing, makes no directory, and never is inside the state directory."""
     state, spool = tmp_path / "state", tmp_path / "own" / "spool"
     state.mkdir()
     found = probe_own_volume(str(spool), state, need_bytes=1000)

@@ -22,7 +22,7 @@ from agent.publish.metric import Metric, MetricKind, Series
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
-    FindingsTold,
+    FindingsReported,
     MetricsSnapshot,
     TaskFindings,
     TaskMetrics,
@@ -50,7 +50,7 @@ FULL = MetricsSnapshot(
         FindingCount("orders", "stale-eos-checkpoint", Severity.CRITICAL, 1),
         FindingCount("orders", "stale-eos-checkpoint", Severity.INFO, 2),
     ),
-    told=(FindingsTold("orders", "stale-eos-checkpoint", Severity.CRITICAL, 3, "0123456789abcdef"),),
+    reported=(FindingsReported("orders", "stale-eos-checkpoint", Severity.CRITICAL, 3, "0123456789abcdef"),),
     task_findings=(
         TaskFindings("orders", "0_0", "stale-eos-checkpoint", Severity.CRITICAL, 1),
         TaskFindings("orders", None, "auditor-blind", Severity.INFO, 2),

@@ -16,7 +16,7 @@ def test_refuses_the_state_directory(tmp_path: Path, inside: str) -> None:
     state = tmp_path / "state"
     state.mkdir()
     (tmp_path / "link").symlink_to(state)
-    with pytest.raises(SpoolError, match=r"lies in the state directory .* elsewhere"):
+    with pytest.raises(SpoolError, match=r"is inside the state directory .* elsewhere"):
         SpoolHome(tmp_path / inside, state)
     assert list(state.iterdir()) == []
 
@@ -29,7 +29,7 @@ def test_a_neighbour_of_the_state_directory_is_fine(tmp_path: Path) -> None:
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
     """The message names the directory and what to do; when the first one lets go, it is free."""
     first = SpoolHome(tmp_path, None)
-    with pytest.raises(SpoolError, match=rf"{tmp_path} is in use by another .* of its own"):
+    with pytest.raises(SpoolError, match=rf"{tmp_path} is in use by another .* its own"):
         SpoolHome(tmp_path, None)
     first.close()
     SpoolHome(tmp_path, None).close()

@@ -259,7 +259,7 @@ def test_a_disk_that_fails_refuses_and_counts(
         with monkeypatch.context() as patch:
             patch.setattr(Database, "run", refuse)
             with pytest.raises(
-                SpoolError, match=re.escape(f"{tmp_path}: disk I/O error; free or mend its volume")
+                SpoolError, match=re.escape(f"{tmp_path}: disk I/O error; free or repair its volume")
             ):
                 spool.append(finding())
             with pytest.raises(SpoolError, match="disk I/O error"):

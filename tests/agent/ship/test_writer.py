@@ -241,7 +241,7 @@ def test_a_full_disk_loses_only_what_it_refuses(spool: Spool, monkeypatch: pytes
     assert parcel is not None
     with full_disk(monkeypatch, 1_000):
         for _ in range(3):
-            with pytest.raises(SpoolError, match="full; free or mend its volume"):
+            with pytest.raises(SpoolError, match="full; free or repair its volume"):
                 spool.append(finding())
         spool.maintain()  # the announcement finds no room either, and does not raise
         spool.acknowledge(parcel)

@@ -67,6 +67,6 @@ def test_trouble_of_the_file_system_is_retryable(tmp_path: Path) -> None:
 
 def test_refuses_the_state_directory(tmp_path: Path) -> None:
     """A sink in the state directory is refused before anything is made."""
-    with pytest.raises(ConfigError, match="in the state directory"):
+    with pytest.raises(ConfigError, match="inside the state directory"):
         DirectorySink(tmp_path / "state" / "out", tmp_path / "state")
     DirectorySink(tmp_path / "out", tmp_path / "state")

@@ -44,7 +44,7 @@ def test_directories_and_collectors_need_no_library(tmp_path: Path) -> None:
 
 def test_a_directory_below_the_state_directory_is_refused(tmp_path: Path) -> None:
     """The agent never writes there, by whatever spelling."""
-    with pytest.raises(ConfigError, match="lies in the state directory"):
+    with pytest.raises(ConfigError, match="is inside the state directory"):
         make_sink(f"file://{tmp_path}/state/out", ShipSettings(), tmp_path / "state")
 
 
