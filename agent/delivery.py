@@ -70,8 +70,7 @@ class ShipSettings:
         content_mode: Kafka: how CloudEvents travel, `structured` or `binary`.
         allow_http: Whether an unencrypted endpoint or collector may be used.
         timeout_seconds: How long one request may take.
-        cap_mib: Size of the spool, in MiB.
-        cap_files: Number of segment files in the spool.
+        cap_mib: Size of the spool, in MiB: everything that it has on disk.
         seal_kib: Size from which a segment is sealed, in KiB.
         seal_seconds: Age from which a segment is sealed.
     """
@@ -86,7 +85,6 @@ class ShipSettings:
     allow_http: bool = False
     timeout_seconds: float = 10.0
     cap_mib: float = 64.0
-    cap_files: float = 2048.0
     seal_kib: float = 256.0
     seal_seconds: float = 15.0
 
@@ -169,12 +167,12 @@ def problems_of(ship_to: str, ship: ShipSettings, kubernetes: KubernetesSettings
         ("timeout_seconds", 0.1),
         ("seal_seconds", 0.1),
         ("seal_kib", 16.0),
-        ("cap_files", 4.0),
+        ("cap_mib", 1.0),
     ):
         if getattr(ship, name) < least:
             yield f"ship.{name}: {getattr(ship, name)} must be {least:g} or more"
-    if ship.cap_mib * 1024 < 3 * ship.seal_kib:
-        yield f"ship.cap_mib: {ship.cap_mib} must hold at least three segments of seal_kib {ship.seal_kib:g}"
+    if ship.cap_mib * 1024 < 8 * ship.seal_kib:
+        yield f"ship.cap_mib: {ship.cap_mib} must hold at least eight segments of seal_kib {ship.seal_kib:g}"
 
 
 def _problems_of_target(target: Target, ship: ShipSettings) -> Iterator[str]:

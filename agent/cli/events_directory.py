@@ -1,4 +1,4 @@
-"""Write a replay's records as the agent would have shipped them: the spool's format without a spool's clock."""
+"""Write a replay's records as the agent would have shipped them: segments without a spool."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ class Looker:
     # -- looks ------------------------------------------------------------------------------------------
 
     def _reduce(self, look: Observation) -> list[Transition]:
-        self.outcomes[look.unseen.value if look.unseen else "seen"] += 1
+        self.outcomes[look.unseen.value if look.unseen else SEEN] += 1
         self._refusals.mind(look.place, look.unseen, look.at_us)
         if look.unseen is Unseen.VANISHED:
             self._refusals.forget_below(look.place.path, look.at_us)
@@ -390,6 +390,9 @@ class Looker:
 
 
 Tell = Callable[[list[Transition]], None]
+
+SEEN = "seen"
+"""Outcome of a look that saw something; the others are those of `Unseen`."""
 
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
 """Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""

@@ -22,7 +22,7 @@ from agent.engine.schedule import Rechecks, Schedule, in_turn
 from agent.findings.ledger import Finding, Ledger, Place
 from agent.inventory.blindness import begin_blind
 from agent.inventory.disk import Disk
-from agent.inventory.hints import Hint, HintKind
+from agent.inventory.hints import PERIODIC, Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
@@ -201,8 +201,8 @@ class Pipeline:
         beats = self._beats.take(now_us)
         if "rescan" in beats:
             self._beats.want("rescan", now_us + self.rescan_us)
-            self.rescans["periodic"] = self.rescans.get("periodic", 0) + 1
-            changes += self.looker.rescan("", now_us, Source.RESCAN, "periodic")
+            self.rescans[PERIODIC] = self.rescans.get(PERIODIC, 0) + 1
+            changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         known: dict[str, Profile] = {}
         for path in (*self._rechecks.take(now_us), *self._late.take(now_us)):
@@ -216,7 +216,7 @@ class Pipeline:
 
     def look_again(self, path: str, now_us: int) -> list[Transition]:
         """Look at one directory and what is below it, and judge what changed unannounced; tells what did."""
-        changes = self.looker.rescan(path, now_us, Source.RESCAN, "periodic")
+        changes = self.looker.rescan(path, now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         return changes
 

@@ -6,6 +6,7 @@ Metrics, the finding `auditor-blind` and its page take the causes from here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +150,25 @@ CAUSES: tuple[BlindCause, ...] = (
 BY_SLUG = {cause.slug: cause for cause in CAUSES}
 HIDING = tuple(cause.slug for cause in CAUSES if cause.hides)
 SLOWING = tuple(cause.slug for cause in CAUSES if not cause.hides)
+
+
+class Missed(StrEnum):
+    """How a change came to be `missed`."""
+
+    UNANNOUNCED = "unannounced"  # the directory had a watch
+    UNWATCHED = "unwatched"  # it should have had one
+
+
+class Step(IntEnum):
+    """What the agent gives up at its ceilings (`self-limit`), one after the other; each step keeps those before it."""
+
+    NONE = 0
+    SLOWER_RESCAN = 1  # a quarter of the rescan's pace
+    LONGER_BATCHES = 2  # the mailbox is emptied four times a second: more is coalesced
+    LESS_STORE_DETAIL = 3  # counters of SST files are not read, caches are emptied
+    SLOWEST_RESCAN = 4  # a sixteenth of the rescan's pace
+
+    @property
+    def slug(self) -> str:
+        """Name in metrics."""
+        return self.name.lower().replace("_", "-")

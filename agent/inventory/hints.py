@@ -28,6 +28,10 @@ class HintKind(StrEnum):
     )
 
 
+PERIODIC = "periodic"
+"""Cause of a rescan that nothing asked for but the time."""
+
+
 class Hint(NamedTuple):
     """Where to look, and why.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+
+from agent.inventory.blind_causes import Step
 
 MEASURE_S = 10.0
 """A step is taken after a measurement over so long; one back after three calm ones."""
@@ -12,24 +13,6 @@ CALM = 0.7
 """Part of a ceiling below which a measurement is calm."""
 
 CALM_NEEDED = 3
-
-
-class Step(IntEnum):
-    """What is given up, one after the other; each step keeps those before it."""
-
-    NONE = 0
-    SLOWER_RESCAN = 1  # a quarter of the rescan's pace
-    LONGER_BATCHES = 2  # the mailbox is emptied four times a second: more is coalesced
-    LESS_STORE_DETAIL = 3  # counters of SST files are not read, caches are emptied
-    SLOWEST_RESCAN = 4  # a sixteenth of the rescan's pace
-
-    @property
-    def slug(self) -> str:
-        """Name in metrics."""
-        return self.name.lower().replace("_", "-")
-
-
-STEPS = tuple(step.slug for step in Step if step is not Step.NONE)
 
 
 @dataclass(frozen=True, slots=True)

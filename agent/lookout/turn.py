@@ -11,13 +11,14 @@ from pathlib import Path
 from agent.clock import Clock
 from agent.contract.events import Change
 from agent.engine.pipeline import Pipeline
+from agent.inventory.blind_causes import Missed, Step
 from agent.inventory.blindness import begin_blind, end_blind, note_blind
 from agent.inventory.disk import Disk, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
 from agent.lookout.clock_watch import ClockWatch, Gap
 from agent.lookout.missed import MissedChanges, Suspect
-from agent.lookout.self_limits import SelfLimits, Step
+from agent.lookout.self_limits import SelfLimits
 from agent.lookout.walk import BUSY_SHARE, POLLING, WATCHING, Pace, Reconciler
 from agent.lookout.watch_keeper import WatchKeeper
 from agent.observe.memory import resident_bytes
@@ -32,7 +33,6 @@ LONG_BATCH_S = 0.25
 HINTS_PER_TURN = 2_000
 """A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
 wait for all of it, nor may a look at its end bear the time of its beginning."""
-UNANNOUNCED, UNWATCHED = "unannounced", "unwatched"
 
 
 def why_polling(root: Path) -> str:
@@ -219,16 +219,16 @@ class Lookout:
         for one in self.missed.decide(self.keeper.passed, now_us):
             is_watched = self.keeper.is_watched(one.directory)
             if is_watched or not ({"watch-limit"} & self.keeper.slow().keys() or self.keeper.blind()):
-                self._count_missed(one, UNANNOUNCED if is_watched else UNWATCHED)
+                self._count_missed(one, Missed.UNANNOUNCED if is_watched else Missed.UNWATCHED)
 
-    def _count_missed(self, one: Suspect, cause: str) -> None:
-        self.missed_changes[cause] = self.missed_changes.get(cause, 0) + 1
+    def _count_missed(self, one: Suspect, cause: Missed) -> None:
+        self.missed_changes[cause.value] = self.missed_changes.get(cause.value, 0) + 1
         change = one.change
         detail = f"{change.change.value} of {one.thing!r} was {cause}"
         LOG.warning("a change was missed", extra={"detail": detail})
         inventory = self.pipeline.inventory
         note_blind(inventory, one.since_us, one.found_us, "missed", change.application, change.task, detail)
-        if cause == UNWATCHED:
+        if cause is Missed.UNWATCHED:
             self.keeper.rewatch(one.since_us)
 
     def _written_us(self, change: Transition) -> int | None:

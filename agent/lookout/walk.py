@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from agent.engine.pipeline import Pipeline
 from agent.inventory.disk import Disk, EntryKind, Unseen
+from agent.inventory.hints import PERIODIC
 from agent.inventory.model import Task
 from agent.inventory.transitions import Transition
 from agent.layout import names
@@ -183,7 +184,7 @@ class Reconciler:
         self.counters.rounds += 1
         self.counters.round_s = now_s - self._began_s
         self._last_began_us = self._began_us
-        self._pipeline.rescans["periodic"] = self._pipeline.rescans.get("periodic", 0) + 1
+        self._pipeline.rescans[PERIODIC] = self._pipeline.rescans.get(PERIODIC, 0) + 1
 
     # -- one directory ----------------------------------------------------------------------------------
 

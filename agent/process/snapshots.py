@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from agent import __version__
 from agent.clock import Clock
 from agent.engine.pipeline import Pipeline
 from agent.home.baseline import BaselineKeeper
+from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
-from agent.lookout.self_limits import Step
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
 from agent.publish.finding_rows import task_rows, told_rows
+from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
     MetricsSnapshot,
-    ShipMetrics,
-    SpoolMetrics,
     WatchMetrics,
 )
 from agent.publish.task_table import StoreName, TaskTable
-from agent.ship.shipper import Shipper
+from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats
-
-if TYPE_CHECKING:
-    from agent.publish.kubernetes import KubernetesEvents
 
 FULL_EVERY_S = 0.25
 FULL_SHARE = 20
@@ -64,7 +59,16 @@ class Snapshots:
         preflight: Mapping[str, int] | None = None,
         refused: Mapping[str, int] | None = None,
     ) -> None:
-        """Bring the snapshot up to date, within its share of the time; `refused` as `spool_row` takes it."""
+        """Bring the snapshot up to date, within its share of the time.
+
+        Args:
+            spool: None = there is none.
+            shipper: None = there is no sink.
+            baseline: None = there is no home.
+            events: None = Kubernetes Events are off.
+            preflight: Check -> 0 ok, 1 warning, 2 failed.
+            refused: Record kind -> records that had no spool to go to, although one was asked for.
+        """
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
         revision = (pipeline.revision, pipeline.looker.outcomes.total())
@@ -78,17 +82,14 @@ class Snapshots:
             rows = take_snapshot(pipeline, now_us, self._table)
             self._made_s, self._revision = began_s, revision
             self._cost_s = self._clock.monotonic_s() - began_s
-        ship = shipper.stats() if shipper else None
         self._snapshot = replace(
             rows,
             up=True,
             ready=self._lookout.is_ready,
             watch=_watch_row(self._lookout, baseline, now_us),
             last_delay_s=self._lookout.delay_s,
-            spool=spool_row(spool.stats() if spool else None, now_us, refused or {}),
-            ship=ShipMetrics(ship.shipped_segments, ship.shipped_records, ship.failures)
-            if ship
-            else ShipMetrics(),
+            spool=spool.stats() if spool else SpoolStats(dropped=refused or {}),
+            ship=shipper.stats() if shipper else ShipStats(),
             heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
             kubernetes_events=events.outcomes() if events is not None else {},
@@ -144,18 +145,3 @@ def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -
         baselines_written=baseline.written if baseline else 0,
         baseline_failures=baseline.failures if baseline else 0,
     )
-
-
-def spool_row(spool: SpoolStats | None, now_us: int, refused: Mapping[str, int]) -> SpoolMetrics:
-    """Put the spool's state into the snapshot's form.
-
-    Args:
-        spool: None = there is none.
-        now_us: Time of the snapshot.
-        refused: Record kind -> records that had no spool to go to, although one was asked for.
-    """
-    if spool is None:
-        return SpoolMetrics(dropped=dict(refused))
-    # a wall clock that was set back must not give a negative age
-    age_s = max(0, now_us - spool.oldest_at_us) / 1_000_000 if spool.oldest_at_us is not None else 0.0
-    return SpoolMetrics(**asdict(spool), oldest_age_s=age_s)

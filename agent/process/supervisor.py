@@ -12,7 +12,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from agent import __version__
 from agent.clock import Clock, SystemClock
@@ -38,10 +37,11 @@ from agent.preflight.facts import Facts
 from agent.preflight.look import look
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
+from agent.publish.exposition import Exposition
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.known_names import make_pseudonyms
-from agent.publish.metrics import Exposition
+from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page.data import PageData
 from agent.publish.page.desk import PageDesk
 from agent.publish.page.rows import take_page, with_hidden_names
@@ -51,9 +51,6 @@ from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
 from agent.watch.mailbox import Mailbox
-
-if TYPE_CHECKING:
-    from agent.publish.kubernetes import KubernetesEvents
 
 LOG = logging.getLogger(__name__)
 
@@ -252,8 +249,6 @@ class Supervisor:
     def _make_events(self, config: Config, origin: Origin) -> KubernetesEvents | None:
         if config.kubernetes.events == "off":
             return None
-        from agent.publish.kubernetes import KubernetesEvents  # an HTTP client and OpenSSL: 8 MiB
-
         return KubernetesEvents(config.kubernetes, origin, self._clock)
 
     def _make_spool(self, config: Config, origin: Origin) -> Spool | None:
@@ -264,7 +259,6 @@ class Supervisor:
             seal_bytes=int(sizes.seal_kib * 1024),
             seal_age_s=sizes.seal_seconds,
             cap_bytes=int(sizes.cap_mib * 1024 * 1024),
-            cap_files=int(sizes.cap_files),
         )
         try:
             return Spool(
@@ -327,7 +321,7 @@ class Supervisor:
         exposition = Exposition(self._snapshots.latest, [detector.meta.id for detector in DETECTORS])
         return HttpServer(
             Answers(
-                metrics=exposition.render,
+                metrics=exposition.answer,
                 unhealthy=self._unhealthy,
                 unready=self._unready,
                 page=self._desk.page,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Kind, Origin, Record, Severity, Status
@@ -19,6 +20,14 @@ BURST, REFILL_S = 10, 30.0
 WAITING_KEPT = 256
 LONGEST_MESSAGE = 1_024
 """Limit of the API for an Event's message."""
+
+
+class EventOutcome(StrEnum):
+    """What became of an Event."""
+
+    SENT = "sent"
+    FAILED = "failed"
+    SUPPRESSED = "suppressed"  # too many were waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from agent.clock import Clock
 from agent.contract.events import Origin, Record, Severity
 from agent.delivery import KubernetesSettings
 from agent.errors import ConfigError
-from agent.publish.event_desk import EventDesk, News
+from agent.publish.event_desk import EventDesk, EventOutcome, News
 
 _LOG = logging.getLogger(__name__)
 TIMEOUT_S = 5.0
@@ -63,7 +63,11 @@ class KubernetesEvents:
 
     def outcomes(self) -> Mapping[str, int]:
         """Count Events by what became of them."""
-        return {"sent": self._sent, "failed": self._failed, "suppressed": self._desk.suppressed}
+        return {
+            EventOutcome.SENT.value: self._sent,
+            EventOutcome.FAILED.value: self._failed,
+            EventOutcome.SUPPRESSED.value: self._desk.suppressed,
+        }
 
     def start(self) -> None:
         """Begin to send."""

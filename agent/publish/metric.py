@@ -1,10 +1,19 @@
-"""What is told about one family of metrics. Values only; the list of families is the catalogue."""
+"""One family of metrics: what it is called, what it says, and how it is read off a snapshot. Values only."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from agent.engine.rows import StoreRow
+from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+
+Series = Mapping[tuple[str, ...], float]
+"""Label values, in the order of the family's labels -> value."""
+
+Exemplars = Mapping[tuple[str, ...], Mapping[str, str]]
+"""Label values -> labels of the exemplar."""
 
 
 class MetricKind(StrEnum):
@@ -30,18 +39,66 @@ class Metric:
         name: As Prometheus shows it, with `_total` or `_info`.
         kind: Type.
         help: One sentence; stable, because scrapers compare it.
+        read: Reads its series off a snapshot; what cannot be told is left out.
         unit: Base unit at the end of the name; empty = a count or a number.
         labels: Label names, in the order in which values are given.
         stability: Whether to build on it.
         initial: Label -> values that exist, as zeros, from the first scrape. `detector` and
-            `application_id` are filled in by the collector; a family with any other label that is not listed
+            `application_id` are filled in by the exposition; a family with any other label that is not listed
             here starts empty.
+        exemplars: Reads exemplars by series, for scrapers that ask for OpenMetrics; counters only.
     """
 
     name: str
     kind: MetricKind
     help: str
+    read: Callable[[MetricsSnapshot], Series]
     unit: str = ""
     labels: tuple[str, ...] = ()
     stability: Stability = Stability.STABLE
     initial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exemplars: Callable[[MetricsSnapshot], Exemplars] | None = None
+
+
+def one(value: float | None) -> Series:
+    """Make the series of a family without labels; none if the value is not known."""
+    return {} if value is None else {(): value}
+
+
+def by(values: Mapping[str, float]) -> Series:
+    """Make the series of a family with one label."""
+    return {(label,): value for label, value in values.items()}
+
+
+def flags(labels: Iterable[str]) -> Series:
+    """Make a series of value 1 for each of these values of the family's one label."""
+    return dict.fromkeys(((label,) for label in labels), 1.0)
+
+
+def of_tasks(read: Callable[[TaskMetrics], float | None]) -> Callable[[MetricsSnapshot], Series]:
+    """Make a reader with one series per task; of two rows for one task the last that tells counts."""
+
+    def reader(snapshot: MetricsSnapshot) -> Series:
+        values = ((task.application_id, task.task_id, read(task)) for task in snapshot.tasks)
+        return {(application, task): value for application, task, value in values if value is not None}
+
+    return reader
+
+
+def of_stores(read: Callable[[StoreRow], float | None]) -> Callable[[MetricsSnapshot], Series]:
+    """Make a reader with one series per store."""
+
+    def reader(snapshot: MetricsSnapshot) -> Series:
+        rows = ((task, store, read(store)) for task in snapshot.tasks for store in task.stores)
+        return {
+            (task.application_id, task.task_id, store.store): value
+            for task, store, value in rows
+            if value is not None
+        }
+
+    return reader
+
+
+def seconds(at_us: int | None) -> float | None:
+    """Turn a time in microseconds into Prometheus' unit."""
+    return None if at_us is None else at_us / 1_000_000

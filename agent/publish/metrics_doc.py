@@ -9,11 +9,11 @@ _TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---
 _HEAD = f"""\
 # Metrics
 
-Generated from `agent/publish/catalogue.py`; change it there.
+Generated from `agent/publish/families`; change it there.
 
-The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics. Every
-family is present from the first scrape; series with known label values start at 0. Counters start anew with
-the agent. Pod, namespace and node are not labels: the scrape adds them.
+The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics; packed by gzip
+for a scraper that reads that. Every family is present from the first scrape; series with known label values start at 0.
+Counters start anew with the agent. Pod, namespace and node are not labels: the scrape adds them.
 
 One agent with 20 tasks of 3 stores gives at most {SERIES_BUDGET} series (a test counts them); with
 `metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application about 170.

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from agent.contract.events import Severity
 from agent.engine.rows import StoreRow
+from agent.ship.shipper import ShipStats
+from agent.ship.stats import SpoolStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,44 +125,6 @@ class WatchMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class SpoolMetrics:
-    """State of the spool; field names are those of `agent.ship.stats.SpoolStats`, and the age.
-
-    Args of the dataclass:
-        records: Records that wait to be shipped, the open segment included.
-        bytes: Bytes on disk, files that were set aside included.
-        segments: Segments that wait, the open one included.
-        oldest_at_us: When the oldest waiting record was observed; None = nothing waits.
-        oldest_age_s: How long ago that was when the snapshot was taken; 0 while nothing waits.
-        dropped: Record kind (or `unknown`) -> records given up since the agent started.
-        torn_tails: Half-written records cut off at a start.
-        corrupt_segments: Segments set aside because they could not be read.
-        write_failures: Appends that the disk refused.
-        aside: Files that are kept for a look: quarantined segments, and those that the sink rejected.
-    """
-
-    records: int = 0
-    bytes: int = 0
-    segments: int = 0
-    oldest_at_us: int | None = None
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    torn_tails: int = 0
-    corrupt_segments: int = 0
-    write_failures: int = 0
-    aside: int = 0
-    oldest_age_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ShipMetrics:
-    """Work of the shipper; field names are those of `agent.ship.ShipStats`. `failures`: class -> count."""
-
-    shipped_segments: int = 0
-    shipped_records: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
     """Everything that a scrape reports, at one moment.
 
@@ -183,6 +147,7 @@ class MetricsSnapshot:
         resident_memory_bytes: Of the agent; None = not measured.
         kubernetes_events: Outcome slug -> Kubernetes Events.
         preflight: Check -> 0 ok, 1 warning, 2 failed.
+        collector_errors: Families that could not be computed since the agent started.
     """
 
     agent_version: str = ""
@@ -200,9 +165,10 @@ class MetricsSnapshot:
     watch: WatchMetrics = WatchMetrics()
     observations: Mapping[str, int] = field(default_factory=dict)
     last_delay_s: float = 0.0
-    spool: SpoolMetrics = SpoolMetrics()
-    ship: ShipMetrics = ShipMetrics()
+    spool: SpoolStats = field(default_factory=SpoolStats)
+    ship: ShipStats = field(default_factory=ShipStats)
     heartbeat_at_us: int = 0
     resident_memory_bytes: int | None = None
     kubernetes_events: Mapping[str, int] = field(default_factory=dict)
     preflight: Mapping[str, int] = field(default_factory=dict)
+    collector_errors: int = 0

@@ -99,3 +99,10 @@ def announcement(key: Key, span: Span, at_us: int) -> Record:
         "reason": f"{key.cause}{_BOOT}{key.boot_id}",
     }
     return Record(Kind.DROP, at_us, body)
+
+
+def is_worth_folding(account: Mapping[Key, Span]) -> bool:
+    """Tell whether one announcement per line of the account would be much shorter than those that it is made from."""
+    waiting = own_counts(account).get(Kind.DROP.value, 0)
+    lines = [key for key in account if key.cause or key.kind == Kind.DROP.value]
+    return waiting > 2 * (len(lines) + 1)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from agent.contract.events import Kind
-from agent.ship.drops import Key
 
 FOLDED, HIGHEST = 0, 3
 """Drop records are folded rather than lost: the next announcement says what they said. So any record may displace
@@ -19,8 +16,3 @@ findings are what everybody waits for."""
 def rank_of(kind: str) -> int:
     """Rank a record kind: 0 is given up first; unknown kinds are kept longest."""
     return _RANKS.get(kind, HIGHEST)
-
-
-def ranks_of(account: Mapping[Key, object]) -> frozenset[int]:
-    """Tell which ranks the records of a segment have; what they only announce does not count."""
-    return frozenset(rank_of(key.kind) for key in account if not key.cause)

@@ -1,10 +1,11 @@
 """A file that keeps some of the disk, to be let go when the disk is full.
 
-Making room inside segments means writing shorter ones first, which a full disk does not allow.
+Deleting rows means writing to the log first, which a full disk does not allow.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from contextlib import suppress
@@ -12,6 +13,7 @@ from pathlib import Path
 
 _LOG = logging.getLogger(__name__)
 NAME = "reserve"
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Reserve:
@@ -25,8 +27,13 @@ class Reserve:
             size_bytes: How much.
         """
         self._path, self._size_bytes = directory / NAME, size_bytes
-        self._held = False
+        self._held = self._lacks_room = False
         self.hold()
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether the disk has no room for it; on a file system that cannot set room aside it lacks nothing."""
+        return self._lacks_room
 
     def hold(self) -> bool:
         """Take the room, or leave it for a better time; tell whether it is held."""
@@ -36,18 +43,20 @@ class Reserve:
             descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
             try:
                 os.posix_fallocate(descriptor, 0, self._size_bytes)
-                os.ftruncate(descriptor, self._size_bytes)  # an earlier start may have had larger segments
+                os.ftruncate(descriptor, self._size_bytes)  # an earlier start may have had a larger share
             finally:
                 os.close(descriptor)
-            self._held = True
+            self._held, self._lacks_room = True, False
         except OSError as error:
+            self._lacks_room = error.errno in _NO_ROOM
             _LOG.debug("spool: no room for a reserve", extra={"reason": str(error)})
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
         return self._held
 
     def release(self) -> bool:
-        """Let the room go; tell whether there was any."""
+        """Let the room go, because the disk is full; tell whether there was any."""
+        self._lacks_room = True
         if not self._held:
             return False
         self._held = False

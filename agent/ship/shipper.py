@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from agent.clock import Clock
 from agent.errors import PermanentShipError, RetryableShipError, SpoolError
+from agent.ship.batches import Parcel
 from agent.ship.sinks.base import Sink, object_name
 from agent.ship.spool import Spool
 
@@ -92,7 +93,10 @@ class Shipper:
         """
         if now_s < self._not_before_s:
             return Outcome.WAITING
-        parcel = self._spool.take()
+        try:
+            parcel = self._spool.take()
+        except SpoolError as error:
+            return self._failed(Outcome.RETRYABLE, "", error, now_s, self._base_delay_s)
         if parcel is None:
             return Outcome.IDLE
         name = object_name(parcel.segment.pod_uid, parcel.segment.name)
@@ -100,12 +104,7 @@ class Shipper:
             self._sink.put(name, parcel.payload)
             self._spool.acknowledge(parcel)
         except PermanentShipError as error:
-            self._spool.reject(parcel)
-            self._count(Outcome.PERMANENT)
-            _LOG.error(
-                "ship: the sink will never take a segment", extra={"segment": name, "reason": str(error)}
-            )
-            return Outcome.PERMANENT
+            return self._refused(parcel, name, error, now_s)
         except RetryableShipError as error:
             return self._failed(Outcome.RETRYABLE, name, error, now_s, error.delay_s)
         except SpoolError as error:
@@ -144,6 +143,15 @@ class Shipper:
                 wait(min(pause_s, self._base_delay_s, end_s - now_s))
                 self._not_before_s = float("-inf")
         return self._spool.stats().segments
+
+    def _refused(self, parcel: Parcel, name: str, error: PermanentShipError, now_s: float) -> Outcome:
+        try:
+            self._spool.reject(parcel)
+        except SpoolError as again:
+            return self._failed(Outcome.RETRYABLE, name, again, now_s, self._base_delay_s)
+        self._count(Outcome.PERMANENT)
+        _LOG.error("ship: the sink will never take a segment", extra={"segment": name, "reason": str(error)})
+        return Outcome.PERMANENT
 
     def _failed(self, outcome: Outcome, name: str, error: Exception, now_s: float, delay_s: float) -> Outcome:
         self._spool.release()

@@ -50,7 +50,6 @@ def test_the_defaults() -> None:
         "allow_http": False,
         "timeout_seconds": 10.0,
         "cap_mib": 64.0,
-        "cap_files": 2048.0,
         "seal_kib": 256.0,
         "seal_seconds": 15.0,
     }
@@ -203,7 +202,7 @@ def test_the_values_of_an_application() -> None:
         ("[agent\n", "not TOML: "),
         ("[ship]\nendpiont = 'x'\n", "[ship]: unknown setting 'endpiont'; known: endpoint, region, "),
         ("[ship]\nallow_http = 'yes'\n", "ship.allow_http (file): 'yes' is not true or false"),
-        ("[ship]\ncap_mib = 0.5\n", "ship.cap_mib: 0.5 must hold at least three segments of seal_kib 256"),
+        ("[ship]\ncap_mib = 0.5\n", "ship.cap_mib: 0.5 must hold at least eight segments of seal_kib 256"),
         ("[ship]\nseal_kib = 1\n", "ship.seal_kib: 1.0 must be 16 or more"),
         ("[ship]\nendpoint = 'minio:9000'\n", "ship.endpoint: 'minio:9000' must begin with https://"),
         (

@@ -97,7 +97,7 @@ def run(options: Options) -> Section:
 def _goals(agent: Sequence[Costs]) -> list[str]:
     return [
         judged(
-            "resident at most 64 MiB at 10,000 tasks", all(max(x.idle_mib, x.rss_mib) <= 64 for x in agent)
+            "resident at most 80 MiB at 10,000 tasks", all(max(x.idle_mib, x.rss_mib) <= 80 for x in agent)
         ),
         judged("idle below 0.5 % of a core at 10,000 tasks", all(x.idle < 0.005 for x in agent)),
         judged("every last checkpoint, deletion and re-creation known", not any(x.wrong for x in agent)),

@@ -14,7 +14,7 @@ from agent.ship.spool import Spool
 from tests.bench.measure import run_module, spread
 from tests.bench.report import Options, Section
 
-_UNLIMITED = Limits(cap_bytes=1 << 40, cap_files=1 << 30)
+_UNLIMITED = Limits(cap_bytes=1 << 40)
 FULL, SMALL = 200_000, 20_000
 _ORIGIN = Origin(
     pod_uid="bench-pod", boot_id="bench0", pod="bench", namespace="bench", node="bench", agent_version="bench"

@@ -27,7 +27,7 @@ def main() -> None:
     """Recover, ship, report."""
     spool_dir, sink_dir = Path(sys.argv[1]), Path(sys.argv[2])
     began = time.process_time(), time.monotonic()
-    spool = Spool(spool_dir, ORIGIN, clock=SystemClock(), limits=Limits(cap_bytes=1 << 40, cap_files=1 << 30))
+    spool = Spool(spool_dir, ORIGIN, clock=SystemClock(), limits=Limits(cap_bytes=1 << 40))
     recovered = time.process_time(), time.monotonic()
     waiting = spool.stats().segments
     resident = [memory(os.getpid()).rss_kib]

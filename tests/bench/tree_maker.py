@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from agent.replay.trace import read_trace
 
 APPLICATION = "bench-app"
 STORE = "counts"
+BORN_S = 1_500_000_000.0
+"""Before the recorded data: a store younger than its data is a copy, and would open a finding on every task."""
 _LARGEST_BYTES = 1 << 22
 _UNREAD = ("LOG", "LOG.old")  # long, and nobody looks into them: they are made empty
 
@@ -57,7 +60,9 @@ def make_tree(root: Path, tasks: int, store: StoreCopy) -> None:
                 (directory / name).hardlink_to(first / name)
             else:
                 (directory / name).write_bytes(content)
-        (directory / "IDENTITY").write_text(f"00000000-0000-4000-8000-{number:012x}")
+        identity = directory / "IDENTITY"
+        identity.write_text(f"00000000-0000-4000-8000-{number:012x}")
+        os.utime(identity, (BORN_S, BORN_S))
         (application / f"0_{number}" / ".checkpoint").write_bytes(checkpoint(number, 1_000))
 
 

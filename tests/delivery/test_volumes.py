@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.contract.events import Origin
 from agent.errors import SpoolError
 from tests.agent.ship.ship_support import (
     HandClock,
@@ -17,6 +19,7 @@ from tests.agent.ship.ship_support import (
     drop_rows,
     finding,
     heartbeat,
+    killed,
     open_spool,
     sequences,
     transition,
@@ -69,24 +72,70 @@ def test_a_full_volume_drops_by_rank_and_keeps_the_findings(volume: Path) -> Non
     assert len(seen) + sum(dropped.values()) == max(seen)
 
 
-def test_a_start_on_a_full_volume_is_no_crash_loop(volume: Path) -> None:
-    """Recovery needs no room: what is whole is shipped, and the volume has room again."""
+def test_a_volume_that_others_fill_is_lived_on(volume: Path) -> None:
+    """With not a byte free records still come and go: in the pages that are there, by the help of the reserve."""
     clock, spool_dir = HandClock(), volume / "spool"
-    spool = open_spool(spool_dir, clock)
-    for number in range(20):
-        spool.append(heartbeat(number))
-    (opened,) = spool_dir.glob("*.open")
-    data = bytearray(opened.read_bytes())
-    spool.close()
-    (sealed,) = spool_dir.glob("*.sealed")
-    sealed.unlink()
-    data[len(data) // 2] ^= 1
-    opened.write_bytes(data)
+    with open_spool(spool_dir, clock) as spool:
+        for number in range(30):
+            spool.append(transition(1_000, number))
+        fill(volume / "ballast")
+        refused = 0
+        for number in range(300):
+            try:
+                spool.append(transition(1_000, number))
+            except SpoolError:
+                refused += 1
+        spool.seal()
+        stats = spool.stats()
+        assert stats.dropped["transition"] > 200
+        rows = drain(spool)
+        assert len(sequences(rows)) > 10
+        assert refused < 100
+        (volume / "ballast").unlink()
+        spool.maintain()
+        before = dict(spool.stats().dropped)
+        for number in range(60):
+            spool.append(transition(1_000, number))
+        assert spool.stats().dropped == before
+        spool.seal()
+        rows += drain(spool)
+        assert sum(count for _, count, *_ in drop_rows(rows)) == sum(spool.stats().dropped.values())
+        assert len(sequences(rows)) + sum(spool.stats().dropped.values()) == max(sequences(rows))
+
+
+def test_a_start_on_a_full_volume_is_no_crash_loop(volume: Path, tmp_path: Path) -> None:
+    """What an agent left is shipped and forgotten without a byte free, and there is room again."""
+    clock, spool_dir = HandClock(), volume / "spool"
+    with open_spool(spool_dir, clock) as spool:
+        for number in range(40):
+            spool.append(transition(1_000, number))
+        left = killed(spool_dir, tmp_path / "killed")
+    shutil.rmtree(spool_dir)
+    killed(left, spool_dir)
+    fill(volume / "ballast")
+    with open_spool(spool_dir, clock, Origin("uid-1", "boot2", "orders-0")) as spool:
+        assert sequences(drain(spool)) == list(range(1, 41))
+        assert spool.append(finding()) == 1
+        spool.seal()
+        assert sequences(drain(spool), "boot2") == [1]
+    assert (volume / "ballast").stat().st_size > 50_000
+
+
+def test_a_new_spool_on_a_full_volume_waits_for_room(volume: Path) -> None:
+    """The agent runs, counts what it cannot keep, and announces it when there is room."""
+    clock, spool_dir = HandClock(), volume / "spool"
+    spool_dir.mkdir()
+    (spool_dir / "lock").touch()
     fill(volume / "ballast")
     with open_spool(spool_dir, clock) as spool:
-        assert spool.stats().corrupt_segments == 1
-        assert len(sequences(drain(spool))) > 5
-    assert (volume / "ballast").stat().st_size > 100_000
+        with pytest.raises(SpoolError):
+            spool.append(finding())
+        (volume / "ballast").unlink()
+        spool.maintain()
+        spool.append(heartbeat())
+        spool.seal()
+        rows = drain(spool)
+    assert drop_rows(rows) == [("finding", 1, 1, 1, "write-failed; boot boot1")]
 
 
 def test_a_read_only_volume_is_refused_at_the_start(volume: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SystemClock
-from agent.lookout import turn as lookout_module
+from agent.inventory.blind_causes import Missed
 from agent.lookout.canary import LATE_AFTER_S
 from agent.lookout.turn import Mode
 from agent.watch.inotify import InotifyQueue
@@ -155,7 +155,7 @@ def test_a_watch_that_was_lost_without_a_word(brisk: LiveLookout) -> None:
         live.turn_until(lambda: not source.watch.is_watched("app/0_0"))
         write_checkpoint(live.root / "app" / "0_0", 60)
         live.turn_until(lambda: live.lookout.missed_changes)
-        assert live.lookout.missed_changes == {lookout_module.UNWATCHED: 1}
+        assert live.lookout.missed_changes == {Missed.UNWATCHED: 1}
         (interval,) = [x for x in live.pipeline.inventory.blind if x.cause == "missed"]
         assert (interval.application, interval.task) == ("app", "0_0")
         live.turn_until(lambda: live.lookout.keeper.is_watched("app/0_0"))

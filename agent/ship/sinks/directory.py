@@ -9,7 +9,6 @@ from pathlib import Path
 
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.home import lies_inside
-from agent.ship.segments import sync_directory
 from agent.ship.sinks.base import SUFFIX, packed
 
 
@@ -71,3 +70,16 @@ def _require_same(path: Path, payload: bytes) -> None:
         same = False
     if not same:
         raise PermanentShipError(f"{path} is there already with another content")
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names in a directory durable.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

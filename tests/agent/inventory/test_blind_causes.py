@@ -7,7 +7,6 @@ from pathlib import Path
 from agent.engine.looker import LOSSES
 from agent.inventory.blind_causes import BY_SLUG, CAUSES
 from agent.inventory.disk import Unseen
-from agent.publish.catalogue import RESCAN_CAUSES
 from agent.watch.source import Cause
 
 
@@ -22,7 +21,6 @@ def test_whatever_the_agent_may_name_is_in_the_table() -> None:
     named = {str(cause) for cause in Cause} - {"start"} | LOSSES | {"agent-away", "baseline-lost", "missed"}
     named |= {"denied", "too-large", "unreadable"} & {str(unseen) for unseen in Unseen}
     assert named <= BY_SLUG.keys()
-    assert {str(cause) for cause in Cause} <= set(RESCAN_CAUSES)
     assert all(BY_SLUG[cause].hides for cause in LOSSES)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.lookout.self_limits import CALM_NEEDED, MEASURE_S, STEPS, Ceilings, SelfLimits, Step
-from agent.publish.catalogue import SELF_LIMIT_STEPS
+from agent.inventory.blind_causes import Step
+from agent.lookout.self_limits import CALM_NEEDED, MEASURE_S, Ceilings, SelfLimits
 
 
 class Load:
@@ -58,11 +58,6 @@ def test_too_early_is_no_measurement() -> None:
     limits.measure(0.0, 0.0, None)
     assert not limits.measure(MEASURE_S / 2, 100.0, None)
     assert limits.step is Step.NONE
-
-
-def test_metrics_know_every_step() -> None:
-    """The catalogue lists the steps in their order."""
-    assert SELF_LIMIT_STEPS == STEPS
 
 
 def test_a_measurement_is_due_at_the_start_and_then_every_ten_seconds() -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agent.inventory.blind_causes import Step
 from agent.inventory.disk import Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.lookout import turn as lookout
 from agent.lookout.canary import LATE_AFTER_S
-from agent.lookout.self_limits import MEASURE_S, Ceilings, Step
+from agent.lookout.self_limits import MEASURE_S, Ceilings
 from agent.lookout.turn import LONG_BATCH_S, Mode, why_polling
 from agent.lookout.walk import POLLING, WATCHING
 from agent.observe.volume import Mount

@@ -6,9 +6,11 @@ import http.client
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import pytest
 
@@ -27,19 +29,21 @@ class State:
     broken: bool = False
     gate: threading.Event | None = None
     asked: int = 0
+    size: int = 0
 
     def was_asked(self, times: int) -> bool:
         """Tell whether metrics were asked for so many times."""
         return self.asked == times
 
-    def metrics(self, openmetrics: bool) -> tuple[str, bytes]:
-        """Give a body that shows what was asked for."""
+    def metrics(self, accept: str, accept_encoding: str) -> tuple[tuple[tuple[str, str], ...], bytes]:
+        """Give a body that shows what was asked for, or one of the wanted size."""
         self.asked += 1
         if self.gate is not None:
             self.gate.wait(30)
         if self.broken:
             raise RuntimeError("secret detail")
-        return ("application/openmetrics-text", b"om\n") if openmetrics else ("text/plain", b"plain\n")
+        shown = f"{accept}|{accept_encoding}\n".encode()
+        return (("Content-Type", "text/x-metrics"),), b"x" * self.size or shown
 
 
 @pytest.fixture
@@ -57,12 +61,12 @@ def server(state: State) -> Iterator[HttpServer]:
 
 
 def ask(
-    server: HttpServer, path: str, method: str = "GET", accept: str = ""
+    server: HttpServer, path: str, method: str = "GET", headers: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
     """Send one request."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     try:
-        connection.request(method, path, headers={"Accept": accept})
+        connection.request(method, path, headers=dict(headers))
         response = connection.getresponse()
         return response.status, response.headers, response.read()
     finally:
@@ -74,6 +78,15 @@ def slow_client(server: HttpServer, host: str = "127.0.0.1") -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), 10, source_address=(host, 0))
     connection.sendall(b"GET")
     return connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Read until the server hangs up."""
+    parts = []
+    with suppress(ConnectionResetError):  # it did not read what it was still sent
+        while part := connection.recv(1 << 20):
+            parts.append(part)
+    return b"".join(parts)
 
 
 class HandClock:
@@ -102,18 +115,19 @@ def test_probes_answer_by_their_reason(server: HttpServer, state: State) -> None
     assert ask(server, "/readyz")[0::2] == (503, b"first scan\n")
 
 
-def test_metrics_in_the_form_that_was_asked_for(server: HttpServer) -> None:
-    """Text by default, OpenMetrics if the scraper accepts it; a query changes nothing."""
-    status, headers, body = ask(server, "/metrics?x=1", accept="text/plain")
-    assert (status, headers["Content-Type"], body) == (200, "text/plain", b"plain\n")
-    accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
-    assert ask(server, "/metrics", accept=accept)[2] == b"om\n"
+def test_metrics_hear_what_the_client_reads(server: HttpServer) -> None:
+    """What a client says about forms and packing goes to the exposition, in one line; a query changes nothing."""
+    status, headers, body = ask(
+        server, "/metrics?x=1", headers={"Accept": "text/plain,\r\n text/*", "Accept-Encoding": "gzip"}
+    )
+    assert (status, headers["Content-Type"], body) == (200, "text/x-metrics", b"text/plain, text/*|gzip\n")
+    assert ask(server, "/metrics")[2] == b"|identity\n"
 
 
 def test_head_has_no_body(server: HttpServer) -> None:
     """HEAD answers with the length and without the body."""
     status, headers, body = ask(server, "/metrics", "HEAD")
-    assert (status, headers["Content-Length"], body) == (200, "6", b"")
+    assert (status, headers["Content-Length"], body) == (200, "10", b"")
 
 
 @pytest.mark.parametrize(("path", "code"), [("/", 200), ("/etc/passwd", 404), ("/metrics/x", 404)])
@@ -187,7 +201,7 @@ def test_slow_answers_do_not_hold_up_probes(
 ) -> None:
     """As many long answers as there may be: one more is told to come again, probes are answered."""
     state.gate = threading.Event()
-    waiting = [slow_client(server) for _ in range(connections.MAX_ANSWERED)]
+    waiting = [slow_client(server) for _ in range(connections.MAX_COMPUTED)]
     try:
         for count, connection in enumerate(waiting, 1):
             connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
@@ -200,6 +214,27 @@ def test_slow_answers_do_not_hold_up_probes(
     finally:
         state.gate.set()
         for connection in waiting:
+            connection.close()
+
+
+def test_who_takes_no_answer_keeps_nobody_out(
+    server: HttpServer, state: State, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., object]
+) -> None:
+    """However many clients ask for metrics and never read them: a scraper gets its own whole, the oldest go."""
+    monkeypatch.setattr(connections, "TAKING_S", 600.0)
+    state.size = 16 << 20
+    deaf = []
+    try:
+        for count in range(1, 2 * connections.MAX_TAKING + 1):
+            deaf.append(slow_client(server))
+            deaf[-1].sendall(b" /metrics HTTP/1.1\r\n\r\n")
+            eventually(partial(state.was_asked, count))
+        for _ in range(3):
+            assert len(ask(server, "/metrics")[2]) == state.size
+        assert ask(server, "/healthz")[0] == 200
+        assert len(read_all(deaf[0])) < state.size
+    finally:
+        for connection in deaf:
             connection.close()
 
 
@@ -233,8 +268,29 @@ def test_an_answer_that_nobody_takes_has_one_deadline(monkeypatch: pytest.Monkey
             clock.elapsed_s += 2
 
     monkeypatch.setattr(connections, "_CLOCK", clock)
-    connections.send_in_time(Slow(), 5.0, b"head", b"body", b"more")  # type: ignore[arg-type]
+    writer = connections.InTime(Slow(), 5.0)  # type: ignore[arg-type]
+    for part in (b"head", b"body", b"more"):
+        writer.write(part)
+    with pytest.raises(TimeoutError):
+        writer.write(b"last")
     assert given == [5.0, 3.0, 1.0]
+
+
+def test_a_trickle_is_hung_up_on(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real connection: a byte now and then, each in time, gets no answer but an end."""
+    monkeypatch.setattr(connections, "ASKING_S", 0.2)
+    answer = None
+    with slow_client(server) as connection:
+        connection.settimeout(0.01)
+        while answer is None:
+            try:
+                connection.sendall(b"x")
+                answer = connection.recv(1)
+            except TimeoutError:
+                continue
+            except ConnectionError:  # the end came while a byte was on its way
+                answer = b""
+    assert answer == b""
 
 
 def test_an_overlong_request_line_is_refused(server: HttpServer) -> None:
@@ -245,10 +301,14 @@ def test_an_overlong_request_line_is_refused(server: HttpServer) -> None:
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
-        (b"GET /healthz\r\n\r\n", 400),
+        (b"GET /healthz\r\n\r\n", 200),
+        (b"GET\r\n\r\n", 400),
         (b"\xff\x00\r\n\r\n", 400),
         (b"GET /healthz SIP/2.0\r\n\r\n", 400),
-        (b"GET /healthz HTTP/1.1\r\n" + b"a: b\r\n" * 20_000 + b"\r\n", 431),
+        (b"GET /healthz HTTP/2.0\r\n\r\n", 505),
+        (b"GET /healthz HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n", 431),
+        (b"GET /healthz HTTP/1.1\r\n" + b"a: " + b"b" * 66_000 + b"\r\n\r\n", 431),
+        (b"GET /healthz HTTP/1.1\r\n" + (b"a: " + b"b" * 3_000 + b"\r\n") * 45 + b"\r\n", 431),
         (b"get /healthz HTTP/1.1\r\n\r\n", 501),
         (b"GET /healthz HTTP/1.1\nAccept: x\n\n", 200),
     ],
@@ -257,7 +317,7 @@ def test_odd_requests_get_a_plain_answer(server: HttpServer, request_bytes: byte
     """Whatever is no request is refused by its number, in text; bare line ends are forgiven."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(request_bytes)
-        answer = connection.recv(1 << 16)
+        answer = read_all(connection)
     assert answer.startswith(b"HTTP/1.0 %d " % status)
     assert b"Content-Type: text/plain" in answer
     assert ask(server, "/healthz")[0] == 200

@@ -11,7 +11,7 @@ from agent.detectors import DETECTORS
 from agent.engine.rows import StoreRow
 from agent.preflight.checks import CHECKS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
-from agent.publish.metrics import Exposition
+from agent.publish.exposition import Exposition
 from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
 
 TASKS, STORES = 20, 3
@@ -31,7 +31,7 @@ def lines(by_store: bool) -> list[str]:
         resident_memory_bytes=1,
         preflight={check.id: 0 for check in CHECKS},
     )
-    text = Exposition(lambda: snapshot, [x.meta.id for x in DETECTORS]).render()[1].decode()
+    text = Exposition(lambda: snapshot, [x.meta.id for x in DETECTORS]).answer()[1].decode()
     return text.splitlines()
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.contract.codec import decode
 from agent.contract.events import Kind, Origin, Record
+from agent.ship import database
 from agent.ship.limits import MIN_SEAL_BYTES, Limits
 from agent.ship.spool import Spool
 
@@ -94,9 +98,31 @@ def drop_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[str, int, int, int, 
     return [tuple(row[name] for name in names) for row in rows if row["kind"] == "drop"]
 
 
-def files(directory: Path, suffix: str) -> list[str]:
-    """List files of a spool by suffix."""
-    return sorted(path.name for path in directory.iterdir() if path.suffix == f".{suffix}")
+def summary(size_bytes: int = 0, number: int = 0) -> Record:
+    """Make a summary of about the size that is asked for."""
+    body = {"application_id": "a", "task_id": "0_0", "stores": [{"store": "x" * size_bytes}]}
+    return Record(Kind.SUMMARY, AT_US + number, body)
+
+
+def on_disk(directory: Path) -> int:
+    """Add up the files of a spool."""
+    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())
+
+
+def make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the spool sync nothing; for tests that write much and cut no power."""
+    monkeypatch.setattr(database, "SETTINGS", (*database.SETTINGS, "synchronous=OFF"))
+
+
+def killed(source: Path, target: Path) -> Path:
+    """Copy a spool as a kill would leave it: no seal, no close, no lock."""
+    shutil.copytree(source, target)
+    return target
+
+
+def names(spool: Spool) -> list[str]:
+    """List the names of the segments that wait, the open one excluded."""
+    return [batch.name for batch in spool._storage.queue.batches if batch.waits]
 
 
 def json_lines(data: bytes) -> list[dict[str, Any]]:

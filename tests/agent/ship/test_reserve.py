@@ -41,5 +41,21 @@ def test_a_full_disk_leaves_it_for_later(tmp_path: Path, monkeypatch: pytest.Mon
         reserve = Reserve(tmp_path, 1024)
         assert not reserve.hold()
         assert not reserve.release()
+        assert reserve.lacks_room
         assert list(tmp_path.iterdir()) == []
     assert reserve.hold()
+    assert not reserve.lacks_room
+
+
+def test_a_file_system_that_cannot_set_room_aside_lacks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no reserve then, and no reason to think that the disk is full."""
+
+    def refuse(*_: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    reserve = Reserve(tmp_path, 1024)
+    assert not reserve.hold()
+    assert not reserve.lacks_room

@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.clock import SystemClock
-from agent.errors import PermanentShipError, RetryableShipError
+from agent.errors import PermanentShipError, RetryableShipError, SpoolError
 from agent.ship.shipper import Outcome, Shipper, ShipperThread
 from agent.ship.spool import Spool
 from tests.agent.ship.ship_support import (
     ORIGIN,
     HandClock,
-    files,
     heartbeat,
     json_lines,
     open_spool,
@@ -80,15 +79,15 @@ def ship_all(shipper: Shipper, clock: HandClock) -> list[Outcome]:
     return outcomes
 
 
-def test_segments_go_in_order_and_leave(tmp_path: Path, spool: Spool, clock: HandClock) -> None:
-    """Each sealed segment is put once, oldest first, under pod and range, and then deleted."""
+def test_segments_go_in_order_and_leave(spool: Spool, clock: HandClock) -> None:
+    """Each sealed segment is put once, oldest first, under pod and range, and then forgotten."""
     sink = ScriptedSink()
     ship = shipper(spool, sink)
     assert ship_all(ship, clock) == [Outcome.SHIPPED] * 3 + [Outcome.IDLE]
     assert [name for name, _ in sink.puts] == [
         f"uid-1/boot1-00000000000{n}-00000000000{n}" for n in (1, 2, 3)
     ]
-    assert files(tmp_path / "spool", "sealed") == []
+    assert spool.stats().segments == 0
     assert (ship.stats().shipped_segments, ship.stats().shipped_records) == (3, 3)
 
 
@@ -167,16 +166,34 @@ def test_too_early_means_waiting(spool: Spool, clock: HandClock) -> None:
     assert ship.ship_once(ship.not_before_s) is Outcome.SHIPPED
 
 
-def test_a_permanent_failure_does_not_block_the_others(
-    tmp_path: Path, spool: Spool, clock: HandClock
-) -> None:
+def test_a_permanent_failure_does_not_block_the_others(spool: Spool, clock: HandClock) -> None:
     """The segment is set aside and counted, and the next one follows at once."""
     sink = ScriptedSink([PermanentShipError("never")])
     ship = shipper(spool, sink)
     assert ship_all(ship, clock)[:2] == [Outcome.PERMANENT, Outcome.SHIPPED]
     assert ship.stats().failures == {"permanent": 1}
     assert spool.stats().dropped == {"heartbeat": 1}
-    assert len(files(tmp_path / "spool", "rejected")) == 1
+    assert spool.stats().aside == 1
+
+
+def test_a_spool_that_refuses_is_tried_again(
+    spool: Spool, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it cannot be read or cannot mark what the sink rejects, the segment stays and the shipper goes on."""
+
+    def refuse(*_: object) -> None:
+        raise SpoolError("the disk is gone")
+
+    sink = ScriptedSink([PermanentShipError("never"), PermanentShipError("never")])
+    ship = shipper(spool, sink)
+    for name in ("take", "reject"):
+        with monkeypatch.context() as patch:
+            patch.setattr(spool, name, refuse)
+            assert ship.ship_once(clock.at_s) is Outcome.RETRYABLE
+            assert ship.not_before_s > clock.at_s
+        clock.at_s = ship.not_before_s
+    assert spool.stats().records == 3
+    assert ship.ship_once(clock.at_s) is Outcome.PERMANENT
 
 
 def test_flush_seals_and_ships_what_is_left(spool: Spool, clock: HandClock) -> None:
@@ -249,6 +266,6 @@ def test_a_sink_that_hangs_does_not_hang_the_end(tmp_path: Path) -> None:
         thread.start()
         assert entered.wait(10)
         assert not thread.stop(flush_s=0.05)
-        assert len(files(tmp_path, "sealed")) == 1
+        assert spool.stats().segments == 1
         release.set()
         thread._thread.join(10)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,26 @@ import pytest
 
 from agent.contract.codec import ContractError, encode
 from agent.contract.events import Kind, Origin, Record
-from agent.errors import SpoolError, SpoolFullError
-from agent.ship import segments
+from agent.errors import SpoolError
+from agent.ship.database import Database, StoreError
+from agent.ship.limits import MIN_CAP_BYTES
 from tests.agent.ship.ship_support import (
     AT_US,
     ORIGIN,
     HandClock,
     drain,
     drop_rows,
-    files,
     finding,
     heartbeat,
+    killed,
+    names,
     open_spool,
     sequences,
     transition,
 )
 
 KIB = 1024
+NEXT_BOOT = Origin(pod_uid="uid-1", boot_id="a-boot", pod="orders-0")
 
 
 @pytest.fixture
@@ -51,6 +54,15 @@ def test_records_come_back_exactly_as_encoded(tmp_path: Path, clock: HandClock) 
         assert parcel.segment.name == "boot1-000000000001-000000000003"
 
 
+def test_ranks_lie_apart_and_come_back_in_order(tmp_path: Path, clock: HandClock) -> None:
+    """A segment mixes what has tables of its own, by sequence."""
+    with open_spool(tmp_path, clock) as spool:
+        for number in range(20):
+            spool.append(finding() if number % 3 else heartbeat(number))
+        spool.seal()
+        assert sequences(drain(spool)) == list(range(1, 21))
+
+
 def test_a_record_that_breaks_the_contract_changes_nothing(tmp_path: Path, clock: HandClock) -> None:
     """It raises, and its sequence goes to the next record."""
     with open_spool(tmp_path, clock) as spool:
@@ -64,13 +76,14 @@ def test_segments_are_sealed_by_size(tmp_path: Path, clock: HandClock) -> None:
     with open_spool(tmp_path, clock) as spool:
         for number in range(5):
             spool.append(transition(6 * KIB, number))
-        assert files(tmp_path, "sealed") == ["boot1-000000000001-000000000003.sealed"]
-        assert files(tmp_path, "open") == ["boot1-000000000004.open"]
+        assert names(spool) == ["boot1-000000000001-000000000003"]
+        assert spool.stats().segments == 2
 
 
 def test_segments_are_sealed_by_age(tmp_path: Path, clock: HandClock) -> None:
-    """A segment that is old enough is sealed by the clockwork, without a further record; an empty one never."""
+    """A segment that is old enough is sealed by the clockwork, without a further record; its age begins with it."""
     with open_spool(tmp_path, clock, seal_age_s=15.0) as spool:
+        clock.at_s += 60
         spool.maintain()
         assert spool.take() is None
         spool.append(heartbeat())
@@ -82,237 +95,189 @@ def test_segments_are_sealed_by_age(tmp_path: Path, clock: HandClock) -> None:
         assert sequences(drain(spool)) == [1]
 
 
+def test_age_seals_no_more_while_many_segments_wait(tmp_path: Path, clock: HandClock) -> None:
+    """A sink that is away does not get a segment per interval later; when it has taken some, age counts again."""
+    with open_spool(tmp_path, clock) as spool:
+        for number in range(40):
+            spool.append(heartbeat(number))
+            clock.at_s += 20
+            spool.maintain()
+        assert len(names(spool)) == 16
+        parcel = spool.take()
+        assert parcel is not None
+        spool.acknowledge(parcel)
+        spool.maintain()
+        assert len(names(spool)) == 16
+        assert spool.stats().segments == 16
+
+
 def test_synced_at_most_every_second_and_at_the_seal(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records within a second share one sync; sealing syncs what is left."""
-    synced: Counter[str] = Counter()
-    for name in ("fsync", "fdatasync"):
-        real = getattr(os, name)
+    """Records within a second share one sync; sealing moves the log into the file, both synced."""
+    done: Counter[str] = Counter()
+    for name in ("sync", "checkpoint"):
+        real = getattr(Database, name)
 
-        def counted(descriptor: int, name: str = name, real: Any = real) -> None:
-            synced[name] += 1
-            real(descriptor)
+        def counted(self: Database, name: str = name, real: Any = real) -> None:
+            done[name] += 1
+            real(self)
 
-        monkeypatch.setattr(os, name, counted)
+        monkeypatch.setattr(Database, name, counted)
     with open_spool(tmp_path, clock) as spool:
+        done.clear()
         for _ in range(10):
             spool.append(heartbeat())
-        assert synced["fdatasync"] == 0
+        assert done == {}
         clock.at_s += 1.0
         spool.append(heartbeat())
         spool.append(heartbeat())
-        assert synced["fdatasync"] == 1
+        assert done == {"sync": 1}
         clock.at_s += 1.0
         spool.maintain()
         spool.maintain()
-        assert synced["fdatasync"] == 2
-        before = synced["fsync"]
+        assert done == {"sync": 2}
         spool.seal()
-        assert synced["fsync"] == before + 3  # position file, segment, directory
+        assert done == {"sync": 2, "checkpoint": 1}
+
+
+def test_a_sync_reaches_the_disk(tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the log that is synced."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fdatasync", lambda x: synced.append(os.readlink(f"/proc/self/fd/{x}")))
+    with open_spool(tmp_path, clock) as spool:
+        spool.append(heartbeat())
+        clock.at_s += 1.0
+        spool.maintain()
+    assert synced == [str(tmp_path / "spool.db-wal")]
 
 
 def test_what_is_taken_stays_until_acknowledged(tmp_path: Path, clock: HandClock) -> None:
     """A segment is the next one again after a release, and gone only after the acknowledgement."""
-    with open_spool(tmp_path, clock) as spool:
+    with open_spool(tmp_path / "spool", clock) as spool:
         spool.append(heartbeat())
         spool.seal()
         first = spool.take()
         spool.release()
         again = spool.take()
         assert first == again is not None
-        assert len(files(tmp_path, "sealed")) == 1
+        with open_spool(killed(tmp_path / "spool", tmp_path / "before"), clock, NEXT_BOOT) as after:
+            assert after.take() == again
         spool.acknowledge(again)
-        assert files(tmp_path, "sealed") == []
         assert spool.take() is None
+        with open_spool(killed(tmp_path / "spool", tmp_path / "after"), clock, NEXT_BOOT) as after:
+            assert after.take() is None
 
 
 def test_stats_count_what_waits(tmp_path: Path, clock: HandClock) -> None:
     """Records, segments and the oldest time cover open and sealed segments; empty means none."""
     with open_spool(tmp_path, clock) as spool:
-        assert (spool.stats().records, spool.stats().segments, spool.stats().oldest_at_us) == (0, 0, None)
+        stats = spool.stats()
+        empty_bytes = stats.bytes
+        assert (stats.records, stats.segments, stats.oldest_at_us) == (0, 0, None)
         spool.append(heartbeat(7))
         spool.seal()
         spool.append(heartbeat(3))
         spool.append(heartbeat(9))
         stats = spool.stats()
         assert (stats.records, stats.segments, stats.oldest_at_us) == (3, 2, AT_US + 3)
-        on_disk = sum((tmp_path / n).stat().st_size for s in ("open", "sealed") for n in files(tmp_path, s))
-        assert stats.bytes == on_disk
+        spool.append(transition(40 * KIB))
+        assert 40 * KIB <= spool.stats().bytes - empty_bytes < 60 * KIB
+        drain(spool)
+        assert spool.stats().bytes == empty_bytes
 
 
-def test_the_cap_holds_and_every_drop_announces_itself(tmp_path: Path, clock: HandClock) -> None:
-    """However much comes in, the directory stays below the cap, and shipped and announced make one whole."""
-    cap = 5 * 16 * KIB
-    with open_spool(tmp_path, clock, cap_bytes=cap) as spool:
-        for number in range(300):
-            spool.append(transition(1500, number) if number % 3 else heartbeat(number))
-            assert sum(x.stat().st_size for x in tmp_path.iterdir() if x.name != "reserve") <= cap
-        dropped, last = dict(spool.stats().dropped), spool.append(heartbeat())
-        spool.seal()
-        rows = drain(spool)
-    seen = sequences(rows)
-    announced = Counter[str]()
-    for kind, count, first, until, reason in drop_rows(rows):
-        assert reason == "spool-cap; boot boot1"
-        assert 1 <= first <= until < last
-        assert until - first + 1 >= count
-        announced[kind] += count
-    assert announced == dropped
-    assert len(seen) + sum(announced.values()) == max(seen)
-    holes = set(range(1, max(seen) + 1)) - set(seen)
-    covered = {n for _, _, first, until, _ in drop_rows(rows) for n in range(first, until + 1)}
-    assert holes <= covered
+@pytest.mark.parametrize("number", [1, 7, 40])
+def test_a_kill_after_any_append_loses_nothing(tmp_path: Path, clock: HandClock, number: int) -> None:
+    """Whatever `append` returned for is there after a kill, sealed or not, each once, in order."""
+    with open_spool(tmp_path / "spool", clock) as spool:
+        for n in range(1, number + 1):
+            spool.append(transition(1500, n))
+        with open_spool(killed(tmp_path / "spool", tmp_path / "killed"), clock, NEXT_BOOT) as after:
+            assert sequences(drain(after)) == list(range(1, number + 1))
 
 
-def test_a_single_drop_tells_the_exact_range(tmp_path: Path, clock: HandClock) -> None:
-    """One dropped segment of one kind is announced with its first and last sequence and nothing else."""
-    with open_spool(tmp_path, clock, cap_bytes=4 * 16 * KIB) as spool:
-        for number in range(8):  # three to a segment
-            spool.append(transition(6 * KIB, number))
-        spool.seal()
-        rows = drain(spool)
-    assert drop_rows(rows) == [("transition", 3, 1, 3, "spool-cap; boot boot1")]
-    assert sequences(rows) == [4, 5, 6, 7, 8, 9]
+def test_a_log_cut_anywhere_keeps_what_comes_before(tmp_path: Path, clock: HandClock) -> None:
+    """A power cut takes the newest records at most: what is left is whole, without a hole, and no damage."""
+    with open_spool(tmp_path / "spool", clock) as spool:
+        for n in range(1, 13):
+            spool.append(transition(1500, n))
+        copy = killed(tmp_path / "spool", tmp_path / "killed")
+    log = (copy / "spool.db-wal").read_bytes()
+    left = []
+    for size in range(0, len(log) + 1, 1_777):
+        (copy / "spool.db-wal").write_bytes(log[:size])
+        target = killed(copy, tmp_path / str(size))
+        with open_spool(target, clock, NEXT_BOOT) as after:
+            rows = sequences(drain(after))
+            assert rows == list(range(1, len(rows) + 1))
+            assert after.stats().corrupt_segments == 0
+        left.append(len(rows))
+    assert left == sorted(left)
+    assert set(left) == {9, 10, 11, 12}  # nine were sealed
 
 
-def test_findings_are_dropped_last(tmp_path: Path, clock: HandClock) -> None:
-    """Old findings outlive younger segments without any, until only such segments are left."""
-    with open_spool(tmp_path, clock, cap_bytes=3 * 16 * KIB) as spool:
-        spool.append(finding())
-        spool.seal()
-        for number in range(12):
-            spool.append(transition(6 * KIB, number))
-        spool.seal()
-        assert sequences(drain(spool))[0] == 1
-        for _ in range(100):
-            spool.append(finding())
-        assert spool.stats().dropped["finding"] > 0
-
-
-def test_the_segment_on_its_way_is_never_dropped(tmp_path: Path, clock: HandClock) -> None:
-    """A segment that the sink is taking stays, though it is the oldest."""
-    with open_spool(tmp_path, clock, cap_bytes=3 * 16 * KIB) as spool:
-        spool.append(heartbeat())
-        spool.seal()
-        parcel = spool.take()
-        assert parcel is not None
-        for number in range(12):
-            spool.append(transition(6 * KIB, number))
-        assert parcel.segment.path.exists()
-        spool.acknowledge(parcel)
-        spool.seal()
-        assert 1 not in sequences(drain(spool))
-
-
-def test_a_record_larger_than_the_cap_is_refused_and_announced(tmp_path: Path, clock: HandClock) -> None:
-    """It uses its sequence up; the next record tells of it."""
-    with open_spool(tmp_path, clock, cap_bytes=3 * 16 * KIB) as spool:
-        with pytest.raises(SpoolFullError):
-            spool.append(transition(40 * KIB))
-        assert spool.append(heartbeat()) == 2
-        spool.seal()
-        assert drop_rows(drain(spool)) == [("transition", 1, 1, 1, "spool-cap; boot boot1")]
-
-
-def test_a_full_disk_loses_only_what_it_refuses(
-    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half-written records are overwritten, their sequences announced, and what was written stays readable.
-
-    Nothing that ranks below a finding waits here, so nothing can make room.
-    """
-    real, full = os.pwrite, False
-
-    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
-        if not full:
-            return real(descriptor, data, offset)
-        real(descriptor, data[:10], offset)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "pwrite", pwrite)
-    with open_spool(tmp_path, clock) as spool:
-        spool.append(finding())
-        spool.seal()
-        assert spool.take() is not None  # on its way to the sink: it stays
-        full = True
-        for _ in range(3):
-            with pytest.raises(SpoolError, match="No space left"):
-                spool.append(finding())
-        spool.maintain()  # the announcement finds no room either, and does not raise
-        full = False
-        assert spool.append(heartbeat()) == 5
-        assert spool.stats().write_failures == 3
-        spool.seal()
-        rows = drain(spool)
-    assert sequences(rows) == [1, 5, 6]
-    assert drop_rows(rows) == [("finding", 3, 2, 4, "write-failed; boot boot1")]
-
-
-def test_sealing_that_failed_is_tried_again(
-    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that refuses to sync a directory delays the segment and loses nothing."""
-    real, broken = segments.sync_directory, False
-
-    def sync(directory: Path) -> None:
-        if broken:
-            raise OSError(errno.EIO, "Input/output error")
-        real(directory)
-
-    monkeypatch.setattr(segments, "sync_directory", sync)
+def test_a_new_boot_counts_from_one_and_ships_the_old_first(tmp_path: Path, clock: HandClock) -> None:
+    """What an earlier boot left goes first, under the pod that wrote it."""
+    moved = Origin(pod_uid="uid-2", boot_id="a-boot", pod="orders-1")
     with open_spool(tmp_path, clock) as spool:
         spool.append(heartbeat())
-        broken = True
-        with pytest.raises(SpoolError, match="cannot seal"):
-            spool.seal()
-        broken = False
-        spool.append(heartbeat())
+    with open_spool(tmp_path, clock, moved) as spool:
+        assert spool.append(heartbeat(5)) == 1
         spool.seal()
-        rows = drain(spool)
-    present = set(sequences(rows))
-    assert present == {1, 2}
+        first = spool.take()
+        assert first is not None
+        assert (first.segment.pod_uid, first.segment.boot_id) == (ORIGIN.pod_uid, "boot1")
+        assert [(row["pod_uid"], row["sequence"]) for row in drain(spool)] == [("uid-1", 1), ("uid-2", 1)]
 
 
-def test_damage_found_while_shipping_is_told(tmp_path: Path, clock: HandClock) -> None:
-    """A segment that rots after it was sealed is set aside and announced; the next one is shipped."""
+def test_what_the_sink_rejects_stays_aside_and_makes_room_first(tmp_path: Path, clock: HandClock) -> None:
+    """A rejected segment is announced, kept for a look over a restart, and the first to go when room is needed."""
     with open_spool(tmp_path, clock) as spool:
-        spool.append(heartbeat())
-        spool.append(finding())
-        spool.seal()
-        (name,) = files(tmp_path, "sealed")
-        (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-3])
-        spool.append(heartbeat())
-        spool.seal()
-        assert sequences(drain(spool)) == [3]
-        assert spool.stats().corrupt_segments == 1
-        spool.seal()
-        assert drop_rows(drain(spool)) == [
-            ("finding", 1, 2, 2, "corrupt-segment; boot boot1"),
-            ("heartbeat", 1, 1, 1, "corrupt-segment; boot boot1"),
-        ]
-
-
-def test_what_the_sink_rejects_is_set_aside_and_makes_room_first(tmp_path: Path, clock: HandClock) -> None:
-    """A rejected segment is announced, kept for a look, and the first to go when room is needed."""
-    with open_spool(tmp_path, clock, cap_bytes=4 * 16 * KIB) as spool:
         spool.append(transition(10 * KIB))
         spool.seal()
         parcel = spool.take()
         assert parcel is not None
         spool.reject(parcel)
         assert spool.take() is None
-        assert files(tmp_path, "rejected") == ["boot1-000000000001-000000000001.rejected"]
-        for number in range(6):
-            spool.append(transition(6 * KIB, number))
-        assert files(tmp_path, "rejected") == []
-        assert spool.stats().dropped == {"transition": 1}
-        spool.seal()
+        assert (spool.stats().aside, spool.stats().records) == (1, 1)  # the announcement
+    with open_spool(tmp_path, clock, NEXT_BOOT, cap_bytes=MIN_CAP_BYTES) as spool:
+        assert spool.stats().aside == 1
         assert drop_rows(drain(spool)) == [("transition", 1, 1, 1, "rejected-by-sink; boot boot1")]
+        while spool.stats().aside:
+            spool.append(transition(6 * KIB))
+        assert spool.stats().dropped == {}
+        assert spool.stats().bytes > MIN_CAP_BYTES // 2
+
+
+def test_a_disk_that_fails_refuses_and_counts(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that waits is given up for it; the loss is announced when the disk is mended."""
+    with open_spool(tmp_path, clock) as spool:
+        spool.append(heartbeat())
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "run", refuse)
+            with pytest.raises(
+                SpoolError, match=re.escape(f"{tmp_path}: disk I/O error; free or mend its volume")
+            ):
+                spool.append(finding())
+            with pytest.raises(SpoolError, match="disk I/O error"):
+                spool.seal()
+        spool.seal()
+        rows = drain(spool)
+        assert spool.stats().write_failures == 1
+    assert sequences(rows) == [1, 3]
+    assert drop_rows(rows) == [("finding", 1, 2, 2, "write-failed; boot boot1")]
+
+
+def refuse(*_: object) -> list[Any]:
+    """Be a disk that fails."""
+    raise StoreError("disk I/O error")
 
 
 def test_two_spools_on_one_directory(tmp_path: Path, clock: HandClock) -> None:
-    """The second is refused while the first is open, and leaves the first one's segment alone."""
+    """The second is refused while the first is open, and leaves the first one's records alone."""
     with open_spool(tmp_path, clock) as spool:
         spool.append(heartbeat())
         with pytest.raises(SpoolError, match="in use by another"):
@@ -324,19 +289,35 @@ def test_two_spools_on_one_directory(tmp_path: Path, clock: HandClock) -> None:
 
 
 def test_closing_seals_and_ends(tmp_path: Path, clock: HandClock) -> None:
-    """After `close` everything is sealed, nothing can be appended, and closing again is harmless."""
+    """After `close` everything is in one file, nothing can be appended, and closing again is harmless."""
     spool = open_spool(tmp_path, clock)
     spool.append(heartbeat())
     spool.close()
     spool.close()
-    assert (len(files(tmp_path, "sealed")), files(tmp_path, "open")) == (1, [])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "reserve", "spool.db"]
     with pytest.raises(SpoolError, match="is closed"):
         spool.append(heartbeat())
+    spool.maintain()
+
+
+def test_strangers_files_stay(tmp_path: Path, clock: HandClock) -> None:
+    """Files that the spool does not know are neither read nor deleted."""
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "lost+found").mkdir()
+    open_spool(tmp_path, clock).close()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "lost+found").is_dir()
 
 
 @pytest.mark.parametrize(
     ("boot_id", "options"),
-    [("../x", {}), ("", {}), ("b", {"seal_bytes": 1}), ("b", {"cap_bytes": 2 * 16 * KIB})],
+    [
+        ("../x", {}),
+        ("", {}),
+        ("b", {"seal_bytes": 1}),
+        ("b", {"cap_bytes": MIN_CAP_BYTES - 1}),
+        ("b", {"seal_bytes": 256 * KIB, "cap_bytes": 7 * 256 * KIB}),
+    ],
 )
 def test_unfit_parameters_are_refused(
     tmp_path: Path, clock: HandClock, boot_id: str, options: dict[str, int]

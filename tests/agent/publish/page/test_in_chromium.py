@@ -33,7 +33,7 @@ def shown() -> list[PageData]:
 @pytest.fixture(scope="module")
 def url(shown: list[PageData]) -> Iterator[str]:
     """Serve the page as the agent does, guards included."""
-    answers = Answers(lambda _: ("text/plain", b""), lambda: None, lambda: None, lambda: render(shown[0]))
+    answers = Answers(lambda *_: ((), b""), lambda: None, lambda: None, lambda: render(shown[0]))
     with HttpServer(answers, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.port}/"
 

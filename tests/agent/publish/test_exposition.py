@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,24 +16,24 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from agent.contract.events import Severity
 from agent.engine.rows import StoreRow
-from agent.publish import metrics
 from agent.publish.catalogue import CATALOGUE
-from agent.publish.metric import MetricKind
-from agent.publish.metrics import READERS, Exposition
+from agent.publish.exposition import Exposition
+from agent.publish.metric import Metric, MetricKind, Series
 from agent.publish.snapshot import (
     DetectorMetrics,
     FindingCount,
     FindingsTold,
     MetricsSnapshot,
-    ShipMetrics,
-    SpoolMetrics,
     TaskFindings,
     TaskMetrics,
     WatchMetrics,
 )
+from agent.ship.shipper import ShipStats
+from agent.ship.stats import SpoolStats
 
+OPENMETRICS = "application/openmetrics-text"
 DETECTORS = ("stale-eos-checkpoint", "auditor-blind")
-GOLDEN = Path(__file__).parent / "golden_exposition.txt"
+GOLDEN = Path(__file__).parent / "exposition.txt"
 
 FULL = MetricsSnapshot(
     agent_version="1.2.3",
@@ -63,10 +65,14 @@ FULL = MetricsSnapshot(
         reconcile_round_s=15.5, clock_steps=16, self_limited=frozenset({"slower-rescan"}),
         baselines_written=17, baseline_failures=18,
     ),
+    disabled={"zombie-state": "by design"},
     observations={"seen": 9, "vanished": 1},
     last_delay_s=0.125,
-    spool=SpoolMetrics(10, 2048, 2, 1_700_000_000_000_000, {"summary": 3}, 1, 2, 4, 3, 2.5),
-    ship=ShipMetrics(6, 60, {"retryable": 2}),
+    spool=SpoolStats(
+        records=10, bytes=2048, segments=2, oldest_at_us=1_700_000_000_000_000, dropped={"summary": 3},
+        corrupt_segments=2, write_failures=4, aside=3,
+    ),
+    ship=ShipStats(6, 60, {"retryable": 2}),
     heartbeat_at_us=1_700_000_002_000_000,
     resident_memory_bytes=30_000_000,
     kubernetes_events={"sent": 2},
@@ -76,7 +82,7 @@ FULL = MetricsSnapshot(
 
 def scrape(snapshot: MetricsSnapshot) -> str:
     """Scrape once, as Prometheus text."""
-    return Exposition(lambda: snapshot, DETECTORS).render()[1].decode()
+    return Exposition(lambda: snapshot, DETECTORS).answer()[1].decode()
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -118,8 +124,8 @@ def test_every_family_shows_a_full_snapshot() -> None:
 
 
 def test_golden_exposition() -> None:
-    """The text of a full snapshot is what it was; scrapers and alerts depend on it."""
-    assert scrape(FULL) == GOLDEN.read_text(encoding="utf-8")
+    """Names, types, meanings, labels and values of a full snapshot are what they were: alerts depend on them."""
+    assert list(parse_text(scrape(FULL))) == list(parse_text(GOLDEN.read_text(encoding="utf-8")))
 
 
 def test_known_series_are_zero_from_the_first_scrape() -> None:
@@ -143,30 +149,79 @@ def test_what_cannot_be_told_is_absent() -> None:
     assert ("statewarden_task_checkpoint_offset", task) not in found
 
 
-def test_openmetrics_on_request() -> None:
-    """The OpenMetrics form parses strictly, says so in its content type, and holds the same families."""
-    content_type, body = Exposition(lambda: FULL, DETECTORS).render(openmetrics=True)
-    assert content_type.startswith("application/openmetrics-text")
-    families = {family.name for family in parse_openmetrics(body.decode())}  # type: ignore[no-untyped-call]
-    assert families == {m.name.removesuffix("_total").removesuffix("_info") for m in CATALOGUE}
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("", "text/plain; version=0.0.4"),
+        ("text/html, */*", "text/plain; version=0.0.4"),
+        (f"{OPENMETRICS};version=x", "text/plain; version=0.0.4"),
+        ("text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", "text/plain; version=1.0.0"),
+        (OPENMETRICS, "application/openmetrics-text; version=1.0.0"),
+        (
+            f"{OPENMETRICS};version=1.0.0;q=0.8,text/plain;q=0.5",
+            "application/openmetrics-text; version=1.0.0",
+        ),
+    ],
+)
+def test_the_form_is_what_the_scraper_reads(accept: str, content_type: str) -> None:
+    """Each form says what it is, parses strictly as that, and holds the same families."""
+    headers, body = Exposition(lambda: FULL, DETECTORS).answer(accept)
+    said = dict(headers)["Content-Type"]
+    assert said.startswith(content_type)
+    if "openmetrics" in said:
+        assert body.endswith(b"# EOF\n")
+        families = {x.name for x in parse_openmetrics(body.decode())}  # type: ignore[no-untyped-call]
+        assert families == {m.name.removesuffix("_total").removesuffix("_info") for m in CATALOGUE}
+    else:
+        assert list(parse_text(body.decode())) == list(parse_text(scrape(FULL)))
 
 
-def test_a_broken_family_is_counted_and_the_others_stay(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """One reader that raises leaves its own family empty and is counted, scrape by scrape."""
-
-    def broken(snapshot: MetricsSnapshot) -> metrics.Series:
-        raise RuntimeError("no")
-
-    monkeypatch.setattr(metrics, "READERS", {**READERS, "statewarden_tasks": broken})
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+def test_gzip_on_request(accept: str) -> None:
+    """A scraper that reads gzip gets the same text in a tenth of the bytes; any other gets plain text."""
     exposition = Exposition(lambda: FULL, DETECTORS)
+    plain_headers, plain = exposition.answer(accept, "identity, deflate")
+    headers, packed = exposition.answer(accept, "deflate, gzip;q=1.0")
+    assert gzip.decompress(packed) == plain
+    assert set(headers) - set(plain_headers) == {("Content-Encoding", "gzip")}
+    assert len(packed) < len(plain) / 4
+
+
+def broken(_: MetricsSnapshot) -> Series:
+    """Read nothing."""
+    raise RuntimeError("no")
+
+
+def misfit(_: MetricsSnapshot) -> Series:
+    """Read a series with a label too many."""
+    return {("orders", "0_0"): 1.0}
+
+
+@pytest.mark.parametrize("read", [broken, misfit])
+def test_a_broken_family_is_counted_and_the_others_stay(
+    read: Callable[[MetricsSnapshot], Series], caplog: pytest.LogCaptureFixture
+) -> None:
+    """One reader that fails leaves its own family empty and is counted, scrape by scrape."""
+
+    def altered(metric: Metric) -> Metric:
+        return replace(metric, read=read) if metric.name == "statewarden_tasks" else metric
+
+    exposition = Exposition(lambda: FULL, DETECTORS, [altered(metric) for metric in CATALOGUE])
     with caplog.at_level(logging.CRITICAL):
-        exposition.render()
-        found = samples(exposition.render()[1].decode())
+        exposition.answer()
+        text = exposition.answer()[1].decode()
+    found = samples(text)
     assert found["statewarden_agent_collector_errors_total", frozenset()] == 2
     assert not [name for name, _ in found if name == "statewarden_tasks"]
+    assert ("statewarden_tasks", "gauge") in announced(text)
     assert found["statewarden_agent_watches", frozenset()] == 5
+
+
+def test_a_clock_that_was_set_back_gives_no_negative_age() -> None:
+    """A record from the future is as old as one of now."""
+    found = samples(scrape(replace(FULL, heartbeat_at_us=1_600_000_000_000_000)))
+    assert found["statewarden_agent_spool_oldest_unshipped_age_seconds", frozenset()] == 0
 
 
 def test_a_vanished_task_keeps_only_when_it_was_last_seen() -> None:
@@ -178,7 +233,7 @@ def test_a_vanished_task_keeps_only_when_it_was_last_seen() -> None:
 
 def test_exemplars_name_the_newest_finding() -> None:
     """Asked for OpenMetrics, the count of findings carries the id that `statewarden explain` takes."""
-    body = Exposition(lambda: FULL, DETECTORS).render(openmetrics=True)[1].decode()
+    body = Exposition(lambda: FULL, DETECTORS).answer(OPENMETRICS)[1].decode()
     line = next(
         x for x in body.splitlines() if 'severity="critical"' in x and "findings_total" in x and " 3.0" in x
     )
@@ -200,7 +255,7 @@ def test_doubled_rows_are_exposed_once(change: Callable[[MetricsSnapshot], tuple
 def test_hostile_names_never_break_the_scrape(names: list[str]) -> None:
     """Any directory name gives a scrape that is UTF-8, free of duplicates and complete."""
     tasks = tuple(TaskMetrics(name, "0_0", held=True) for name in names)
-    text = Exposition(lambda: MetricsSnapshot(tasks=tasks), DETECTORS).render()[1].decode("utf-8")
+    text = Exposition(lambda: MetricsSnapshot(tasks=tasks), DETECTORS).answer()[1].decode("utf-8")
     printable = {name.encode("utf-8", "backslashreplace") for name in names}
     held = [line for line in text.split("\n") if line.startswith("statewarden_task_held{")]
     assert len(held) == len(set(held)) == len(printable)

@@ -1,0 +1,159 @@
+"""What `/metrics` answers: the catalogue's families, read off the latest snapshot at every scrape.
+
+Nothing is kept between scrapes, so nothing can be emitted twice or linger. A family that cannot be computed is left
+empty and counted; it never takes the scrape with it. The form is prometheus_client's business.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import Metric as Family
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.samples import Exemplar
+
+from agent.publish.catalogue import CATALOGUE
+from agent.publish.http import Headers
+from agent.publish.metric import Exemplars, Metric, MetricKind, Series
+from agent.publish.snapshot import MetricsSnapshot
+
+_LOG = logging.getLogger(__name__)
+_GZIP_WINDOW = 31
+"""zlib's word for the format of gzip."""
+
+
+class Exposition:
+    """A collector of prometheus_client over the latest snapshot, and its answer to one scrape."""
+
+    def __init__(
+        self,
+        snapshot: Callable[[], MetricsSnapshot],
+        detectors: Sequence[str],
+        catalogue: Sequence[Metric] = CATALOGUE,
+    ) -> None:
+        """Prepare; nothing is computed before the first scrape.
+
+        Args:
+            snapshot: Gives the latest snapshot, without waiting.
+            detectors: Ids of all detectors: their series exist from the first scrape.
+            catalogue: The families, in the order of the answer.
+        """
+        self._snapshot = snapshot
+        self._detectors = tuple(detectors)
+        self._catalogue = catalogue
+        self._errors = 0
+
+    def answer(self, accept: str = "", accept_encoding: str = "") -> tuple[Headers, bytes | bytearray]:
+        """Compute the answer to one scrape.
+
+        Args:
+            accept: What the scraper says it reads: OpenMetrics if it names it, else Prometheus text 0.0.4.
+            accept_encoding: As it says; gzip if it names it.
+
+        Returns:
+            Headers of the body, and the body.
+        """
+        try:
+            encode, content_type = choose_encoder(accept)
+        except TypeError:  # the library cannot compare a version that is no number
+            encode, content_type = choose_encoder("")
+        headers = [("Content-Type", content_type)]
+        pack = None
+        if gzip_accepted(accept_encoding):
+            pack = zlib.compressobj(zlib.Z_BEST_SPEED, wbits=_GZIP_WINDOW)
+            headers.append(("Content-Encoding", "gzip"))
+        end = encode(_Families())
+        body = bytearray()
+        for family in self.collect():  # one at a time: all of ten thousand tasks together take 30 MiB
+            text = encode(_Families((family,))).removesuffix(end)
+            body += pack.compress(text) if pack else text
+        body += pack.compress(end) + pack.flush() if pack else end
+        return tuple(headers), body
+
+    def collect(self) -> Iterator[Family]:
+        """Read every family of the catalogue once, in its order."""
+        snapshot = self._snapshot()
+        applications = _applications(snapshot)
+        for metric in self._catalogue:
+            # the count of errors is the last family: it tells of this scrape, too
+            yield self._family(metric, replace(snapshot, collector_errors=self._errors), applications)
+
+    def _family(self, metric: Metric, snapshot: MetricsSnapshot, applications: tuple[str, ...]) -> Family:
+        try:
+            series = {**_zeros(metric, applications, self._detectors), **metric.read(snapshot)}
+            return _family(metric, series, metric.exemplars(snapshot) if metric.exemplars else {})
+        except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
+            self._errors += 1
+            _LOG.exception("metric family left empty", extra={"metric": metric.name})
+            return _family(metric, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Families:
+    """A collector of what it is given."""
+
+    families: tuple[Family, ...] = ()
+
+    def collect(self) -> tuple[Family, ...]:
+        return self.families
+
+
+def _family(metric: Metric, series: Series, exemplars: Exemplars) -> Family:
+    """Put series into the library's form.
+
+    Raises:
+        ValueError: a series has not as many values as the family has labels.
+    """
+    # escaped names may coincide, and one duplicate series would fail the whole scrape
+    rows = {_printable(key): (float(value), exemplars.get(key)) for key, value in series.items()}
+    if any(len(key) != len(metric.labels) for key in rows):
+        raise ValueError(f"{metric.name} has the labels {metric.labels}")
+    match metric.kind:
+        case MetricKind.INFO:
+            info = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help)
+            for key in rows:
+                info.add_metric((), dict(zip(metric.labels, key, strict=True)))
+            return info
+        case MetricKind.COUNTER:
+            counter = CounterMetricFamily(metric.name, metric.help, labels=metric.labels, unit=metric.unit)
+            for key, (value, shown) in rows.items():
+                counter.add_metric(key, value, exemplar=Exemplar(dict(shown), 1.0) if shown else None)
+            return counter
+        case MetricKind.GAUGE:
+            gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels, unit=metric.unit)
+            for key, (value, _) in rows.items():
+                gauge.add_metric(key, value)
+            return gauge
+
+
+def _printable(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Escape what is not UTF-8, as a hostile directory name may bring; distinct names stay distinct."""
+    if "".join(values).isascii():
+        return values
+    return tuple(value.encode("utf-8", "backslashreplace").decode("utf-8") for value in values)
+
+
+def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
+    of_tasks = (task.application_id for task in snapshot.tasks)
+    of_findings = (row.application_id for row in snapshot.findings)
+    # findings about the agent itself name no application; their series need no zeros
+    return tuple(dict.fromkeys(filter(None, (*snapshot.applications, *of_tasks, *of_findings))))
+
+
+def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, ...]) -> Series:
+    """Make the series that exist whether or not anything happened; none if a label has no known values."""
+    if metric.kind is MetricKind.INFO or not metric.labels:
+        return {}  # one series at most, and its reader decides whether it can be told
+    known: Mapping[str, Sequence[str]] = {
+        **metric.initial,
+        "application_id": applications,
+        "detector": detectors,
+    }
+    if any(label not in known for label in metric.labels):
+        return {}
+    return dict.fromkeys(itertools.product(*(known[label] for label in metric.labels)), 0.0)

@@ -1,0 +1,194 @@
+"""What is known of the applications: tasks, stores, findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from agent.contract.events import Severity
+from agent.publish.metric import (
+    Exemplars,
+    Metric,
+    MetricKind,
+    Series,
+    Stability,
+    of_stores,
+    of_tasks,
+    one,
+    seconds,
+)
+from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+
+_G, _C = MetricKind.GAUGE, MetricKind.COUNTER
+_APP, _TASK = ("application_id",), ("application_id", "task_id")
+_BY_STORE = (*_TASK, "store")
+_SEVERITIES = tuple(severity.value for severity in Severity)
+
+
+def _tasks(snapshot: MetricsSnapshot) -> Series:
+    there = {(task.application_id, task.task_id) for task in snapshot.tasks if task.exists}
+    return Counter((application,) for application, _ in there)
+
+
+def _open(snapshot: MetricsSnapshot) -> Series:
+    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.findings}
+
+
+def _told(snapshot: MetricsSnapshot) -> Series:
+    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.told}
+
+
+def _newest(snapshot: MetricsSnapshot) -> Exemplars:
+    return {
+        (x.application_id, x.detector, x.severity.value): {"finding_id": x.newest_id} for x in snapshot.told
+    }
+
+
+def _task_findings(snapshot: MetricsSnapshot) -> Series:
+    return {
+        (x.application_id, x.task_id or "", x.detector, x.severity.value): x.count
+        for x in snapshot.task_findings
+    }
+
+
+def _severity(task: TaskMetrics) -> float | None:
+    if not task.exists:
+        return None
+    return task.worst_severity.rank + 1 if task.worst_severity else 0
+
+
+def _last_seen(snapshot: MetricsSnapshot) -> Series:
+    now_us = snapshot.tasks_seen_at_us or None
+    return of_tasks(lambda task: seconds(task.last_seen_at_us or now_us))(snapshot)
+
+
+STATE = (
+    Metric("statewarden_tasks", _G, "Task directories on disk.", _tasks, labels=_APP),
+    Metric(
+        "statewarden_findings_open",
+        _G,
+        "Open findings.",
+        _open,
+        labels=(*_APP, "detector", "severity"),
+        initial={"severity": _SEVERITIES},
+    ),
+    Metric(
+        "statewarden_findings_total",
+        _C,
+        "Findings told since the agent started, by the severity with which they opened; exemplar: finding id.",
+        _told,
+        labels=(*_APP, "detector", "severity"),
+        initial={"severity": _SEVERITIES},
+        exemplars=_newest,
+    ),
+    Metric(
+        "statewarden_task_findings",
+        _G,
+        "Open findings of the task, and events told within the last hour; absent = none, no task = the application.",
+        _task_findings,
+        labels=(*_TASK, "detector", "severity"),
+    ),
+    Metric(
+        "statewarden_task_findings_unlisted",
+        _G,
+        "Findings that the family above leaves out because it lists so many already, the worst first.",
+        lambda s: one(s.unlisted),
+    ),
+    Metric(
+        "statewarden_task_severity",
+        _G,
+        "Worst open finding of the task: 0 none, 1 info, 2 warning, 3 critical.",
+        of_tasks(_severity),
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_held",
+        _G,
+        "Whether a process holds the task or one of its stores; absent while that cannot be told.",
+        of_tasks(lambda x: x.held),
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_checkpoint_offset",
+        _G,
+        "Largest changelog offset in the task's checkpoint; absent without a checkpoint.",
+        of_tasks(lambda x: x.checkpoint_offset),
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_checkpoint_written_timestamp_seconds",
+        _G,
+        "Modification time of the task's checkpoint; absent without a checkpoint.",
+        of_tasks(lambda x: seconds(x.checkpoint_written_at_us)),
+        unit="seconds",
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_flushed_puts",
+        _G,
+        "Puts flushed to disk by the task's stores in their present incarnations.",
+        of_tasks(lambda x: x.flushed_puts),
+        labels=_TASK,
+        stability=Stability.EXPERIMENTAL,
+    ),
+    Metric(
+        "statewarden_task_bytes",
+        _G,
+        "Size of the live SST files of the task's stores.",
+        of_tasks(lambda x: x.bytes),
+        unit="bytes",
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_incarnation",
+        _G,
+        "Number of the task directory's present life, from 1.",
+        of_tasks(lambda x: x.incarnation),
+        labels=_TASK,
+    ),
+    Metric(
+        "statewarden_task_last_seen_timestamp_seconds",
+        _G,
+        "When the task directory was last seen; kept for an hour after the directory is gone.",
+        _last_seen,
+        unit="seconds",
+        labels=_TASK,
+    ),
+    # filled only where the operator wants one series per store (`metrics_detail = "store"`)
+    Metric(
+        "statewarden_store_held",
+        _G,
+        "Whether a process holds the store; absent while that cannot be told. Opt-in.",
+        of_stores(lambda x: x.held),
+        labels=_BY_STORE,
+    ),
+    Metric(
+        "statewarden_store_offset",
+        _G,
+        "Changelog offset that is on disk for the store, in the checkpoint or inside the store. Opt-in.",
+        of_stores(lambda x: x.offset),
+        labels=_BY_STORE,
+    ),
+    Metric(
+        "statewarden_store_flushed_puts",
+        _G,
+        "Puts flushed to disk by the store in its present incarnation. Opt-in.",
+        of_stores(lambda x: x.flushed_puts),
+        labels=_BY_STORE,
+        stability=Stability.EXPERIMENTAL,
+    ),
+    Metric(
+        "statewarden_store_bytes",
+        _G,
+        "Size of the store's live SST files. Opt-in.",
+        of_stores(lambda x: x.bytes),
+        unit="bytes",
+        labels=_BY_STORE,
+    ),
+    Metric(
+        "statewarden_detector_disabled",
+        _G,
+        "1 for each detector that is disabled, with the reason that was given; it opens no finding.",
+        lambda s: dict.fromkeys(s.disabled.items(), 1.0),
+        labels=("detector", "reason"),
+    ),
+)

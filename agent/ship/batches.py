@@ -1,0 +1,76 @@
+"""Batches of records: sealed, a batch is a segment that sinks take. Values only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+SAFE_BOOT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records of one boot that are shipped together.
+
+    Args of the dataclass:
+        start: Place of its first record in the order of arrival; its identity in the spool.
+        pod_uid: Whose records these are: not always this pod's, a volume may have moved.
+        boot_id: Start of the agent that wrote it.
+        first: First sequence.
+        last: Last sequence; fixed once it is sealed.
+        records: Number of records that are left in it.
+        size_bytes: Size of their lines.
+        oldest_at_us: When its oldest record was observed.
+        is_open: Whether records are still added.
+        is_rejected: Whether the sink will never take it; its loss is announced.
+    """
+
+    start: int
+    pod_uid: str
+    boot_id: str
+    first: int
+    last: int
+    records: int = 0
+    size_bytes: int = 0
+    oldest_at_us: int = 0
+    is_open: bool = False
+    is_rejected: bool = False
+
+    @property
+    def end(self) -> int:
+        """Place of its last record in the order of arrival."""
+        return self.start + self.last - self.first
+
+    def take_over(self, other: Batch) -> None:
+        """Become what another one is."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can be shipped."""
+        return not self.is_open and not self.is_rejected
+
+    @property
+    def name(self) -> str:
+        """Name under which a sink knows it: the same content always has the same name."""
+        return segment_name(self.boot_id, self.first, self.last, self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A sealed batch on its way to a sink.
+
+    Args of the dataclass:
+        segment: Where it came from.
+        payload: JSON lines exactly as encoded, each with its newline.
+    """
+
+    segment: Batch
+    payload: bytes
+
+
+def segment_name(boot_id: str, first: int, last: int, records: int) -> str:
+    """Spell a name; `-k` says how many records are left if that is not all of them."""
+    thinned = f"-k{records}" if records != last - first + 1 else ""
+    return f"{boot_id}-{first:012d}-{last:012d}{thinned}"
