@@ -68,37 +68,38 @@ check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on
 	@tests/cluster/build.sh charts cluster
 	@$(PY) -m pytest -m cluster tests/cluster $(ARGS)
 
-chart-docs: setup-charts ## write the charts' README.md anew
+chart-docs: setup-charts ## write the charts' README.md
 	@tests/cluster/build.sh helm-docs
 	@$${STATEWARDEN_CACHE:-$$HOME/.cache/statewarden}/bin/helm-docs --chart-search-root=helm --sort-values-order=file --log-level=error
 
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
 	@tools/packages.sh
 
-lint: setup ## format, lint, types, import contracts, dead code
+lint: setup ## format, lint, types, import contracts, words, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(PY) tools/words.py
 	@$(BIN)/vulture
 
 format: setup ## put the code into its form
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
-docs: setup ## write the generated files anew
+docs: setup ## write the generated files
 	@$(PY) tools/generate_docs.py
 
 docs-check: setup ## fail if a generated file is out of step with the code
 	@$(PY) tools/generate_docs.py --check
 
-dashboards: $(BOARDS)/.set-up ## write the Grafana boards anew
+dashboards: $(BOARDS)/.set-up ## write the Grafana boards
 	@$(BOARDS)/bin/python tools/dashboards/build.py
 
 dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step with its description
 	@$(BOARDS)/bin/python tools/dashboards/build.py --check
 
-# Of its own, because no test needs it and its version is tied to a release of Grafana.
+A separate environment, because no test needs it and its version is tied to a release of Grafana.
 $(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(BOARDS)"
 	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt
@@ -123,7 +124,7 @@ check-containers: setup-charts ## the agent's image beside Kafka Streams in real
 prove: setup-delivery setup-charts ## the long proofs: kill tests, soak, cluster
 	@$(PY) tools/run_part.py prove $(ARGS)
 
-locks: ## compile deploy/locks anew (needs uv)
+locks: ## compile deploy/locks (needs uv)
 	@tools/lock.sh
 
 clean: ## remove the virtual environment and what tools left behind

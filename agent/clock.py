@@ -11,11 +11,11 @@ class Clock(Protocol):
     """Wall clock and monotonic clock."""
 
     def now_us(self) -> int:
-        """Tell the wall clock time in microseconds since the epoch, UTC."""
+        """Return the wall clock time in microseconds since the epoch, UTC."""
         ...
 
     def monotonic_s(self) -> float:
-        """Tell seconds since some fixed point; never goes backwards."""
+        """Return seconds since some fixed point; never goes backwards."""
         ...
 
 
@@ -23,11 +23,11 @@ class SystemClock:
     """The clocks of the machine."""
 
     def now_us(self) -> int:
-        """Tell the wall clock time in microseconds since the epoch, UTC."""
+        """Return the wall clock time in microseconds since the epoch, UTC."""
         return time.time_ns() // 1000
 
     def monotonic_s(self) -> float:
-        """Tell seconds since some fixed point; never goes backwards."""
+        """Return seconds since some fixed point; never goes backwards."""
         return time.monotonic()
 
 
@@ -36,10 +36,10 @@ _TIME_ERROR = 5
 
 
 def is_clock_synchronised() -> bool | None:
-    """Ask the kernel whether a time service keeps its clock right; None = it does not say.
+    """Ask the kernel whether its clock is synchronised; None = it does not say.
 
     Source:
-        adjtimex(2): with `modes` 0 it only reads, which needs no privilege; TIME_ERROR = nobody disciplines the clock.
+        adjtimex(2): with `modes` 0 it only reads, which needs no privilege; TIME_ERROR = the clock is unsynchronised.
     """
     try:
         state: int = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))

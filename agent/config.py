@@ -43,7 +43,7 @@ class AgentSettings:
         home: Directory on the agent's own volume for baseline and canary; default: `home` below the spool.
         ship_to: Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty =
             they stay in the spool.
-        rescan_seconds: Least distance between two rounds of the walk that looks at everything again.
+        rescan_seconds: Least distance between two rounds of the walk that reads everything again.
         watch_mode: `auto`, `inotify` or `poll`: whether to watch or to poll; `auto` asks the volume.
         cpu_share: Ceiling of the agent's CPU as a share of one core, from which it does less; 0 = none.
         memory_mib: Ceiling of the agent's resident memory, from which it does less; 0 = none.
@@ -105,7 +105,7 @@ class Config:
         detectors: Which are disabled.
         ship: Spool and sink.
         privacy: What is hidden.
-        kubernetes: What Kubernetes is told.
+        kubernetes: What is reported to Kubernetes.
     """
 
     agent: AgentSettings

@@ -1,4 +1,4 @@
-"""Settings of what leaves the pod: where events go, what is hashed, what Kubernetes is told. Values and checks only.
+"""Settings of what leaves the pod: where events go, what is hashed, what Kubernetes gets. Values and checks only.
 
 Secrets are never settings: they lie in files that settings name, or come from the provider's own chain.
 """
@@ -63,7 +63,7 @@ class ShipSettings:
         endpoint: Object store: address of a service that is not the provider's own.
         region: Object store: region, for S3.
         ca_file: PEM file with the certificates to trust instead of the system's.
-        token_file: HTTP: file with a bearer token; read anew for each request.
+        token_file: HTTP: file with a bearer token; read again for each request.
         credentials_dir: Folder with one file per option (as a mounted Secret is), named as obstore or librdkafka
             names the option: `access_key_id`, `sasl.password`, ...
         kafka_config: Kafka: properties file with more librdkafka settings.
@@ -95,7 +95,7 @@ class PrivacySettings:
 
     Args of the dataclass:
         hash_names: Whether store and topic names are replaced by hashes in events, logs, metrics and bundles.
-        hash_key_file: File with a key for the hashes, the same for all pods; without it whoever guesses a name can
+        hash_key_file: File with a key for the hashes, the same for all pods; without it anyone who guesses a name can
             check the guess.
     """
 
@@ -105,11 +105,11 @@ class PrivacySettings:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesSettings:
-    """What Kubernetes is told, group `[kubernetes]` of the file.
+    """What is reported to Kubernetes, group `[kubernetes]` of the file.
 
     Args of the dataclass:
         events: Findings from this severity on become Events on the pod: off, info, warning or critical.
-        api: Address of the API server; default: the one that Kubernetes tells every pod.
+        api: Address of the API server; default: the one that Kubernetes gives every pod.
         service_account_dir: Folder with `token` and `ca.crt`.
     """
 

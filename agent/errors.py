@@ -1,4 +1,4 @@
-"""The agent's errors. Expected trouble while looking is a value (`inventory.disk.Unseen`), not one of these.
+"""The agent's errors. Expected trouble while reading is a value (`inventory.disk.Unseen`), not one of these.
 
 StatewardenError
 ├── ConfigError          every problem in one message; exit code 2
@@ -69,7 +69,7 @@ class WatchLostError(WatchError):
 
 
 class HomeError(StatewardenError):
-    """The agent's own directory, or a file of its own in it, cannot be used."""
+    """The agent's own directory, or its own file in it, cannot be used."""
 
 
 class BaselineError(HomeError):

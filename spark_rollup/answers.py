@@ -29,7 +29,7 @@ def why(
     application: str | None,
     namespace: str | None = None,
 ) -> list[str]:
-    """Tell one task's story across pods: what happened where, what nobody saw, what follows.
+    """Print one task's story across pods: what happened where, what no agent saw, what follows.
 
     Args:
         spark: The session.
@@ -96,7 +96,7 @@ def _story(steps: Sequence[Row]) -> list[str]:
 
 
 def _step(row: Row) -> str:
-    until = "the last look" if row["detail"] == "lasting" else _time(row["to_us"])
+    until = "the last reading" if row["detail"] == "lasting" else _time(row["to_us"])
     spans = {
         "holder": f"holds the task until {until}",
         "cleaner": f"its cleaner has the lock until {until}",
@@ -125,7 +125,7 @@ def _verdicts(rows: Sequence[Row]) -> list[str]:
 
 
 def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = None) -> list[str]:
-    """Tell per pod how much of its time was watched, and list the times that nobody watched.
+    """Return per pod how much of its time was watched, and list the times that no agent watched.
 
     Raises:
         UsageError: no event up to the time asked about, or none of this namespace.

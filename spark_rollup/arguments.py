@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     safe = commands.add_parser("safe-to-restart", help="may this pod be restarted? without --pod: all pods")
     _add_input(safe)
     _add_look_back(safe)
-    safe.add_argument("--pod", help="tell task by task")
+    safe.add_argument("--pod", help="list task by task")
     safe.add_argument(
         "--max-age", metavar="AGE", default="15m",
         help=f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
@@ -80,7 +80,7 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to"
     )
-    parser.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
+    parser.add_argument("--endpoint", metavar="URL", help="object store other than AWS")
     parser.add_argument("--region", help="the object store's region")
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster (or region) of the events whose agents name none"
@@ -88,14 +88,19 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
     parser.add_argument("--jars", type=Path, metavar="DIR", help="where the source's jars are (see `jars`)")
     parser.add_argument(
-        "--trigger", metavar="WHEN", help="as a stream: availableNow, or for ever: 'processing 60 seconds'"
+        "--trigger",
+        metavar="WHEN",
+        help="as a stream: availableNow, or until it is stopped: 'processing 60 seconds'",
     )
     parser.add_argument(
-        "--checkpoint", metavar="DIR", type=Path, help="the stream's place (default: in bronze)"
+        "--checkpoint",
+        metavar="DIR",
+        type=Path,
+        help="where the stream keeps its position (default: in bronze)",
     )
     parser.add_argument(
         "--again", nargs="?", const="", metavar="PATH",
-        help="take again what was taken already: this file or directory, or everything; what bronze has is not doubled",
+        help="ingest again what was ingested already: this file or directory, or everything; nothing is stored twice",
     )  # fmt: skip
     _add_spark(parser)
 
@@ -133,7 +138,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated",
     )
-    parser.add_argument("--progress", action="store_true", help="show on stderr what Spark is at")
+    parser.add_argument("--progress", action="store_true", help="show Spark's progress on stderr")
     parser.add_argument(
         "--debug", action="store_true", help="show the trace of a failure, and what Spark logs"
     )
@@ -145,7 +150,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         "--input", type=Path, required=True, metavar="DIR", help="segments, or a bronze directory"
     )
     parser.add_argument(
-        "--as-of", metavar="ISO8601", help="look no further than this (default: the newest event)"
+        "--as-of", metavar="ISO8601", help="ignore what is later than this (default: the newest event)"
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",

@@ -30,7 +30,7 @@ from spark_rollup.report.restarts import REMEMBERS, restarts
 from spark_rollup.report.write import Outcome, Tables, write
 
 PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
-"""What of the past is asked for by whoever reads the facts; `compact --snapshots` keeps it."""
+"""What of the past is asked for by readers of the facts; `compact --snapshots` keeps it."""
 
 ABREAST = 4
 """How many frames are computed side by side."""
@@ -152,7 +152,7 @@ def gather(
     carried: Carried | None = None,
     ahead: Mapping[latest.Pod, int] = MappingProxyType({}),
 ) -> Facts:
-    """Compute what rules look at, from the events that are read and what a snapshot carries from before them.
+    """Compute what rules read, from the events that are read and what a snapshot carries from before them.
 
     Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
     and analysing the whole lineage for every join took longer than running it. None of them is as long as the events
@@ -208,7 +208,7 @@ def gather(
 def unseen_by(
     events: DataFrame, counted: DataFrame, as_of_us: int, ahead: Mapping[latest.Pod, int]
 ) -> DataFrame:
-    """Collect the times that nobody watched, and those in which a fast clock puts a pod's word in doubt.
+    """Collect the times that no agent watched, and those in which a fast clock puts a pod's word in doubt.
 
     Output columns: `GAP`.
     """

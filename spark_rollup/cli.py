@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parsed = parser().parse_args(arguments)
     if not parsed.debug:
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a Java that ended is told below, once
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a Java that ended is reported below, once
     try:
         return _COMMANDS[parsed.command](parsed)
     except RollupError as error:
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if damage:
             return _failed(parsed, error, str(damage), WRONG_USE)
         hint = "" if parsed.debug else " (--debug shows the trace)"
-        return _failed(parsed, error, f"{parsed.command} broke: {failures.told(error)}{hint}", BROKEN)
+        return _failed(parsed, error, f"{parsed.command} broke: {failures.message(error)}{hint}", BROKEN)
 
 
 def _failed(parsed: argparse.Namespace, error: Exception, text: str, code: int) -> int:
@@ -163,7 +163,7 @@ def _audit(parsed: argparse.Namespace) -> int:
 
     with _reading(parsed, options) as spark:
         outcome = audit.run(spark, options)
-    _tell_metrics(outcome, options, parsed)
+    _report_metrics(outcome, options, parsed)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
     for line in lines:
         print(line)
@@ -183,7 +183,7 @@ def _session(parsed: argparse.Namespace, sources: Sequence[Path]) -> Iterator[Sp
 
 
 def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractContextManager[SparkSession]:
-    """Give a session that fits what is read of the input; tell what no snapshot spares."""
+    """Give a session that fits what is read of the input; say what no snapshot spares."""
     from spark_rollup import audit
 
     what = audit.reading(options)
@@ -197,7 +197,7 @@ def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractConte
     return _session(parsed, what.places(options.input))
 
 
-def _tell_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
+def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
     from spark_rollup.correlate import RULES
     from spark_rollup.report import metrics
 
@@ -281,7 +281,7 @@ def _print(lines: Sequence[str]) -> None:
 
 
 def readable(outcome: Outcome) -> list[str]:
-    """Lay findings out as a short table for people; the verdict first."""
+    """Print findings as a short table for people; the verdict first."""
     lines = [f"audited up to {outcome.as_of}; report: {outcome.page}", _verdict(outcome)]
     if outcome.quarantined:
         lines.append(f"{outcome.quarantined} lines or files could not be used: see the table `quarantine`")

@@ -1,4 +1,4 @@
-"""The wall clock: asked when events are taken in, and to tell whose clock is ahead of ours."""
+"""The wall clock: asked when events are taken in, and to know whose clock is ahead of ours."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ SKEW_US = 60 * 1_000_000
 
 
 def now_us() -> int:
-    """Tell the time, microseconds since the epoch."""
+    """Return the time, microseconds since the epoch."""
     return time.time_ns() // 1000

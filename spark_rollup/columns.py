@@ -18,13 +18,13 @@ ROUTINE = "routine"
 
 
 def is_routine() -> Column:
-    """Tell whether an event is routine; bronze keeps these apart."""
+    """Return whether an event is routine; bronze keeps these apart."""
     blind = F.coalesce(F.size("blind"), F.lit(0)) > 0
     return (F.col("kind") == Kind.SUMMARY.value) | ((F.col("kind") == Kind.HEARTBEAT.value) & ~blind)
 
 
 def is_notable() -> Column:
-    """Choose the events that are not routine."""
+    """Select the events that are not routine."""
     return ~F.col(ROUTINE)
 
 
@@ -36,8 +36,8 @@ def summary() -> Column:
 def scoped(events: DataFrame) -> DataFrame:
     """Put the cluster before the namespace (`eu-1/shop`), which no namespace of Kubernetes can look like.
 
-    So all that tells tasks, pods and applications apart by namespace tells clusters apart. Events that name no cluster,
-    as those of contract 1.0, keep their namespace.
+    So all that distinguishes tasks, pods and applications by namespace distinguishes clusters. Events that name no
+    cluster, as those of contract 1.0, keep their namespace.
     """
     known = F.coalesce("cluster", F.lit("")) != ""
     named = F.when(known, F.concat_ws("/", "cluster", "namespace")).otherwise(F.col("namespace"))

@@ -49,7 +49,7 @@ class AuditOptions:
     Args of the dataclass:
         input: Directory with the agents' segments, or a bronze directory made by `ingest`.
         output: Directory for tables, JSON lines and report; made if missing.
-        as_of_us: Look no further than this (microseconds since the epoch); None = newest event.
+        as_of_us: Ignore what is later than this (microseconds since the epoch); None = newest event.
         overrides: Settings that win over what the agents reported.
         look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
             None = none is.
@@ -156,7 +156,7 @@ def _problem(text: str, equals: str, key: str, value: str) -> str | None:
     if key == "processing_guarantee" and value not in GUARANTEES:
         return f"--set {text!r}: processing_guarantee must be one of {', '.join(GUARANTEES)}"
     if key == "kafka_streams_version" and not all(part.isdigit() for part in value.split(".")[:3]):
-        return f"--set {text!r}: kafka_streams_version must look like 3.9.2"
+        return f"--set {text!r}: kafka_streams_version must have the form 3.9.2"
     return None
 
 
@@ -212,7 +212,7 @@ def size_of(source: Path) -> int:
 
 
 def has_events(source: Path) -> bool:
-    """Tell whether the directory holds anything to read; hidden names are skipped as Spark does."""
+    """Return whether the directory holds anything to read; hidden names are skipped as Spark does."""
     if is_bronze(source):
         return True
     next(source.iterdir(), None)  # raises where the directory may not be listed; rglob would stay silent
@@ -224,5 +224,5 @@ def has_events(source: Path) -> bool:
 
 
 def is_bronze(source: Path) -> bool:
-    """Tell whether `ingest` made this directory."""
+    """Return whether `ingest` made this directory."""
     return (source / MARKER).is_file()

@@ -1,4 +1,4 @@
-"""May this pod be restarted: the answer on the terminal, and by exit code to whoever rolls out."""
+"""May this pod be restarted: the answer on the terminal, and by exit code for a rollout."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def answer(
     here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]
     _check(asked, here or pods, question)
-    told = [_Told(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
+    told = [_Reported(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
     fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
     lines = [_as_of(as_of_us, question, fresh)]
     unasked = {str(row["detector"]) for row in disabled if _key(row) in map(_key, asked)}
@@ -130,7 +130,7 @@ def _key(row: Row) -> tuple[object, object]:
     return row["namespace"], row["pod"]
 
 
-class _Told:
+class _Reported:
     """One pod and the answers for what is on it."""
 
     def __init__(self, pod: Row, rows: Sequence[Row]) -> None:
@@ -147,7 +147,7 @@ class _Told:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it said goodbye, and left nothing that somebody has to do."""
+        """Whether it said goodbye, and left nothing to be done."""
         return bool(self.pod["gone"]) and self.worst != DAMAGED
 
     def words(self) -> list[str]:
@@ -162,7 +162,7 @@ class _Told:
             units = sorted({unit for row in rows for unit in _items(row["follow"])})
             return f"{DAMAGED}: follow {', '.join(units)} first{_tasks(rows)}"
         if kind == UNKNOWN and self.pod["doubt"] is not None:
-            return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now nobody can say{_tasks(rows)}"
+            return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now is unknown{_tasks(rows)}"
         return f"{kind}: {ANSWERS[kind]}{_tasks(rows)}"
 
 
@@ -171,7 +171,7 @@ def _tasks(rows: Sequence[Row]) -> str:
     return f" ({number} task{'' if number == 1 else 's'})" if number else ""
 
 
-def _one_pod(told: _Told, named: bool, fresh: bool) -> list[str]:
+def _one_pod(told: _Reported, named: bool, fresh: bool) -> list[str]:
     words = told.words()
     head = "; ".join(words) if fresh else f"{UNKNOWN}: too old; then it was {'; '.join(words)}"
     lines = [f"{_name(told.pod, named)}: {head}"]
@@ -192,7 +192,7 @@ def _one_pod(told: _Told, named: bool, fresh: bool) -> list[str]:
     return lines
 
 
-def _all_pods(told: Sequence[_Told], named: bool, fresh: bool) -> list[str]:
+def _all_pods(told: Sequence[_Reported], named: bool, fresh: bool) -> list[str]:
     shown = [one for one in told if not one.is_gone]
     gone = [_name(one.pod, named) for one in told if one.is_gone]
     width = max((len(_name(one.pod, named)) for one in shown), default=3)

@@ -12,9 +12,9 @@ TARGET = "helm/statewarden/files"
 
 
 def chart_files() -> Mapping[str, Callable[[str], str]]:
-    """Tell what belongs there: path in the repository -> what renders it.
+    """Return what belongs there: path in the repository -> what renders it.
 
-    Alerts come from their generator, boards from the committed files, whose generator needs packages of its own.
+    Alerts come from their generator, boards from the committed files, whose generator needs its own packages.
     """
     alerts = {Path(path).name: text for path, text in alert_files().items() if path.endswith(".rules.yaml")}
     boards = sorted((ROOT / "deploy" / "dashboards").glob("*.json"))

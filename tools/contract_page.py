@@ -88,16 +88,16 @@ _POLICY = f"""\
   used twice; a required field stays required.
 - Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`: they ignore fields that they do not know and set aside
   kinds and values that they do not know. A new major version has types that end with another number, and a new
-  schema; agents can be told apart by `type` alone.
+  schema; agents can be distinguished by `type` alone.
 - Every published version leaves samples and its list of fields in `tests/contract/golden`, `v<major>.<minor>.jsonl`
   and `.fields.json`. They never change, and the build fails if today's code cannot read them or lacks a field.
 - A field that is going away is announced here for one minor version and stays, null, until the next major one.
 """
 
 _KIND_TEXT = {
-    Kind.TRANSITION: "Something on disk changed from one look to the next.",
+    Kind.TRANSITION: "Something on disk changed from one reading to the next.",
     Kind.FINDING: "A finding opened, changed or was resolved.",
-    Kind.SUMMARY: "Where a task stands; once a minute.",
+    Kind.SUMMARY: "The present state of a task; once a minute.",
     Kind.HEARTBEAT: "The agent lives; when and where it was blind.",
     Kind.CONFIGURATION: "The settings in force for an application, each with its origin.",
     Kind.LIFECYCLE: "The agent started, or is about to stop.",

@@ -26,7 +26,7 @@ from tools.unit_pages import unit_pages  # noqa: E402
 
 
 def as_is(text: str) -> Callable[[str], str]:
-    """Make the rendering of a file that keeps nothing of what stands there."""
+    """Make the rendering of a file that keeps nothing of what is there."""
     return lambda _: text
 
 
@@ -40,7 +40,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     **{path: as_is(text) for path, text in alert_files().items()},
     **chart_files(),
 }
-"""Path in the repository -> what renders it from the file as it stands (some keep a part written by hand)."""
+"""Path in the repository -> what renders it from the file as it is (some keep a part written by hand)."""
 
 
 def stale_files(root: Path) -> list[str]:

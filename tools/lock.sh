@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Write deploy/locks/*.txt anew. Needs uv; the locks themselves install with plain pip.
+# Write deploy/locks/*.txt. Needs uv; the locks themselves install with plain pip.
 #
 # Releases younger than a week are left alone (COOLDOWN_DAYS=0 takes the newest). Hashes cover every
 # artefact of a release, so one lock serves every platform and Python from 3.11 on.

@@ -47,7 +47,7 @@ def _details() -> tuple[str, ...]:
     rows = ["## Facts", ""]
     for fact, row in FACTS.items():
         holds = " and ".join(str(one) for one in row.holds) or "no release"
-        unsure = f"; not looked at: {' and '.join(str(one) for one in row.unsure)}" if row.unsure else ""
+        unsure = f"; not checked: {' and '.join(str(one) for one in row.unsure)}" if row.unsure else ""
         rows += [f"### {fact.value}", "", f"{row.statement} Holds for: {holds}{unsure}.", ""]
         rows += [f"Source: {row.source}. Evidence: {row.evidence}.", ""]
     return tuple(rows)

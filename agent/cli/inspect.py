@@ -43,7 +43,7 @@ def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
     Raises:
         UsageError: one of them is not a readable state directory.
     """
-    rows = list(compare(look(a, config).inventory, look(b, config).inventory))
+    rows = list(compare(read_directory(a, config).inventory, read_directory(b, config).inventory))
     for row in rows:
         sys.stdout.write(_json(row) if as_json else _line(row))
     if not rows:
@@ -51,8 +51,8 @@ def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
     return int(any(row.relation is not Relation.SAME for row in rows))
 
 
-def look(directory: Path, config: Config) -> Pipeline:
-    """Look at a state directory once.
+def read_directory(directory: Path, config: Config) -> Pipeline:
+    """Read a state directory once.
 
     Raises:
         UsageError: it is not a readable state directory.
@@ -74,11 +74,13 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
         0.
 
     Raises:
-        UsageError: the directory cannot be read, or the target lies in it or cannot be written.
+        UsageError: the directory cannot be read, or the target is inside it or cannot be written.
     """
     if directory.resolve() in target.resolve().parents:
-        raise UsageError(f"{target} lies in {directory}, where nothing is ever written; choose another place")
-    pipeline = look(directory, config)
+        raise UsageError(
+            f"{target} is inside {directory}, where nothing is ever written; choose another place"
+        )
+    pipeline = read_directory(directory, config)
     hide = _hiding(config, pipeline.inventory)
     listing = list(_walk(pipeline.disk, "", 0))
     findings = [
@@ -191,14 +193,14 @@ def _line(row: Difference) -> str:
     indent = " " * 11
     lines = (
         f"{row.relation.value:<11}{place}",
-        f"{indent}A {_told(row.a)}",
-        f"{indent}B {_told(row.b)}",
+        f"{indent}A {_wording(row.a)}",
+        f"{indent}B {_wording(row.b)}",
         indent + row.why,
     )
     return "\n".join(lines) + "\n"
 
 
-def _told(copy: Copy | None) -> str:
+def _wording(copy: Copy | None) -> str:
     if copy is None:
         return "-"
     entries = "?" if copy.entries_low is None else f"{copy.entries_low} to {copy.entries_high}"

@@ -75,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_replay(commands)
     _add_inspect(commands)
     add_spool(commands)
-    listing = commands.add_parser("detectors", help="list what is looked for")
+    listing = commands.add_parser("detectors", help="list the detectors")
     listing.add_argument("--json", action="store_true", help="one detector per line")
     _add_settings(listing)
     listing.set_defaults(command=_detectors)
@@ -127,7 +127,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         choices=("info", "warning", "critical"),
         default="critical",
         metavar="SEVERITY",
-        help="exit 1 if an open finding is at least this loud: info, warning, critical (default)",
+        help="exit 1 if an open finding is at least this severe: info, warning, critical (default)",
     )
 
 
@@ -170,12 +170,12 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    scan = commands.add_parser("scan", help="look at a state directory (or a snapshot of one) once")
+    scan = commands.add_parser("scan", help="read a state directory (or a snapshot of one) once")
     scan.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     scan.add_argument(
         "--may-be-empty",
         action="store_true",
-        help="a directory that is missing or empty is no mistake: nobody has started there yet",
+        help="accept a missing or empty directory: no instance has started there yet",
     )
     _add_settings(scan)
     _add_output(scan)

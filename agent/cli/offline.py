@@ -1,4 +1,4 @@
-"""`scan` and `replay`: one look at a directory, or a recorded run, through the same rules as live watching."""
+"""`scan` and `replay`: one reading of a directory, or a recorded run, through the same rules as live watching."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from agent.contract.codec import printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
 from agent.engine.disabled import in_words
-from agent.engine.one_look import SETTLE_S, judge_again, judge_once, looked_at, needs_second_look, strangers
+from agent.engine.one_reading import (
+    SETTLE_S,
+    coverage,
+    judge_again,
+    judge_once,
+    needs_second_reading,
+    strangers,
+)
 from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
@@ -31,9 +38,7 @@ from agent.replay.run import first_time_us, replay
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_LOOK = (
-    "one look does not see past restarts and what they did; `statewarden run` beside the application does"
-)
+ONE_LOOK = "one reading does not show past restarts and what they did; `statewarden run` in the application's pod does"
 
 
 def parse_duration_us(text: str) -> int:
@@ -69,7 +74,7 @@ def scan(
     may_be_empty: bool = False,
     pause: Callable[[float], object] = time.sleep,
 ) -> int:
-    """Look at a state directory once and judge it; twice where somebody works and files are missing.
+    """Read a state directory once and judge it; twice where a process works and files are missing.
 
     Args:
         directory: The state directory.
@@ -97,11 +102,11 @@ def scan(
     pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
     pipeline.inventory.volume = volume_kind(directory)
     findings = judge_once(pipeline, now_us)
-    if needs_second_look(pipeline.inventory):
+    if needs_second_reading(pipeline.inventory):
         pause(SETTLE_S)
         findings = judge_again(pipeline, clock.now_us())
     _warn_of_strangers(pipeline)
-    closing = f"looked at {looked_at(pipeline.inventory)}; {ONE_LOOK}"
+    closing = f"read {coverage(pipeline.inventory)}; {ONE_LOOK}"
     print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
     return exit_code(findings, fail_on)
 
@@ -153,7 +158,7 @@ def replay_trace(
     findings = pipeline.ledger.findings()
     _warn_of_strangers(pipeline)
     closing = (
-        f"looked at {looked_at(pipeline.inventory)} at the end of {count} recorded operations;"
+        f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
         " what happened before the first one is not seen"
     )
     print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))

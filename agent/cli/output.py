@@ -38,7 +38,7 @@ def print_findings(
         findings: What was found.
         pod: Where.
         as_json: One line per finding, in the order of opening, and nothing else.
-        closing: What was looked at, and what cannot be seen that way: nothing found is worth no more than that.
+        closing: What was read, and what cannot be seen that way: nothing found is worth no more than that.
         out: Where to; None = standard output.
     """
     stream = out or sys.stdout
@@ -56,7 +56,7 @@ def print_findings(
 
 
 def exit_code(findings: Sequence[Finding], fail_on: str) -> int:
-    """Tell 1 if an open finding is at least as loud as asked for, else 0; momentary ones are not open."""
+    """Return 1 if an open finding is at least as severe as asked for, else 0; momentary ones are not open."""
     limit = Severity(fail_on).rank
     return int(any(x.severity.rank >= limit and x.status is Status.OPEN for x in findings))
 

@@ -47,16 +47,16 @@ def add_preflight(
 
 
 def preflight(config: Config, *, as_json: bool) -> int:
-    """Look, judge and print.
+    """Gather facts, judge and print.
 
     Returns:
         0 = no check failed, 1 = one did.
     """
     # what preflight needs beside the rest is loaded only where it is asked for
     from agent.preflight.checks import exit_code, judge
-    from agent.preflight.look import look
+    from agent.preflight.gather import gather
 
-    results = judge(look(config, SystemClock(), sink_refusal=_sink_refusal(config)))
+    results = judge(gather(config, SystemClock(), sink_refusal=_sink_refusal(config)))
     print_results(results, as_json=as_json)
     return exit_code(results)
 

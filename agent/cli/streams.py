@@ -54,7 +54,7 @@ class Output:
                 self.plain.flush()
 
     def isatty(self) -> bool:
-        """Tell whether somebody watches."""
+        """Return whether a person watches."""
         return self.plain is not None and self.plain.isatty()
 
     def __getattr__(self, name: str) -> Any:
@@ -67,7 +67,7 @@ class Output:
             yield
         except BrokenPipeError:
             self._give_up()
-        except (OSError, ValueError) as error:  # ValueError: somebody closed the stream itself
+        except (OSError, ValueError) as error:  # ValueError: the stream itself was closed
             self._give_up()
             reason = error.strerror if isinstance(error, OSError) else None
             raise OutputError(f"standard output cannot be written: {reason or error}") from error

@@ -42,7 +42,7 @@ def event_id(pod_uid: str, boot_id: str, sequence: int) -> str:
 def rfc3339(at_us: int) -> str:
     """Format microseconds since the epoch as RFC 3339 UTC with microseconds.
 
-    What lies outside the years 1 to 9999, which RFC 3339 cannot write, becomes the first or last time that it can.
+    What is outside the years 1 to 9999, which RFC 3339 cannot write, becomes the first or last time that it can.
     """
     seconds, micros = divmod(min(max(at_us, FIRST_US), LAST_US), 1_000_000)
     when = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros, tzinfo=None)

@@ -35,7 +35,7 @@ class Source(StrEnum):
 
 
 class Change(StrEnum):
-    """What changed, seen from one look to the next."""
+    """What changed, seen from one reading to the next."""
 
     APPLICATION_SEEN = "application-seen"
     APPLICATION_GONE = "application-gone"

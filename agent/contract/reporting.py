@@ -48,7 +48,7 @@ REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (
     ReportedSetting("session_timeout_ms", "session.timeout.ms", "When a silent member is evicted."),
     ReportedSetting("max_warmup_replicas", "max.warmup.replicas", "Extra copies that warm up before a move."),
     ReportedSetting(
-        "probing_rebalance_interval_ms", "probing.rebalance.interval.ms", "How often warm-ups are looked at."
+        "probing_rebalance_interval_ms", "probing.rebalance.interval.ms", "How often warm-ups are checked."
     ),
     ReportedSetting("upgrade_from", "upgrade.from", "Release upgraded from.", is_number=False),
     ReportedSetting(

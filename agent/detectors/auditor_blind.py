@@ -1,7 +1,7 @@
 """Detector `auditor-blind`: the agent itself missed something, or has nothing to watch.
 
 Fires while a blind interval lasts and for five minutes after its end; while changes are seen later than they could
-be (polling, a limit of the kernel or of the agent's own); and when no application directory has been seen for five
+be (polling, a limit of the kernel or of the agent); and when no application directory has been seen for five
 minutes: the most common first-hour mistake is an application whose `state.dir` is not on the volume that the agent
 watches.
 """
@@ -23,24 +23,24 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.AGENT,
     next_action=(
-        "Treat what happened in the interval as unknown: findings that rest on it say so. Read the cause and mend"
-        " it; the page of this detector lists causes and remedies."
+        "Treat what happened in the interval as unknown: findings that rest on it say so. Fix the reported"
+        " cause; the page of this detector lists causes and remedies."
     ),
 )
 
 NOTHING_AFTER_US = 300_000_000
 TOLD_APART = 8
-"""Intervals of one cause that are told one by one; more of them are told as one finding."""
+"""Intervals of one cause that are reported one by one; more of them are reported as one finding."""
 
 _PLANNED = frozenset({"agent-away", "store-being-read"})
-"""Every rollout restarts agents, and each has to read first: blind all the same, but nobody is to be woken for it."""
+"""Every rollout restarts agents, and each has to read first: blind all the same, but it must not page anyone."""
 
 _AWAITED = "root-missing"
 """A sidecar starts before its application, which makes its `state.dir` only then: until an application has been seen
 there is nothing to be blind for."""
 
 _REFUSED = "watch-refused"
-_STEPPED = "self-limit"  # each step is told
+_STEPPED = "self-limit"  # each step is reported
 _LIMITS = frozenset({"watch-limit", _STEPPED})
 
 
@@ -87,7 +87,7 @@ def _missed(interval: BlindInterval, severity: Severity) -> Verdict:
     lasted = "lasts" if interval.ended_us is None else seconds(interval.ended_us - interval.started_us)
     steps = [Evidence(interval.started_us, f"blind: {interval.cause}", whom)]
     if interval.ended_us is not None:
-        steps.append(Evidence(interval.ended_us, "everything looked at again", whom))
+        steps.append(Evidence(interval.ended_us, "everything read again", whom))
     detail = f" {interval.detail[:1].upper()}{interval.detail[1:]}." if interval.detail else ""
     return Verdict(
         subject=f"{interval.cause}@{interval.started_us}" + (f" {whom}" if interval.application else ""),
@@ -120,7 +120,7 @@ def _many(cause: str, intervals: list[BlindInterval], severity: Severity) -> Ver
 
 
 def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
-    """Nothing is missed but what is shorter than the distance of two looks; a kernel limit is for a person to mend."""
+    """Only what is shorter than the time between two readings is missed; a kernel limit is for an operator to raise."""
     known = BY_SLUG.get(cause)
     return Verdict(
         subject=f"{cause}: {sentence}" if cause == _STEPPED else cause,
@@ -144,7 +144,7 @@ def _nothing(case: AgentCase, waited_us: int) -> Verdict:
             " 2.7, kafka-streams below the JVM's temporary directory since 2.8)."
         )
     elif refused:
-        summary = f"The state directory may not be read: {BY_SLUG[_REFUSED].remedy}."
+        summary = f"The agent has no permission to read the state directory: {BY_SLUG[_REFUSED].remedy}."
     else:
         summary = "The state directory does not exist: mount the application's state volume here, or correct the path."
     return Verdict(

@@ -14,8 +14,8 @@ from itertools import pairwise
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import KAFKA_8574
+from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -84,7 +84,7 @@ def _trusted(case: TaskCase, task: Task, store: Store, before: Session, after: S
             Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", place),
             Evidence(
                 before.released_us or database.born_us,
-                f"it let go with {before.puts_at_release} puts restored, without a checkpoint of its own",
+                f"it let go with {before.puts_at_release} puts restored, without its own checkpoint",
                 place,
             ),
             Evidence(

@@ -2,19 +2,19 @@
 
 Signal: changelog offsets of one incarnation of a store: checkpoints, and from 4.3 on the offset in the store itself.
 Fires when an offset falls while the store stays open, or below the one that its opening trusted: no replay does that,
-so the changelog was made anew or cut, or the application was reset without `cleanUp()`. Fires, too, after an opening
+so the changelog was recreated or cut, or the application was reset without `cleanUp()`. Fires, too, after an opening
 without an offset in force (out of range, 2.6 and later): the changelog was replayed from its start, and the offset with
-which that ended (3.5 and later), or that stands, is below what the store had; critical from 3.8 on where the replay
-ended there and the process itself had dropped the offset, in a task of key-value stores. From 4.3 on it is enough that
-the process emptied the store's `offsets` and opened it again: the changelog of a key-value store is compacted, so its
-beginning does not move. Suspected as well where a session put far more than its offset advanced: the changelog began
-anew below it.
+which that ended (3.5 and later), or that no longer moves, is below what the store had; critical from 3.8 on where the
+replay ended there and the process itself had dropped the offset, in a task of key-value stores. From 4.3 on it is
+enough that the process emptied the store's `offsets` and opened it again: the changelog of a key-value store is
+compacted, so its beginning does not move. Suspected as well where a session put far more than its offset advanced: the
+changelog began again below it.
 Clears when the incarnation is gone: the task was wiped, or its directory removed.
 Stays quiet for a replay that is still on its way up, for the step of one from 2.5 to 2.6, for standbys up to 2.4 that
-read again, for a copy that was put back while nobody held it, for a changelog that was switched off, and for windowed
-stores whose changelog has expired.
+read again, for a copy that was put back while no process held it, for a changelog that was switched off, and for
+windowed stores whose changelog has expired.
 Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; from 4.3 on a
-changelog that has grown past it before the store is flushed, if the offset was not out of range (puts cannot be told
+changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
 from commits there), and a removal in a task with a windowed store or a source topic in place of a changelog.
 Cost: a few comparisons per store.
 Source: StoreChangelogReader.hasRestoredToEnd and pollRecordsFromRestoreConsumer, DefaultStateUpdater.
@@ -43,7 +43,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee"),
     next_action=(
-        "Delete no copy yet. Ask whether the application was reset, or its changelog made anew or cut"
+        "Delete no copy yet. Ask whether the application was reset, or its changelog recreated or cut"
         " (kafka-get-offsets --time latest below the old offset). After a reset: stop cleanly, keep a copy, remove this"
         " task directory, start again. If the changelog lost records, this copy is the only complete one: keep it, and"
         " get help before the task moves."
@@ -59,17 +59,17 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     for store in task.stores.values():
         short = next(short_changelogs(case, task, store), None)
         if short is not None:
-            yield _tell(case, task, store, short)
+            yield _verdict(case, task, store, short)
 
 
-def _tell(case: TaskCase, task: Task, store: Store, short: ShortChangelog) -> Verdict:
+def _verdict(case: TaskCase, task: Task, store: Store, short: ShortChangelog) -> Verdict:
     sure = short.proven and case.says(Fact.STALE_RECORDER_OFFSETS) is Truth.NO and store.puts > 0
     return Verdict(
         subject=f"incarnation {task.incarnation}.{store.incarnation}",
         opened_at_us=short.ends_us,
         summary=(
             f"Task {task.id}: the changelog of store {' or '.join((store.name, *short.others))} ends before what the"
-            f" store holds: {short.told}."
+            f" store holds: {short.wording}."
         ),
         evidence=(
             Evidence(short.held_us, f"offset {short.held}", short.place),

@@ -1,6 +1,6 @@
 """Detector `ephemeral-state-dir`: the state directory does not outlive the pod.
 
-Fires when the state directory lies on tmpfs, or on a container's own layer: every restart of the pod restores
+Fires when the state directory is on tmpfs, or on a container's own layer: every restart of the pod restores
 everything, and without standbys there is no other copy but the changelog.
 """
 
@@ -33,7 +33,7 @@ def judge(case: AgentCase) -> Iterable[Verdict]:
     yield Verdict(
         subject=inventory.volume,
         opened_at_us=inventory.started_us,
-        summary=f"The state directory lies {word}: it is gone with the pod, and every start restores everything.",
+        summary=f"The state directory is {word}: it is gone with the pod, and every start restores everything.",
         evidence=(Evidence(inventory.started_us, f"file system: {inventory.volume}", "state directory"),),
         severity=Severity.WARNING if inventory.volume == "memory" else Severity.INFO,
         confidence=Confidence.CONFIRMED,

@@ -5,7 +5,7 @@ flushes uncommitted records and marks the store clean without an offset; Kafka S
 store is opened again: suspected. The next offset decides: if it moved by less than what had been flushed, that was
 never committed: confirmed.
 Stays quiet for a clean close, for sequences that a compaction zeroed (unknown), under at-least-once, and for a store
-that never held an offset (no changelog: nothing to be false to; else the next start wipes it).
+that never held an offset (no changelog: there is no changelog to disagree with; otherwise the next start wipes it).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import is_closed_without_offset, uncovered_puts
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US, reopenings
-from agent.judging.telling import assumptions, where
 from agent.judging.upstream import FALSE_CLEAN
+from agent.judging.wording import assumptions, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import commits_passed, dirty_puts, is_more_than_ten_thousand
@@ -59,12 +59,12 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             yield _at_rest(case, task, store, ended_us)
         for before, after in reopenings(store, case.now_us):
             if _is_false(before):
-                yield _tell(case, task, store, before, after)
+                yield _verdict(case, task, store, before, after)
                 return
 
 
 def _dead_since(case: TaskCase, store: Store) -> int | None:
-    """When a store was let go that nobody holds, nor took again within a minute; None = it is held, or too young."""
+    """When a store was released that no process has held since; None = it is held, or was until a minute ago."""
     if store.lock is not LockState.FREE:
         return None
     if not store.sessions:
@@ -76,12 +76,12 @@ def _dead_since(case: TaskCase, store: Store) -> int | None:
 
 
 def _flushed_us(database: Database) -> int:
-    """The time of what its last close flushed: the same whenever somebody looks."""
+    """The time of what its last close flushed: the same whenever it is read."""
     return database.flushed[-1][1] if database.flushed else database.born_us
 
 
 def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict:
-    """Nobody holds it, its last close wrote no offset, and the next start would trust it."""
+    """No process holds it, its last close wrote no offset, and the next start would trust it."""
     beyond = uncovered_puts(store)
     role = _role(case, store, beyond or 0, store.sessions[-1] if store.sessions else None)
     critical = role is Truth.YES and case.affected(FALSE_CLEAN) is Affected.YES
@@ -92,8 +92,8 @@ def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict
         subject="at rest",
         opened_at_us=ended_us,
         summary=(
-            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: nobody"
-            f" holds it, and the next start would trust {how_much}."
+            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: no"
+            f" process holds it, and the next start would trust {how_much}."
         ),
         evidence=(
             Evidence(
@@ -116,7 +116,7 @@ def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict
 
 
 def _role(case: TaskCase, store: Store, flushed: int, session: Session | None) -> Truth:
-    """Tell whether it was an active task: told, or because a standby would have stored an offset at a commit."""
+    """Return whether it was an active task: configured so, or a standby would have stored an offset at a commit."""
     lasted_us = 0 if session is None else (session.released_us or case.now_us) - session.opened_us
     standbys = case.settings.number("num_standby_replicas")
     due = is_more_than_ten_thousand(flushed, store, case.profile) and commits_passed(case.settings, lasted_us)
@@ -131,7 +131,7 @@ def _is_false(session: Session) -> bool:
     return session.closed is True and session.closed_with_offset is False and flushed > 0
 
 
-def _tell(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
+def _verdict(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
     flushed, least = before.puts_at_release - before.puts_at_open, dirty_puts(store, before, case.settings)
     new = after.stored_offset
     proved = _is_uncommitted(case, store, least, before.covering_offset, new)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import checkpoint_of
 from agent.judging.upstream import KAFKA_5998
+from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.names import changelog_store
 from agent.layout.profile import Truth
@@ -26,7 +26,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("kafka_streams_version",),
     upstream=(KAFKA_5998,),
-    next_action="Nothing to do up to 2.2.1 and on 2.3.0: the entries are ignored. Upgrade to be rid of them.",
+    next_action="Nothing to do up to 2.2.1 and on 2.3.0: the entries are ignored. Upgrade to get rid of them.",
 )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Mark, Session, Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import assumptions, checkpoint_of, last_mark, where
+from agent.judging.wording import assumptions, checkpoint_of, last_mark, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import due_flush
@@ -27,8 +27,8 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "commit_interval_ms"),
     next_action=(
-        "Nothing is lost: a crash replays everything since that checkpoint. Look for a stream thread that does not"
-        " commit (application log, thread state); restart the instance in an orderly way."
+        "Nothing is lost: a crash replays everything since that checkpoint. Find the stream thread that does not"
+        " commit (application log, thread state); stop the instance cleanly and start it again."
     ),
 )
 
@@ -52,15 +52,15 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             continue
         due_us = due_flush(store, mark, case.profile)
         if due_us is not None and case.now_us - due_us > COMMITS_MISSED * interval_ms * 1_000:
-            yield _tell(case, store, session, mark, due_us)
+            yield _verdict(case, store, session, mark, due_us)
             return
 
 
-def _tell(case: TaskCase, store: Store, session: Session, mark: Mark, due_us: int) -> Verdict:
+def _verdict(case: TaskCase, store: Store, session: Session, mark: Mark, due_us: int) -> Verdict:
     task, beyond = case.task, store.puts - mark.puts
     may_restore = _may_restore(case)
     told = ("commit_interval_ms", *(("num_standby_replicas",) if _writes_none_while_restoring(case) else ()))
-    sure = all(case.settings.is_told(name) for name in told) and not may_restore
+    sure = all(case.settings.is_configured(name) for name in told) and not may_restore
     return Verdict(
         subject=str(mark.at_us),
         opened_at_us=due_us,

@@ -2,10 +2,10 @@
 
 Under exactly-once a corrupted task is closed with a checkpoint (4.3: an offset) right before its wipe. A kill in
 between leaves uncommitted data that the next start trusts. Fires when a task was closed so, alone, its siblings died
-with the process before the wipe could have begun on this volume, and the same store was opened again.
+with the process before the wipe could have started on this volume, and the same store was opened again.
 Never more than suspected: a task that was committed, or revoked at that very moment, looks the same; only the
-aborted transactions in the changelog can tell. Only information where the kill came later than the wipe would have
-begun, or where other tasks were closed with it: a revocation or an orderly stop does that, a corrupted task is wiped
+aborted transactions in the changelog can show it. Only information where the kill came later than the wipe would have
+started, or where other tasks were closed with it: a revocation or an orderly stop does that, a corrupted task is wiped
 before the next one is closed. Stays quiet when another thread took the task before the kill.
 """
 
@@ -18,8 +18,8 @@ from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
 from agent.judging.reopening import reopenings
-from agent.judging.telling import where
 from agent.judging.upstream import INTERRUPTED_WIPE
+from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -33,7 +33,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(INTERRUPTED_WIPE,),
     next_action=(
-        "Look for an aborted transaction of this instance that ends right before the kill (kafka-dump-log on the"
+        "Check for an aborted transaction of this instance that ends right before the kill (kafka-dump-log on the"
         " changelog partition, or `task corrupted` in the application's log). If there is one: stop cleanly, keep"
         " a copy, remove this task directory only, start again. What the task wrote since stays wrong until it is"
         " reprocessed."
@@ -76,7 +76,7 @@ def _judge_reopening(case: TaskCase, store: Store, before: Session, after: Sessi
     close = close_of(task, before, life)
     if not _has_fresh_offset(case, before, close.due_us) or not siblings_killed(application, task, close):
         return None
-    return _tell(case, store, before, after, close, alone=not closed_with(application, task, close))
+    return _verdict(case, store, before, after, close, alone=not closed_with(application, task, close))
 
 
 def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
@@ -91,13 +91,13 @@ def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
     return case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES or session.closed_with_offset is True
 
 
-def _tell(
+def _verdict(
     case: TaskCase, store: Store, before: Session, after: Session, close: KillClose, *, alone: bool
 ) -> Verdict:
     task, application = case.task, case.application
     suspected = alone and close.is_in_time
     waited = seconds(close.ended_us - close.closed_us)
-    begins = f"its wipe would have begun within {close.due_us / 1_000_000:.1f} s"
+    begins = f"its wipe would have started within {close.due_us / 1_000_000:.1f} s"
     other = begins if alone else "other tasks were closed with it"
     doubt = (
         "if it was closed as corrupted, uncommitted data is in it"

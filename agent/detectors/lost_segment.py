@@ -1,16 +1,16 @@
 """Detector `lost-segment`: a windowed store goes on from one segment's offset, and another one had not been flushed.
 
-On 4.3 every segment is a database of its own with an offset of its own, a commit flushes nothing, and one segment
+On 4.3 every segment is its own database with its own offset, a commit flushes nothing, and one segment
 answers for the whole store. What another one still had in memory when the process died is never read again.
-Signal: the offset, status, last flush and birth of every segment, as they lay on disk before the store was opened.
-Fires when nobody holds such a store, before the next start loses it: critical. When it is opened again without a
+Signal: the offset, status, last flush and birth of every segment, as they were on disk before the store was opened.
+Fires when no process holds such a store, before the next start loses it: critical. When it is opened again without a
 wipe: critical, suspected; confirmed once the store moves on from that offset and the segment, which was made before
 the one that answers, is still empty. A warning where it is not known whether the segment took a record, and for
 stores that delete (sessions). Info while it runs under at-least-once: how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
 Stays quiet after an orderly close, where exactly-once wipes, for a segment that was past when the store was opened,
 for one that was made after the offset was stored, and up to 4.2.
-Blind spots: late records of a segment that was past; a loss from before the agent's first look.
+Blind spots: late records of a segment that was past; a loss from before the agent's first reading.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
-from agent.judging.telling import where
 from agent.judging.upstream import LOST_SEGMENT
+from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -42,18 +42,19 @@ META = DetectorMeta(
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(LOST_SEGMENT,),
     next_action=(
-        "Stop this instance cleanly if it runs. Before the next start look whether the changelog still reaches back to"
-        " those windows, keep a copy of the task directory, and remove that task directory only: the task is restored"
-        " from its whole changelog. Do not delete the other pods' copies first: one that was not killed has them."
+        "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
+        " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
+        " restored from its whole changelog. Do not delete the other pods' copies first: one that was not killed has"
+        " them."
     ),
 )
 BEFORE_THE_START = (
-    "Before the next start: look whether the changelog still reaches back to those windows, keep a copy of the task"
+    "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"
     " directory, remove that task directory only, then start: the task is restored from its whole changelog, nothing"
     " is lost. A start that finds the directory loses the records for good. Do not delete the other pods' copies first."
 )
 RUNNING = (
-    "Nothing is lost yet. Stop this instance only in an orderly way, with a grace period that lets every store"
+    "Nothing is lost yet. If you stop this instance, stop it cleanly, with a grace period that lets every store"
     " close. After a kill, remove the task directory before the next start."
 )
 
@@ -66,7 +67,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         (4.3.0, 4.3.1); recorded as `lost-segment-4.3.1` and `lost-segment-close-4.3.1`.
     """
     task = case.task
-    if case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.NO:
+    if case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.NO:
         return
     for store in task.stores.values():
         if not store.segmented:
@@ -91,7 +92,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 
 def _news(told: dict[str, Grade], losses: list[Loss]) -> list[Loss]:
-    """Leave out what was told of an earlier opening: what is lost already cannot be lost again."""
+    """Leave out what was reported of an earlier opening: what is lost already cannot be lost again."""
     return [x for x in losses if x.grade > told.get(x.segment.identity, 0)]
 
 
@@ -100,9 +101,7 @@ def _losses(case: TaskCase, store: Store, segments: tuple[Segment, ...]) -> list
     changelog = changelog_of(segments, case.task.application, store.name)
     if changelog is None:
         return []
-    commit_us = (
-        None  # exactly-once writes no offset while it runs: the time of a flush tells nothing about it
-    )
+    commit_us = None  # exactly-once writes no offset while it runs: the time of a flush says nothing about it
     if case.settings.exactly_once is False:
         commit_us = (case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]) * 1_000
     oldest = case.says(Fact.OLDEST_SEGMENT_OFFSET)
@@ -145,7 +144,7 @@ def _reopened(
         chain.append(
             Evidence(max(at_us, opening.at_us), f"the store went on to offset {moved_to}", where(task, store))
         )
-    is_known = goes_on or case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES
+    is_known = goes_on or case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
     return Verdict(
         subject=f"opening@{opening.at_us}",
         opened_at_us=opening.at_us,
@@ -163,14 +162,14 @@ def _reopened(
 
 
 def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> Iterable[Verdict]:
-    """Judge a store that nobody holds: what the next start would lose."""
+    """Judge a store that no process holds: what the next start would lose."""
     trusted = _is_trusted(case, task)
     if trusted is Truth.NO:
         return
     worst = _worst(losses)
     free_us = max(database.lock_since_us or database.seen_us for database in store.databases.values())
     ended = store.sessions[-1].released_us if store.sessions else None
-    known = case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES
+    known = case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
     unsure = trusted is Truth.MAYBE and case.settings.exactly_once is None
     most = (
         Severity.INFO if unsure else Severity.CRITICAL if known and trusted is Truth.YES else Severity.WARNING
@@ -197,7 +196,7 @@ def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> It
 
 
 def _is_trusted(case: TaskCase, task: Task) -> Truth:
-    """Tell whether the next start opens the task as it is; exactly-once wipes what is open or has no offset."""
+    """Return whether the next start opens the task as it is; exactly-once wipes what is open or has no offset."""
     if case.settings.exactly_once is False:
         return Truth.YES
     stores = [store.databases.values() for store in task.stores.values() if store.databases]
@@ -210,7 +209,7 @@ def _is_trusted(case: TaskCase, task: Task) -> Truth:
 def _running(case: TaskCase, task: Task, store: Store, segments: tuple[Segment, ...]) -> Iterable[Verdict]:
     """Count what a kill would lose from, now or after the next flush."""
     waiting = unflushed(segments)
-    if waiting and case.says(Fact.SEGMENT_SPEAKS_FOR_STORE) is Truth.YES:
+    if waiting and case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES:
         since_us = next(one.born_us for one in segments if one.starts > waiting[0].starts)
         yield Verdict(
             subject="running",
@@ -257,6 +256,6 @@ def _picture(loss: Loss) -> str:
 
 
 def _affected(case: TaskCase) -> Affected:
-    """Later releases were not looked at: possibly."""
+    """Later releases were not checked: possibly."""
     known = case.affected(LOST_SEGMENT)
     return Affected.POSSIBLY if known is Affected.NO else known

@@ -1,7 +1,7 @@
 """Detector `malformed-checkpoint`: a checkpoint that cannot be read, or a temporary one that was left behind.
 
 Fires when `.checkpoint` is not in the form that Kafka Streams writes: it replaces the file whole, so this is never
-a moment in between. A leftover `.checkpoint.tmp` of a task that nobody holds is told as info.
+a moment in between. A leftover `.checkpoint.tmp` of a task that no process holds is reported as info.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import checkpoint_of
+from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
 META = DetectorMeta(
@@ -22,7 +22,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     next_action=(
         "Keep a copy. With the instance stopped, remove this task directory only: the task restores from its"
-        " changelog. Look for a full or failing volume first."
+        " changelog. First check whether the volume is full or failing."
     ),
 )
 
@@ -54,7 +54,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             opened_at_us=task.mtime_us,
             summary=f"Task {task.id}: a temporary checkpoint was left behind by a kill in the middle of a write.",
             evidence=(
-                Evidence(task.mtime_us, "left behind; nobody holds the task", f"{task.path}/{temporary}"),
+                Evidence(task.mtime_us, "left behind; no process holds the task", f"{task.path}/{temporary}"),
             ),
             severity=Severity.INFO,
             confidence=Confidence.CONFIRMED,

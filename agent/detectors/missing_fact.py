@@ -34,11 +34,11 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
         if name == "kafka_streams_version":
             known = known or case.profile.is_exact
         if not known and silenced:
-            yield _tell(application.id, application.first_seen_us, name, silenced)
+            yield _verdict(application.id, application.first_seen_us, name, silenced)
 
 
-@lru_cache(maxsize=256)  # told anew at every judgement, always the same
-def _tell(application_id: str, since_us: int, name: str, silenced: tuple[str, ...]) -> Verdict:
+@lru_cache(maxsize=256)  # the same text at every evaluation
+def _verdict(application_id: str, since_us: int, name: str, silenced: tuple[str, ...]) -> Verdict:
     kafka_name = KEYS_BY_NAME[name].kafka_name
     return Verdict(
         subject=name,

@@ -1,10 +1,10 @@
-"""Detector `orphaned-task`: a task directory that nobody opens and no cleaner takes.
+"""Detector `orphaned-task`: a task directory that no process opens and no cleaner takes.
 
 Fires when a directory with data has been free for more than two cleanup delays while its process lives and no
 cleaner is at work on it. Info: the cleaner runs only in state RUNNING, and a restoration of any task, however long, is
-another state. Warning on 4.3.0 where the start-up pass opened it and nobody did since: its lock is kept for ever
+another state. Warning on 4.3.0 where the start-up pass opened it and no thread did since: its lock is kept forever
 (KAFKA-20663), unless a task of the same process seems to restore.
-Clears when somebody opens it or it is deleted.
+Clears when a process opens it or it is deleted.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_20663
+from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="orphaned-task",
-    title="Task directory that nobody opens and no cleaner takes",
+    title="Task directory that no process opens and no cleaner deletes",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
@@ -29,7 +29,7 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is at risk; disk space is. Restart the instance in an orderly way, or upgrade. After a change of"
+        "No data is at risk; disk space is. Stop the instance cleanly and start it again, or upgrade. After a change of"
         " the topology the directory may belong to a task id that no longer exists."
     ),
 )
@@ -66,8 +66,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     is_locked = (
         kept is Truth.YES and _only_the_pass_opened(application, task) and not _may_restore(application)
     )
-    told = case.settings.is_told("state_cleanup_delay_ms")
-    # Behind that lock no delay ever ends: without one that was told it is enough that tasks have been handed out.
+    told = case.settings.is_configured("state_cleanup_delay_ms")
+    # Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.
     limit_us = HANDED_OUT_US if is_locked and not told else DELAYS * delay_ms * 1_000 + SLACK_US
     if case.now_us - free_us <= limit_us:
         return
@@ -101,9 +101,9 @@ def _sure(is_certain: bool, is_locked: bool, kept: Truth) -> Confidence:
 
 
 def _only_the_pass_opened(application: Application, task: Task) -> bool:
-    """Tell whether this process opened the stores exactly once: in its start-up pass, and for no assignment since.
+    """Return whether this process opened the stores exactly once: in its start-up pass, and for no assignment since.
 
-    An assignment takes the lock over and gives it back. A process whose start was not seen tells nothing.
+    An assignment takes the lock over and gives it back. A process whose start was not seen proves nothing.
     """
     life = application.life
     if life is None:
@@ -119,7 +119,7 @@ def _only_the_pass_opened(application: Application, task: Task) -> bool:
 
 
 def _may_restore(application: Application) -> bool:
-    """Tell whether a store that is held was flushed in its session, and holds no offset of that session yet."""
+    """Return whether a store that is held was flushed in its session, and holds no offset of that session yet."""
     stores = [store for task in application.tasks.values() for store in task.stores.values()]
     return any(_has_no_offset_yet(store, store.session) for store in stores if store.session is not None)
 

@@ -3,7 +3,7 @@
 Fires when a store with data is opened without an offset in force: everything is replayed on top (out of range, the
 2.5 to 2.6 change of the offset's meaning, a crash before the first checkpoint, a 4.3 close while restoring). The
 values come out right if the changelog still reaches as far as the store did (what does not: `changelog-truncated`).
-Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store lay
+Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store was
 unused for longer than tombstones live, else info.
 Stays quiet for a store without a changelog, and one whose changelog is a source topic: checkpoints never name it.
 """
@@ -16,8 +16,8 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.reopening import reopenings
-from agent.judging.telling import where
 from agent.judging.upstream import OVERLAY
+from agent.judging.wording import where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -53,14 +53,14 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     for store in task.stores.values():
         for before, after in reopenings(store, case.now_us):
             if _is_overlaid(before, after) and case.names_changelog_of(store.name):
-                yield _tell(case, task, store, before, after)
+                yield _verdict(case, task, store, before, after)
 
 
 def _is_overlaid(before: Session, after: Session) -> bool:
     return not after.created and before.puts_at_release > 0 and after.offset_at_open in (None, UNKNOWN_OFFSET)
 
 
-def _tell(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
+def _verdict(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
     retention_ms = case.settings.assumed("delete_retention_ms")
     idle_us = after.opened_us - (before.released_us or after.opened_us)
     expired = retention_ms is not None and idle_us > retention_ms * 1_000

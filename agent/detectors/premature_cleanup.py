@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, PastTask, Shape
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_20805
+from agent.judging.wording import assumptions
 
 META = DetectorMeta(
     id="premature-cleanup",
@@ -51,7 +51,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     for past in task.past:
         if _is_early(case, past, delay_ms * 1_000) and _lived(case.application, past):
-            yield _tell(case, past, delay_ms)
+            yield _verdict(case, past, delay_ms)
 
 
 def _is_early(case: TaskCase, past: PastTask, delay_us: int) -> bool:
@@ -64,7 +64,7 @@ def _is_early(case: TaskCase, past: PastTask, delay_us: int) -> bool:
 
 
 POLL_SLACK_US = 500_000
-"""A release is seen up to a lock poll late, so a deletion can look a little earlier than it was."""
+"""A release is seen up to a lock poll late, so a deletion can seem a little earlier than it was."""
 
 
 def _lived(application: Application, past: PastTask) -> bool:
@@ -75,10 +75,10 @@ def _lived(application: Application, past: PastTask) -> bool:
     return held and past.siblings_held
 
 
-def _tell(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
+def _verdict(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
     task = case.task
     released_us = past.released_us or 0
-    told = case.settings.is_told("state_cleanup_delay_ms")
+    told = case.settings.is_configured("state_cleanup_delay_ms")
     return Verdict(
         subject=f"incarnation {past.incarnation}",
         opened_at_us=past.begun_us,
@@ -94,7 +94,7 @@ def _tell(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
             Evidence(past.ended_us, "directory gone", task.path),
             *assumptions(case, past.ended_us, "state_cleanup_delay_ms"),
         ),
-        # A short delay is common, and nothing on disk tells it: by default alone this is no reason to wake anybody.
+        # A short delay is common, and nothing on disk shows it: a default alone is no reason to page anyone.
         severity=Severity.WARNING if told else Severity.INFO,
         confidence=Confidence.CONFIRMED if told else Confidence.SUSPECTED,
         affected=case.affected(KAFKA_20805),

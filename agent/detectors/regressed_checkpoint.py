@@ -15,8 +15,8 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.falls import Fall, checkpoint_falls
-from agent.judging.telling import checkpoint_of
 from agent.judging.upstream import KAFKA_13249
+from agent.judging.wording import checkpoint_of
 from agent.layout.profile import Truth
 
 META = DetectorMeta(
@@ -45,10 +45,10 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     task = case.task
     for fall in checkpoint_falls(case):
         if fall.is_explained:
-            yield _tell(case, task, fall)
+            yield _verdict(case, task, fall)
 
 
-def _tell(case: TaskCase, task: Task, fall: Fall) -> Verdict:
+def _verdict(case: TaskCase, task: Task, fall: Fall) -> Verdict:
     before, after, name = fall.before, fall.after, fall.store.name
     how = " after it was opened again" if fall.reopened else f" while it was open{_READ_AGAIN[fall.again]}"
     unsure = fall.again is Truth.MAYBE and not fall.reopened

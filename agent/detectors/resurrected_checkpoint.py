@@ -1,4 +1,4 @@
-"""Detector `resurrected-checkpoint`: an old offset is trusted on a store that was made anew.
+"""Detector `resurrected-checkpoint`: an old offset is trusted on a store that was recreated.
 
 Fires when a store was created while a checkpoint entry > 0 of an earlier owner was in force (on disk, or read
 before it was deleted), or when the first checkpoint of a new store continues from the old offset although the
@@ -16,8 +16,8 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
+from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
@@ -42,7 +42,7 @@ META = DetectorMeta(
 )
 
 JUDGE_THE_ORIGINAL = (
-    "Look at the original, or at a copy that keeps times (cp -a, rsync -a, tar). Before an application runs on a copy"
+    "Check the original, or at a copy that keeps times (cp -a, rsync -a, tar). Before an application runs on a copy"
     " of which nothing better is known: remove its task directories, so that it restores."
 )
 
@@ -96,8 +96,8 @@ def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session)
         subject=store.identity or "",
         opened_at_us=born_us,
         summary=(
-            f"Task {task.id}: store {store.name} was made anew, but continues from the old changelog offset"
-            f" {offset}; what lies below that offset is missing."
+            f"Task {task.id}: store {store.name} was recreated, but continues from the old changelog offset"
+            f" {offset}; what is below that offset is missing."
         ),
         evidence=tuple(chain),
         severity=Severity.CRITICAL if is_sure else Severity.WARNING,
@@ -110,7 +110,7 @@ def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session)
 
 
 def _may_have_been_wiped(case: TaskCase, store: Store, session: Session, fact: CheckpointFact | None) -> bool:
-    """Tell whether the owner may have wiped the store just before anybody looked: up to 2.5 its checkpoint may stay."""
+    """Return whether the owner may have wiped the store just before the reading: up to 2.5 its checkpoint may stay."""
     unseen = not store.past and fact is not None and fact.written_us < case.inventory.started_us
     wipes = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
     return unseen and wipes and case.inventory.started_us <= session.opened_us
@@ -134,7 +134,7 @@ def _carried_in_memory(case: TaskCase, task: Task, store: Store, session: Sessio
         subject=store.identity or "",
         opened_at_us=mark.at_us,
         summary=(
-            f"Task {task.id}: store {store.name} was deleted and made anew, and its first checkpoint continues"
+            f"Task {task.id}: store {store.name} was deleted and recreated, and its first checkpoint continues"
             f" from the old offset {old} ({mark.offset} with {mark.puts} puts; {held_before(store)} were there before)."
         ),
         evidence=chain,
@@ -149,7 +149,7 @@ def _carried_in_memory(case: TaskCase, task: Task, store: Store, session: Sessio
 
 
 def _left_behind(case: TaskCase, task: Task, store: Store) -> Verdict | None:
-    """From artefacts alone: the checkpoint on disk is older than the store that it speaks of."""
+    """From artefacts alone: the checkpoint on disk is older than the store that it names."""
     fact = task.checkpoint
     database = store.databases.get("")
     if fact is None or database is None or store.sessions or not is_real(fact.offsets.get(store.name)):
@@ -221,13 +221,13 @@ def _written_and_born(task: Task, store: Store, fact: CheckpointFact) -> tuple[E
 
 
 def _was_never_written(database: Database) -> bool:
-    """Tell whether no file ever held a record; what could not be read held anything."""
+    """Return whether no file ever held a record; what could not be read held anything."""
     is_read = bool(database.manifest) and not database.manifest_problem and not database.problems
     return is_read and not database.puts and (not database.files or database.entries_high == 0)
 
 
 def _empty(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Verdict:
-    """Nothing was ever put, yet the checkpoint claims an offset; how it came to that, one look cannot tell."""
+    """Nothing was ever put, yet the checkpoint claims an offset; how that came about, one reading cannot show."""
     offset = fact.offsets[store.name]
     return Verdict(
         subject=store.identity or "",
@@ -249,7 +249,7 @@ def _empty(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Ve
 
 
 def _is_copied(store: Store) -> bool:
-    """Without old logs a store that was copied looks as if it was made by its first opening."""
+    """Without old logs a copied store seems to be made by its first opening."""
     database = store.databases.get("")
     return database is not None and is_copied(database)
 
@@ -263,7 +263,7 @@ def _past_chain(task: Task, store: Store, before: PastDatabase | None) -> tuple[
         return ()
     how = {
         Shape.OWNER_WALK: "by the process that had held it",
-        Shape.CLEANER_WALK: "by a cleaner: nobody held it",
+        Shape.CLEANER_WALK: "by a cleaner: no process held it",
     }.get(before.shape, "unseen")
     steps = []
     if before.released_us is not None:

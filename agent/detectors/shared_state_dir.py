@@ -21,7 +21,7 @@ META = DetectorMeta(
     scope=Scope.APPLICATION,
     upstream=(KAFKA_6647,),
     next_action=(
-        "Stop one of the two processes cleanly; give every instance a state.dir of its own. Then treat the tasks that"
+        "Stop one of the two processes cleanly; give every instance its own state.dir. Then treat the tasks that"
         " both held as damaged: remove those task directories only and let them restore."
     ),
 )

@@ -18,8 +18,8 @@ from agent.inventory.model import Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import reopenings
 from agent.judging.restoration_end import restoration_end
-from agent.judging.telling import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
+from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real
@@ -104,7 +104,7 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
 
 
 def _needs_reason(case: TaskCase, task: Task, store: Store, session: Session) -> bool:
-    """Tell whether an opening without a wipe is anything but normal.
+    """Return whether an opening without a wipe is anything but normal.
 
     Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe: one that is
     opened without an entry, and that no checkpoint ever named, has no changelog.
@@ -223,15 +223,15 @@ def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Evidence:
 
 
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
-_OR_PAUSED = " (it stands: unless the restoration was paused or held up there, that is the end)"
+_OR_PAUSED = " (it is not moving: unless the restoration was paused or held up there, that is the end)"
 _ROLES = {
     Role.UNKNOWN: "; role unknown, a standby may do this",
     Role.STANDBY_LIKE: "; role unknown, a standby may do this",
     Role.ASSUMED: "; a copy that warms up may do this",
 }
 _LOOK_FIRST = (
-    "Nothing is proved yet. Look for an aborted transaction of this task's changelog partition between the two"
+    "Nothing is proved yet. Check for an aborted transaction of this task's changelog partition between the two"
     " offsets (kafka-dump-log, or a read_committed against a read_uncommitted consumer). If there is one, or if"
-    " you cannot look: stop this instance cleanly, keep a copy of the task directory, remove that task directory"
+    " you cannot check: stop this instance cleanly, keep a copy of the task directory, remove that task directory"
     " only, start again."
 )

@@ -1,7 +1,7 @@
 """Detector `stale-eos-checkpoint`: under exactly-once a checkpoint outlives the start of processing.
 
 Fires when data was flushed beyond the checkpoint while the store is open (or was left so by an unclean end): a
-crash now would make the next start trust that data, committed or not. Critical where the process is gone and nobody
+crash now would make the next start trust that data, committed or not. Critical where the process is gone and no process
 has started it again: the last moment at which removing the task directory still saves everything.
 Clears when the checkpoint is written again or the store is wiped.
 Stays quiet for a flush that a clean close is about to checkpoint, under at-least-once, and for a store that keeps its
@@ -17,8 +17,8 @@ from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
-from agent.judging.telling import assumptions, checkpoint_of, most_affected, where
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
+from agent.judging.wording import assumptions, checkpoint_of, most_affected, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import first_flush_beyond
@@ -34,7 +34,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
     next_action=(
-        "Nothing is lost yet. Stop this instance only in an orderly way (a clean stop is safe): give it a grace"
+        "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
         " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
         " start. Upgrade to a release with the fix."
     ),
@@ -46,7 +46,7 @@ HOLD_US = 1_000_000
 
 RESTORING_US = 30_000_000
 """A restoration writes checkpoints on its way, at the first commit and one per commit interval and 10,000 offsets:
-what it flushed in between is committed (seen live). One that stands for so long was the last."""
+what it flushed in between is committed (seen live). An offset that has not moved for so long is the last."""
 
 _ROLES = {
     Role.UNKNOWN: " (role unknown: a standby may look like this for a while)",
@@ -132,7 +132,7 @@ def _summary(task: Task, store: Store, beyond: int, role: Role, *, held: bool) -
     state = (
         "a crash would make the next start trust them, committed or not"
         if held
-        else "nobody holds it, it ended uncleanly, and the next start trusts them, committed or not"
+        else "no process holds it, it ended uncleanly, and the next start trusts them, committed or not"
     )
     about = _ROLES.get(role, "")
     return f"Task {task.id}: {beyond} puts of store {store.name} were flushed beyond its checkpoint; {state}{about}."
@@ -157,7 +157,7 @@ def _before_the_start(task: Task) -> str:
 
 
 def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bool:
-    """Tell whether a restoration, or a standby, may have written the checkpoint at a commit."""
+    """Return whether a restoration, or a standby, may have written the checkpoint at a commit."""
     return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
 
 
@@ -166,9 +166,9 @@ def _newest_flush(store: Store) -> int:
 
 
 def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:
-    """From one look at a store that nobody holds: what its file times say was on disk at the checkpoint.
+    """From one reading of a store that no process holds: what its file times say was on disk at the checkpoint.
 
-    None where the times tell nothing: on a volume that was copied without them everything is about equally old.
+    None where the times show nothing: on a volume that was copied without them everything is about equally old.
     """
     offset = fact.offsets.get(store.name)
     times = [at_us for database in store.databases.values() for _, at_us in database.flushed]

@@ -2,7 +2,7 @@
 
 On 4.3.0 a windowed store reports the offset of the oldest segment that holds one: after an unclean end everything
 since is replayed or is out of range (KAFKA-20663). Normal while it runs: info; a warning after an unclean end. It is
-about what the next start reads twice; what it never reads again is told by `lost-segment`.
+about what the next start reads twice; what it never reads again is reported by `lost-segment`.
 Stays quiet on 4.3.1 and later, which ask the newest segment: nothing is read twice there.
 """
 
@@ -28,8 +28,8 @@ META = DetectorMeta(
     needs=("kafka_streams_version",),
     upstream=(KAFKA_20663,),
     next_action=(
-        "If `lost-segment` names the store, too, do what it says first. Else the next start replays from the old"
-        " offset, or restores in full if it is out of range. Stop in an orderly way. 4.3.1 replays less."
+        "If `lost-segment` names the store, too, do what it says first. Otherwise the next start replays from the old"
+        " offset, or restores in full if it is out of range. Stop cleanly. 4.3.1 replays less."
     ),
 )
 
@@ -54,7 +54,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         held.sort(key=lambda row: row[1].born_us)
         newest = max(row[2] for row in held)
         if newest - held[0][2] > NOISE_RECORDS:
-            yield _tell(case, task, store, held[0][1], held[0][2], newest)
+            yield _verdict(case, task, store, held[0][1], held[0][2], newest)
 
 
 def _offset(database: Database) -> int | None:
@@ -63,12 +63,12 @@ def _offset(database: Database) -> int | None:
     return max((offset for _, offset, _ in database.offsets.offsets if offset >= 0), default=None)
 
 
-def _tell(case: TaskCase, task: Task, store: Store, oldest: Database, offset: int, newest: int) -> Verdict:
+def _verdict(case: TaskCase, task: Task, store: Store, oldest: Database, offset: int, newest: int) -> Verdict:
     ended = [x for x in store.sessions if x.released_us is not None]
     unclean = bool(ended) and ended[-1].closed is False
     sure = case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.YES
     return Verdict(
-        # A finding of its own: that the next process runs normally again must not erase the warning from the record.
+        # A separate finding: that the next process runs normally again must not erase the warning from the record.
         subject=f"incarnation {task.incarnation}{', unclean end' if unclean else ''}",
         opened_at_us=ended[-1].released_us or oldest.seen_us if unclean else oldest.seen_us,
         summary=(

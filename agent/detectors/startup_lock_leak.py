@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Application, ProcessLife, Session
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import where
 from agent.judging.upstream import KAFKA_20663
+from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -52,7 +52,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
                 yield Verdict(
                     subject=str(life.ended_us),
                     opened_at_us=session.released_us or 0,
-                    summary=f"Task {task.id}: store {store.name} was not closed although its process ended in order.",
+                    summary=f"Task {task.id}: store {store.name} was not closed although its process ended cleanly.",
                     evidence=(
                         Evidence(session.opened_us, "opened, and flushed since", where(task, store)),
                         Evidence(session.released_us or 0, "let go without a close", where(task, store)),

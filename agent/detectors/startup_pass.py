@@ -28,7 +28,7 @@ META = DetectorMeta(
 )
 
 SETTLED_US = 30_000_000
-"""The pass ends before any thread works; half a minute after the start, or at the process's end, it is told."""
+"""The pass ends before any thread works; half a minute after the start, or at the process's end, it is reported."""
 
 
 def judge(case: ApplicationCase) -> Iterable[Verdict]:
@@ -46,7 +46,7 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
             continue
         opened = sorted(_opened(application, life), key=lambda x: x[2].opened_us)
         if opened:
-            yield _tell(case, application, life, opened)
+            yield _verdict(case, application, life, opened)
 
 
 def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task, Store, Session]]:
@@ -64,7 +64,7 @@ def _opened(application: Application, life: ProcessLife) -> Iterable[tuple[Task,
                     break
 
 
-def _tell(
+def _verdict(
     case: ApplicationCase,
     application: Application,
     life: ProcessLife,

@@ -1,6 +1,6 @@
 """Detector `temp-cleaner`: single files vanish under a store that is held.
 
-Fires when a file that RocksDB needs goes away while its `LOCK` is held: no owner does that. Usually `state.dir` lies
+Fires when a file that RocksDB needs goes away while its `LOCK` is held: no owner does that. Usually `state.dir` is
 in a temporary directory that the operating system sweeps by age.
 """
 

@@ -1,14 +1,14 @@
-"""Detector `torn-store`: files of a store are missing or damaged, and nobody deletes it any more.
+"""Detector `torn-store`: files of a store are missing or damaged, and no deletion is going on.
 
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
-make them a database, or a checkpoint speaks of a store whose directory is gone, and no deletion goes on: a deletion
+make them a database, or a checkpoint names a store whose directory is gone, and no deletion goes on: a deletion
 was killed half way, or the volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
-manifest that `CURRENT` names is missing, at two looks five seconds apart: the next start fails, or opens the store
-without what was lost. While a process holds the store that is `suspected`, and told after a minute.
-Critical where nobody has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
-still speaks of the store.
-Stays quiet during a running deletion, for a compaction that races with the look, for a manifest that is being written,
-and for files that the application keeps on another path (`db_paths`), as far as that can be told.
+manifest that `CURRENT` names is missing, at two readings five seconds apart: the next start fails, or opens the store
+without what was lost. While a process holds the store that is `suspected`, and reported after a minute.
+Critical where no process has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
+still names the store.
+Stays quiet during a running deletion, for a compaction that races with the reading, for a manifest that is being
+written, and for files that the application keeps on another path (`db_paths`), as far as that is known.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from agent.inventory.model import Database, Remains, Shape, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, problem_kind
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
-from agent.judging.telling import checkpoint_of, where
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
+from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -49,7 +49,7 @@ HELD_FOR_US = 60_000_000
 """A volume may show what a holder writes late: a network file system's attributes after up to a minute."""
 
 _DAMAGED = (
-    "Before the next start: look at the volume (`dmesg`), keep a copy, then remove this task directory only,"
+    "Before the next start: check the volume (`dmesg`), keep a copy, then remove this task directory only,"
     " `.checkpoint` included; the start restores it in full."
 )
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
@@ -82,10 +82,10 @@ def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> It
     names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
     what = f"its manifest names {len(database.missing_files)} files that are not there ({names})"
     if database.has_had_files:
-        yield _tell(case, task, store, database.seen_us, what)
+        yield _verdict(case, task, store, database.seen_us, what)
         return
     what += "; unless a RocksDBConfigSetter puts all of them on another path"
-    found = _tell(case, task, store, database.seen_us, what)
+    found = _verdict(case, task, store, database.seen_us, what)
     yield replace(found, severity=Severity.WARNING, confidence=Confidence.SUSPECTED)
 
 
@@ -127,9 +127,9 @@ def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> It
 
 
 def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
-    """A checkpoint that speaks of a store without a directory: the next start makes it empty and trusts the entry.
+    """A checkpoint that names a store without a directory: the next start makes it empty and trusts the entry.
 
-    On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. Nobody has run that on
+    On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. That was not run on
     a torn directory, so it is a suspicion.
     """
     fact = task.checkpoint
@@ -161,7 +161,7 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
 
 
 def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Severity:
-    """Critical at the last moment: nobody holds it nor has taken it for a minute, and a start would trust its offset.
+    """Grade it: critical once no process has held it for a minute and the next start would trust its offset.
 
     Source:
         ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, up to 4.2: an entry is trusted whatever is there.
@@ -182,7 +182,7 @@ def _before_the_start(task: Task) -> str:
 
 
 def _was_taken(task: Task, store: Store) -> bool:
-    """Tell whether the directory was there and went.
+    """Return whether the directory was there and went.
 
     A key-value store always has one, but a windowed store without live records has no segment: it counts only if
     a cleaner took its last one in this life of the task.
@@ -200,7 +200,7 @@ def _sure(known: bool, moved: bool) -> Confidence:
 
 
 def _is_over(case: TaskCase, last_us: int) -> bool:
-    """Tell whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
+    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
     application, task = case.application, case.task
     last_us = max(last_us, task.walk.last_us if task.walk else 0)
     ended_us = application.lives[-1].ended_us if application.lives else None
@@ -210,10 +210,10 @@ def _is_over(case: TaskCase, last_us: int) -> bool:
 
 def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:
     what = f"{remains.files} data files are left without the files that make them a database"
-    return _tell(case, task, store, remains.since_us, what)
+    return _verdict(case, task, store, remains.since_us, what)
 
 
-def _tell(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
+def _verdict(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=at_us,

@@ -1,8 +1,8 @@
-"""Detector `unclean-store`: a store says that it is open, and nobody holds it.
+"""Detector `unclean-store`: a store says that it is open, and no process holds it.
 
 From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
 next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;
-what a windowed store loses by such an end is told by `lost-segment`.
+what a windowed store loses by such an end is reported by `lost-segment`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.telling import where
 from agent.judging.upstream import KIP_1035
+from agent.judging.wording import where
 
 META = DetectorMeta(
     id="unclean-store",

@@ -1,8 +1,8 @@
-"""Detector `unowned-task`: nobody holds a task directory although the process lives and standbys are configured.
+"""Detector `unowned-task`: no process holds a task directory although the process lives and standbys are configured.
 
 Fires up to 2.2.1 with standby replicas when a directory that was held is free for longer than a hand-off while the
 process shows that it lives. A suspicion: a task that really moved looks the same; the rollup confirms or explains.
-Clears when somebody takes the task or the directory is gone.
+Clears when a process takes the task or the directory is gone.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.telling import assumptions
 from agent.judging.upstream import KAFKA_8187
+from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="unowned-task",
-    title="Task directory that nobody holds while the process lives",
+    title="Task directory that no process holds while its instance runs",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
@@ -27,8 +27,8 @@ META = DetectorMeta(
     needs=("num_standby_replicas", "kafka_streams_version", "state_cleanup_delay_ms"),
     upstream=(KAFKA_8187,),
     next_action=(
-        "Ask the rollup whether another pod took the task. If none did, restart this instance in an orderly way"
-        " before the cleaner takes the directory: the standby is then initialised again."
+        "Ask the rollup whether another pod took the task. If none did, stop this instance cleanly and start it again"
+        " before the cleaner deletes the directory: the standby is then initialised again."
     ),
 )
 
@@ -62,7 +62,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         subject=f"incarnation {task.incarnation}@{released_us}",
         opened_at_us=released_us,
         summary=(
-            f"Task {task.id}: nobody has held it since it was released, although the process lives; if it was not"
+            f"Task {task.id}: no process has held it since it was released, although the instance runs; if it was not"
             f" moved to another pod, its standby is lost here{_forecast(case, task)}."
         ),
         evidence=(

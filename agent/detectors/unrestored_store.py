@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
-from agent.judging.telling import assumptions, checkpoint_of, where
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017
+from agent.judging.wording import assumptions, checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
@@ -96,7 +96,7 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
     sure = unseen is Truth.YES and affected is Affected.YES and not may_be_standby
     half = "half of the pair" if session.reopens else "none"
     if not store.all_reopens:
-        half = "not known, RocksDB was told to keep few or no old LOG files there"
+        half = "not known, RocksDB is configured to keep few or no old LOG files there"
     chain = (
         Evidence(session.opened_us, _opening(session, base), where(task, store)),
         Evidence(
@@ -164,7 +164,7 @@ def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Ve
 
 
 def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
-    """Tell whether the process that had flushed to the old store wrote the new one's checkpoint.
+    """Return whether the process that had flushed to the old store wrote the new one's checkpoint.
 
     Source:
         StreamTask.checkpointableOffsets (3.5.0): only a process that had written has offsets of its recorder.
@@ -176,7 +176,7 @@ def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
 
 
 def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
-    """The highest offset that a checkpoint told of the old store while it was there."""
+    """The highest offset that a checkpoint held for the old store while it was there."""
     told = [
         fact.offsets.get(store.name, 0)
         for fact in task.checkpoints
@@ -206,7 +206,11 @@ def _verdict(
     missing = []
     if case.affected(upstream) is Affected.POSSIBLY:
         missing.append("kafka_streams_version")
-    if upstream is KAFKA_7672 and not session.wiped and not case.settings.is_told("num_standby_replicas"):
+    if (
+        upstream is KAFKA_7672
+        and not session.wiped
+        and not case.settings.is_configured("num_standby_replicas")
+    ):
         missing.append("num_standby_replicas")
     if upstream is KAFKA_16017 and case.settings.exactly_once is None:
         missing.append("processing_guarantee")
@@ -245,7 +249,7 @@ def _confidence(*, sure: bool, known: bool) -> Confidence:
 
 def _opening(session: Session, base: int) -> str:
     if session.wiped:
-        return "opened, wiped by its owner and made anew"
+        return "opened, wiped by its owner and recreated"
     made = "a new store was made" if session.created else "store opened"
     return f"{made}, to continue from offset {base}"
 

@@ -1,8 +1,9 @@
 """Detector `wipe-storm`: the same task is wiped again and again.
 
-Fires when a task directory was wiped by its owner three times within an hour. One burst over many tasks is one
-fencing and told nowhere. A task in which nothing was ever flushed has nothing to restore and does not count; one
-whose stores could not be read does. One finding per task, however long the storm lasts; it tells the present count.
+Fires when a task directory was wiped by its owner three times within an hour. A burst that wipes many tasks
+once is a single fencing and is not reported. A task in which nothing was ever flushed has nothing to restore and does
+not count; one whose stores could not be read does. One finding per task, however long the storm lasts; it gives the
+present count.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ META = DetectorMeta(
     scope=Scope.TASK,
     refreshed=True,
     next_action=(
-        "Look in the application's log for the reason of each wipe (TaskCorrupted, fenced producer, commit timeout)."
-        " Every wipe is a full restoration: raise transaction and poll timeouts, or mend what crashes."
+        "Search the application's log for the reason of each wipe (TaskCorrupted, fenced producer, commit timeout)."
+        " Every wipe is a full restoration: raise transaction and poll timeouts, or fix the crash."
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Detector `zombie-state`: state that lay unused for longer than tombstones live was used again.
+"""Detector `zombie-state`: state that was unused for longer than tombstones live was used again.
 
 Fires when a store was free, from a seen release to a seen open, for longer than `delete.retention.ms` and its old
 offset was trusted: keys that were deleted meanwhile are still in it, and their tombstones are gone. A hazard: a
@@ -13,8 +13,8 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.reopening import reopenings
-from agent.judging.telling import assumptions, where
 from agent.judging.upstream import KAFKA_19943
+from agent.judging.wording import assumptions, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -50,7 +50,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             continue  # its changelog is deleted by time, and has no tombstones to lose
         for before, after in reopenings(store, case.now_us):
             if _is_zombie(case, before, after, retention_ms * 1_000):
-                yield _tell(case, task, store, before, after, retention_ms)
+                yield _verdict(case, task, store, before, after, retention_ms)
                 return
 
 
@@ -60,7 +60,7 @@ def _is_zombie(case: TaskCase, before: Session, after: Session, retention_us: in
     return trusted and not after.created and after.opened_us - (before.released_us or 0) > retention_us
 
 
-def _tell(
+def _verdict(
     case: TaskCase, task: Task, store: Store, before: Session, after: Session, retention_ms: int
 ) -> Verdict:
     released_us = before.released_us or 0
@@ -68,7 +68,7 @@ def _tell(
         subject=f"{store.identity}@{after.opened_us}",
         opened_at_us=after.opened_us,
         summary=(
-            f"Task {task.id}: store {store.name} lay unused for {seconds(after.opened_us - released_us)}, longer than"
+            f"Task {task.id}: store {store.name} was unused for {seconds(after.opened_us - released_us)}, longer than"
             f" tombstones live ({retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
         ),
         evidence=(

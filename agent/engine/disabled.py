@@ -1,4 +1,4 @@
-"""Detectors that the operator disabled, each with a reason: they open nothing, and whoever reads findings is told."""
+"""Detectors that the operator disabled, each with a reason: they open no finding, and every output says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Disabled = Mapping[str, Setting]
 
 
 def closed(finding: Finding, why: Setting, at_us: int) -> Finding:
-    """Close a finding that an earlier run left open; its last evidence says that nobody looks any more."""
+    """Close a finding that an earlier run left open; its last evidence says that the detector no longer runs."""
     step = Evidence(at_us, f"the detector is disabled: {why.value}", f"detectors.disabled ({why.origin})")
     return replace(finding, status=Status.RESOLVED, resolved_at_us=at_us, evidence=(*finding.evidence, step))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agent.inventory.disk import Entry, EntryKind, Unseen
 
-TOLD_AT_ONCE = 500
-"""Changes that a walk gathers before it tells of them."""
+REPORTED_AT_ONCE = 500
+"""Changes that a walk gathers before it reports them."""
 
 
 def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:

@@ -1,4 +1,4 @@
-"""Polling of locks: they make no notification, so somebody has to ask. Asks little, in turn, and never takes one."""
+"""Polling of locks: they make no notification, so the agent has to ask. Asks little, in turn, and never takes one."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ LookAtTask = Callable[[Task, int, Source], list[Transition]]
 
 
 class LockPolls:
-    """Asks for one lock per application that tells of its process, and for all others in turn."""
+    """Asks for one lock per application that shows its process, and for all others in turn."""
 
     def __init__(
         self,
         inventory: Inventory,
         observer: Observer,
-        look_at_application: LookAtApplication,
-        look_at_task: LookAtTask,
+        read_application: LookAtApplication,
+        read_task: LookAtTask,
         started_us: int,
     ) -> None:
         """Prepare to poll what `inventory` knows."""
         self._inventory, self._observer = inventory, observer
-        self._look_at_application, self._look_at_task = look_at_application, look_at_task
+        self._look_at_application, self._look_at_task = read_application, read_task
         self._poll_at_us = started_us + LOCK_POLL_US
         self._slow_poll_at_us = started_us + SLOW_POLL_US
         self._cursor = 0
@@ -56,7 +56,7 @@ class LockPolls:
         self._slow_poll_at_us += by_us
 
     def poll(self, now_us: int) -> list[Transition]:
-        """Poll what is due; looks at whatever changed."""
+        """Poll what is due; read what changed."""
         changes: list[Transition] = []
         if now_us >= self._poll_at_us:
             self._poll_at_us = now_us + LOCK_POLL_US
@@ -76,7 +76,7 @@ class LockPolls:
         return self._look_at_application(classify(path), now_us, source)
 
     def _ask_all(self, now_us: int) -> list[Transition]:
-        """Without an application lock (up to 2.6.1) every held task tells of itself."""
+        """Without an application lock (up to 2.6.1) every held task shows its own process."""
         changes: list[Transition] = []
         if now_us >= self._list_at_us:
             self._list_at_us = now_us + LIST_US
@@ -110,7 +110,7 @@ class LockPolls:
         return changes
 
     def _ask_every_lock(self, task: Task, now_us: int, changes: list[Transition]) -> int:
-        """Ask for the lock of a task and of each of its stores; tells how many were asked for."""
+        """Ask for the lock of a task and of each of its stores; returns how many were asked for."""
         known: list[tuple[str, LockState | None]] = []
         if task.lock is not None:
             known.append((f"{task.path}/{names.LOCK_FILE}", task.lock))
@@ -134,7 +134,7 @@ class LockPolls:
 
 
 def _sentinel(task: Task) -> str | None:
-    """The lock that tells of a task: its own `.lock` where it has one, else the LOCK of a store."""
+    """The lock that shows who holds a task: its own `.lock` where it has one, else the LOCK of a store."""
     if task.lock is not None:
         return f"{task.path}/{names.LOCK_FILE}"
     for store in task.stores.values():

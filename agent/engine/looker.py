@@ -1,6 +1,6 @@
-"""Hints -> looks -> transitions: decides where to look, and when once is enough.
+"""Hints -> readings -> transitions: decides what to read, and when once is enough.
 
-No I/O of its own: it asks the observer, and the observer asks the disk. The same code serves live watching,
+No I/O: it asks the observer, and the observer asks the disk. The same code serves live watching,
 scan and replay.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from agent.contract.events import Source
 from agent.engine import rereads
-from agent.engine.listing import TOLD_AT_ONCE, directories
+from agent.engine.listing import REPORTED_AT_ONCE, directories
 from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
@@ -36,21 +36,19 @@ class Looker:
     """Owns the inventory and keeps it in step with the disk."""
 
     def __init__(self, disk: Disk, started_us: int) -> None:
-        """Look through `disk` from `started_us` on."""
+        """Read through `disk` from `started_us` on."""
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
         self._looked_at: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
-        self._polls = LockPolls(
-            self.inventory, self.observer, self._application, self.look_at_task, started_us
-        )
+        self._polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
         self._refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
 
     def resume(self, known: Inventory, until_us: int) -> None:
-        """Go on with what an earlier agent knew; the next walk over everything tells what has changed since.
+        """Go on with what an earlier agent knew; the next walk over everything finds what has changed since.
 
         Args:
             known: Its dossier.
@@ -62,8 +60,8 @@ class Looker:
         self.inventory.root_seen = known.root_seen
         self._absence = Absence(self.inventory, until_us)
 
-    def take_looked_at(self) -> set[tuple[str, str]]:
-        """Take (application, task) of every task that anybody looked at since the last call."""
+    def take_read_tasks(self) -> set[tuple[str, str]]:
+        """Take (application, task) of every task that was read since the last call."""
         looked_at, self._looked_at = self._looked_at, set()
         return looked_at
 
@@ -74,20 +72,20 @@ class Looker:
 
     # -- hints ------------------------------------------------------------------------------------------
 
-    def hint(self, hint: Hint, now_us: int, tell: Tell | None = None) -> list[Transition]:
+    def hint(self, hint: Hint, now_us: int, report: Report | None = None) -> list[Transition]:
         """Follow one hint.
 
         Args:
-            hint: Where to look; its own time orders removals.
-            now_us: Time of the look.
-            tell: See `rescan`.
+            hint: What to read; its own time orders removals.
+            now_us: Time of the reading.
+            report: See `rescan`.
 
         Returns:
             What changed.
         """
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
-            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, tell)
+            return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
         place = hint.place
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
@@ -103,13 +101,13 @@ class Looker:
         removal = Removal(place, hint.at_us, Source.INOTIFY)
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
-            self._settling.want(place.database, now_us + SETTLE_US)
+            self._settling.schedule(place.database, now_us + SETTLE_US)
         elif place.role in REPLACEABLE and place.database and self._seems_idle(place):
-            # an open that nobody has looked at yet drops old files, too: only a free LOCK makes it a deletion
+            # an open that has not been read yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         elif place.role is Role.CHECKPOINT and place.task_path is not None:
-            # an owner that has just opened deletes it, too: whether somebody holds the task must be known first
-            changes += self._look_at_waiting(place.task_path, now_us)
+            # an owner that has just opened deletes it, too: whether a process holds the task must be known first
+            changes += self._read_waiting(place.task_path, now_us)
         changes += self._reduce(removal)
         if place.role is Role.APPLICATION:
             changes += self._directory(place, now_us, Source.INOTIFY)
@@ -139,16 +137,16 @@ class Looker:
         if role is Role.TOPOLOGY:
             return self.rescan(place.path, now_us, Source.INOTIFY, "")
         if role in DATABASE_ROLES:
-            self._settling.want(place.path, now_us + SETTLE_US)
+            self._settling.schedule(place.path, now_us + SETTLE_US)
         elif role in _EVENTS and place.database is not None:
             if role is Role.STORE_LOCK and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
-                self._settling.want(place.database, now_us + SETTLE_US)
+                self._settling.schedule(place.database, now_us + SETTLE_US)
         return []
 
     def _closed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
-        """Somebody closed a store. What it left is looked at first, then whether its process lives."""
+        """A process closed a store. What it left is read first, then whether that process lives."""
         database = classify(place.database or "")
         self._settling.drop(database.path)
         changes = self._database(database, now_us, Source.INOTIFY, announced_us=hint.at_us)
@@ -159,7 +157,7 @@ class Looker:
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         if place.role is Role.STATE_DIRECTORY:
-            return self.rescan("", now_us, Source.RESCAN, "")  # the watch tells of the loss when it is over
+            return self.rescan("", now_us, Source.RESCAN, "")  # the watch reports the loss when it is over
         if place.role is Role.APPLICATION:
             return self._application(place, now_us, source)
         if place.role is Role.TASK:
@@ -168,18 +166,18 @@ class Looker:
             return self._database(place, now_us, source)
         return []
 
-    # -- looks ------------------------------------------------------------------------------------------
+    # -- readings ---------------------------------------------------------------------------------------
 
-    def _reduce(self, look: Observation) -> list[Transition]:
-        self.outcomes[look.unseen.value if look.unseen else SEEN] += 1
-        self._refusals.mind(look.place, look.unseen, look.at_us)
-        if look.unseen is Unseen.VANISHED:
-            self._refusals.forget_below(look.place.path, look.at_us)
-        if self._absence is not None and look.source is Source.BASELINE:
-            self._absence.prepare(look, self.observer)
-        if look.place.task is not None and look.place.application is not None:
-            self._looked_at.add((look.place.application, look.place.task))
-        return reduce_observation(self.inventory, look)
+    def _reduce(self, reading: Observation) -> list[Transition]:
+        self.outcomes[reading.unseen.value if reading.unseen else SEEN] += 1
+        self._refusals.note(reading.place, reading.unseen, reading.at_us)
+        if reading.unseen is Unseen.VANISHED:
+            self._refusals.forget_below(reading.place.path, reading.at_us)
+        if self._absence is not None and reading.source is Source.BASELINE:
+            self._absence.prepare(reading, self.observer)
+        if reading.place.task is not None and reading.place.application is not None:
+            self._looked_at.add((reading.place.application, reading.place.task))
+        return reduce_observation(self.inventory, reading)
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
@@ -192,11 +190,11 @@ class Looker:
             return changes
         if before is LockState.HELD and application.lock is not LockState.HELD:
             for task in list(application.tasks.values()):
-                changes += self.look_at_task(task, now_us, source)
+                changes += self.read_task(task, now_us, source)
         return changes
 
-    def look_at_application(self, application_id: str, now_us: int) -> list[Transition]:
-        """Look at an application's own files only: lock, process metadata."""
+    def read_application(self, application_id: str, now_us: int) -> list[Transition]:
+        """Read an application's own files only: lock, process metadata."""
         return self._application(classify(application_id), now_us, Source.RESCAN)
 
     def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -216,13 +214,13 @@ class Looker:
         if task is None:
             changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
             return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
-        look = self.observer.checkpoint(place, now_us, source)
-        if look.unseen is None:
-            self.observer.note_checkpoint(task.database_paths, look.mtime_us)
-        # flushes precede the checkpoint: what waits to be looked at in this task is part of its story
-        return self._look_at_waiting(task.path, now_us) + self._reduce(look)
+        reading = self.observer.checkpoint(place, now_us, source)
+        if reading.unseen is None:
+            self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
+        # flushes precede the checkpoint: what waits to be read in this task is part of its story
+        return self._read_waiting(task.path, now_us) + self._reduce(reading)
 
-    def _look_at_waiting(self, task_path: str, now_us: int) -> list[Transition]:
+    def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
         changes: list[Transition] = []
         for path in self._settling.below(f"{task_path}/"):
             self._settling.drop(path)
@@ -238,17 +236,17 @@ class Looker:
         if task is not None and task.lock is not None:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
-        look = self.observer.database(place, now_us, source, announced_us=announced_us)
-        changes += self._reduce(look)
+        reading = self.observer.database(place, now_us, source, announced_us=announced_us)
+        changes += self._reduce(reading)
         database = rereads.database_at(self.inventory, place)
         if not (is_deleted := rereads.is_being_deleted(task, now_us)):
-            self._refusals.mind_content(place, database, now_us)
-        if again_us := rereads.look_again_us(look, database, is_deleted=is_deleted):
-            self._settling.want(place.path, now_us + again_us)
+            self._refusals.note_content(place, database, now_us)
+        if again_us := rereads.reread_us(reading, database, is_deleted=is_deleted):
+            self._settling.schedule(place.path, now_us + again_us)
         return changes
 
     def confirm(self, now_us: int) -> list[Transition]:
-        """Read long manifests to their ends, and look a second time at what may be passing, as if it were later."""
+        """Read long manifests to their ends, and read a second time what may be passing, as if it were later."""
         changes: list[Transition] = []
         while waiting := [x for x in databases(self.inventory) if x.goes_on]:
             changes += [y for x in waiting for y in self._database(classify(x.path), now_us, Source.RESCAN)]
@@ -264,8 +262,8 @@ class Looker:
                 changes += self._database(classify(database.path), now_us, source)
         return changes
 
-    def look_at_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
-        """Look at a known task: its stores, its checkpoint, then its lock and directory."""
+    def read_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
+        """Read a known task: its stores, its checkpoint, then its lock and directory."""
         changes = self._stores(task, now_us, source)
         checkpoint = classify(f"{task.path}/{names.CHECKPOINT_FILE}")
         changes += self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
@@ -284,23 +282,23 @@ class Looker:
         source: Source,
         cause: str,
         since_us: int = 0,
-        tell: Tell | None = None,
+        report: Report | None = None,
     ) -> list[Transition]:
-        """Look at a directory and everything below it; a loss that it repairs becomes a blind interval.
+        """Read a directory and everything below it; a loss that it repairs becomes a blind interval.
 
         Args:
             path: Relative; empty = the whole state directory.
-            now_us: Time of the looks.
+            now_us: Time of the readings.
             source: Why.
             cause: Cause of the rescan; a loss is one that leaves a blind interval.
             since_us: When the loss began; 0 = now.
-            tell: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
+            report: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
 
         Returns:
-            What changed and was not told.
+            What changed and was not reported.
         """
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
-        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, tell)
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)
         if absence is not None:
             changes += absence.conclude(now_us)
             self._absence = None
@@ -316,9 +314,11 @@ class Looker:
         """A file may be closed whose manifest edit is not yet written; nothing will announce it any more."""
         for database in databases(self.inventory):
             if database.lock is LockState.HELD:
-                self._settling.want(database.path, now_us + SETTLE_US)
+                self._settling.schedule(database.path, now_us + SETTLE_US)
 
-    def _rescan(self, path: str, now_us: int, source: Source, tell: Tell | None = None) -> list[Transition]:
+    def _rescan(
+        self, path: str, now_us: int, source: Source, report: Report | None = None
+    ) -> list[Transition]:
         place = classify(path)
         if place.role is Role.TASK:
             return self._task_tree(place, now_us, source)
@@ -327,7 +327,7 @@ class Looker:
         if place.task is not None:
             return self._task_tree(classify(place.task_path or ""), now_us, source)
         entries = self._disk.list(path)
-        self._refusals.mind(place, entries if isinstance(entries, Unseen) else None, now_us)
+        self._refusals.note(place, entries if isinstance(entries, Unseen) else None, now_us)
         if isinstance(entries, Unseen):
             return self._directory(place, now_us, source) if path else []
         self.inventory.root_seen = True
@@ -338,9 +338,9 @@ class Looker:
         for child in sorted(found):
             role = classify(child).role
             if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
-                changes += self._rescan(child, now_us, source, tell)
-            if tell is not None and len(changes) >= TOLD_AT_ONCE:
-                tell(changes)
+                changes += self._rescan(child, now_us, source, report)
+            if report is not None and len(changes) >= REPORTED_AT_ONCE:
+                report(changes)
                 changes = []
         return changes + self._vanished(place, found, now_us, source)
 
@@ -382,17 +382,17 @@ class Looker:
         self._polls.shift(by_us)
 
     def tick(self, now_us: int) -> list[Transition]:
-        """Look where a burst has settled, and poll locks."""
+        """Read where a burst has settled, and poll locks."""
         changes: list[Transition] = []
-        for path in self._settling.take(now_us):
+        for path in self._settling.take_due(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
         return changes + self._polls.poll(now_us)
 
 
-Tell = Callable[[list[Transition]], None]
+Report = Callable[[list[Transition]], None]
 
 SEEN = "seen"
-"""Outcome of a look that saw something; the others are those of `Unseen`."""
+"""Outcome of a read that saw something; the others are those of `Unseen`."""
 
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
-"""Causes of a rescan that mean that notifications were lost; what lasts is begun and ended by the supervisor."""
+"""Causes of a rescan that mean lost notifications; lasting causes are started and ended by `agent.lookout.turn`."""

@@ -1,4 +1,4 @@
-"""The eight steps as one object: hints in, records and findings out. No threads, no clock, no I/O of its own."""
+"""The eight steps as one object: hints in, records and findings out. No threads, no clock, no I/O."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class DetectorStats:
 
 @dataclass(slots=True)
 class _News:
-    """What a batch of hints brought: applications that are new, and everybody who is to be judged because of it.
+    """What a batch of hints brought: applications that are new, and all that is to be judged because of it.
 
     Args of the dataclass:
         at_us: Time of the batch.
@@ -83,7 +83,7 @@ class Pipeline:
     """Watches one state directory.
 
     Args of the dataclass:
-        disk: What to look through.
+        disk: What to read through.
         settings: What the operator said.
         started_us: When the agent started.
         emit: Takes every record, in order.
@@ -92,7 +92,7 @@ class Pipeline:
         detectors: The registered detectors; those that are disabled are taken out.
         disabled: They open no finding, and what an earlier run left open is closed.
         stopwatch: Gives seconds that go on; measures what a detector costs. Without one nothing is measured.
-        rescan_us: Distance between rescans; 0 = none: somebody else walks, bit by bit (`look_again`).
+        rescan_us: Distance between rescans; 0 = none: another part walks, bit by bit (`reread`).
         revision: Counts changes and findings: the same number means that nothing happened in between.
     """
 
@@ -132,10 +132,10 @@ class Pipeline:
             scope: [(x, x.meta.id, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
             for scope in Scope
         }
-        self._beats.want("heartbeat", self.started_us)
-        self._beats.want("summary", self.started_us + SUMMARY_US)
+        self._beats.schedule("heartbeat", self.started_us)
+        self._beats.schedule("summary", self.started_us + SUMMARY_US)
         if self.rescan_us:
-            self._beats.want("rescan", self.started_us + self.rescan_us)
+            self._beats.schedule("rescan", self.started_us + self.rescan_us)
 
     @property
     def inventory(self) -> Inventory:
@@ -148,7 +148,9 @@ class Pipeline:
         for hint in hints:
             if hint.kind is HintKind.RESCAN:
                 self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
-            self._tell(self.looker.hint(hint, now_us, lambda changes: self._tell(changes, news)), news)
+            self._publish_transitions(
+                self.looker.hint(hint, now_us, lambda changes: self._publish_transitions(changes, news)), news
+            )
         self._judge_news(news)
 
     def resume(
@@ -198,38 +200,38 @@ class Pipeline:
         changes: list[Transition] = []
         if now_us >= self.looker.next_us():
             changes += self.looker.tick(now_us)
-        beats = self._beats.take(now_us)
+        beats = self._beats.take_due(now_us)
         if "rescan" in beats:
-            self._beats.want("rescan", now_us + self.rescan_us)
+            self._beats.schedule("rescan", now_us + self.rescan_us)
             self.rescans[PERIODIC] = self.rescans.get(PERIODIC, 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         known: dict[str, Profile] = {}
-        for path in (*self._rechecks.take(now_us), *self._late.take(now_us)):
+        for path in (*self._rechecks.take_due(now_us), *self._late.take_due(now_us)):
             self._recheck(path, now_us, known)
         if "heartbeat" in beats:
-            self._beats.want("heartbeat", now_us + HEARTBEAT_US)
+            self._beats.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
         if "summary" in beats:
-            self._beats.want("summary", now_us + SUMMARY_US)
+            self._beats.schedule("summary", now_us + SUMMARY_US)
             self.summarise(now_us, everything=False)
 
-    def look_again(self, path: str, now_us: int) -> list[Transition]:
-        """Look at one directory and what is below it, and judge what changed unannounced; tells what did."""
+    def reread(self, path: str, now_us: int) -> list[Transition]:
+        """Read one directory and what is below it, and judge what changed unannounced; return it."""
         changes = self.looker.rescan(path, now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         return changes
 
-    def look_at_application(self, application_id: str, now_us: int) -> None:
-        """Look at an application's own files only: lock, process metadata."""
-        self._conclude(self.looker.look_at_application(application_id, now_us), now_us)
+    def read_application(self, application_id: str, now_us: int) -> None:
+        """Read an application's own files only: lock, process metadata."""
+        self._conclude(self.looker.read_application(application_id, now_us), now_us)
 
     def scan(self, now_us: int) -> None:
-        """Look at everything once and judge it."""
+        """Read everything once and judge it."""
         self.handle([Hint("", HintKind.RESCAN, now_us, cause="start")], now_us)
 
     def confirm(self, now_us: int) -> None:
-        """Look a second time at what a single look does not settle: for a scan, which has no later one."""
+        """Read a second time what a single reading does not settle: for a scan, which has no later one."""
         self._conclude(self.looker.confirm(now_us), now_us)
 
     def beat(self, now_us: int) -> None:
@@ -246,7 +248,7 @@ class Pipeline:
         Args:
             now_us: Now.
             everything: Of every task; those that changed last come first where they are many.
-            has_time: Asked before every task: a pod that ends waits for nobody.
+            has_time: Asked before every task: a pod that ends does not wait.
             whom: Of which applications.
         """
         known: dict[str, Profile] = {}
@@ -277,10 +279,10 @@ class Pipeline:
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
         news = _News(now_us)
-        self._tell(changes, news)
+        self._publish_transitions(changes, news)
         self._judge_news(news)
 
-    def _tell(self, changes: list[Transition], news: _News) -> None:
+    def _publish_transitions(self, changes: list[Transition], news: _News) -> None:
         """Emit what changed, and note who is to be judged when all of it is known."""
         self.revision += len(changes)
         for change in changes:
@@ -306,7 +308,7 @@ class Pipeline:
             self._judge(self._case(news.at_us, application, task, known))
         for application in news.applications.values():
             self._judge(self._case(news.at_us, application, None, known))
-            self._late.want(application.id, news.at_us + RECHECKS_US[-1])
+            self._late.schedule(application.id, news.at_us + RECHECKS_US[-1])
 
     def _recheck(self, path: str, now_us: int, known: dict[str, Profile]) -> None:
         name, _, task_id = path.partition("/")

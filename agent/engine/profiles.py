@@ -46,7 +46,7 @@ def _latest(application: Application) -> frozenset[str]:
 
 
 def _locks_now(application: Application) -> bool:
-    """Task locks speak of the process that holds them now, not of one before an upgrade."""
+    """Task locks show the process that holds them now, not of one before an upgrade."""
     if not application.task_lock_ever_held:
         return False  # 2.8+ holds none: no need to ask ten thousand tasks at every judgement
     return any(task.lock is LockState.HELD for task in application.tasks.values())

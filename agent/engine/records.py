@@ -33,7 +33,7 @@ def _plain(fact: object) -> object:
 
 
 def summary_body(application: Application, task: Task) -> dict[str, object]:
-    """Body of a `summary` record: how a task stands."""
+    """Body of a `summary` record: the present state of a task."""
     checkpoint = task.checkpoint
     rows = [
         _store_row(task, store, database)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import is_blind
 from agent.judging.base import AgentCase, ApplicationCase, DetectorMeta, Kind, TaskCase, Verdict
-from agent.judging.telling import concerned
+from agent.judging.wording import concerned
 
 
 def with_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:

@@ -9,7 +9,7 @@ from agent.inventory.observations import DAMAGE, KNOWN_GAPS, problem_kind
 from agent.layout.paths import StatePath
 
 LASTS_US = 5_000_000
-"""What cannot be read for so long, at two looks at least, is no writer at work."""
+"""What cannot be read for so long, at two readings at least, is no writer at work."""
 
 _REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
 
@@ -22,8 +22,8 @@ class Refusals:
         self._inventory = inventory
         self._open: dict[str, BlindInterval] = {}
 
-    def mind(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
-        """Take what a look at a place came to; None = it was seen."""
+    def note(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
+        """Take what a reading of a place came to; None = it was seen."""
         known = self._open.get(place.path) if self._open else None
         if unseen in _REFUSALS and known is None:
             path = place.path or "the state directory"
@@ -34,8 +34,8 @@ class Refusals:
             close_blind(self._inventory, known, at_us)
             del self._open[place.path]
 
-    def mind_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
-        """Take what a look at a database could not read; None = it is not there."""
+    def note_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
+        """Take what a reading of a database could not read; None = it is not there."""
         key = f"{place.path}/"
         known = self._open.get(key)
         lasting = () if database is None else database.lasting_problems(at_us, for_us=LASTS_US)

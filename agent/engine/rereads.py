@@ -1,4 +1,4 @@
-"""When a store is looked at again because one look did not settle what it is. Pure."""
+"""When a store is read again because one reading did not settle what it is. Pure."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from collections.abc import Iterator
 from agent.engine.refusals import LASTS_US
 from agent.inventory.disk import Unseen
 from agent.inventory.model import Database, Inventory, Task
-from agent.inventory.observations import DatabaseLook
+from agent.inventory.observations import DatabaseReading
 from agent.layout.paths import StatePath
 
 SETTLE_US = 100_000
-"""A store is looked at once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
+"""A store is read once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
 
 TORN_AGAIN_US = 5_500_000
-"""When a store that misses files, or has some that cannot be read, is looked at again."""
+"""When a store that misses files, or has some that cannot be read, is read again."""
 
 RACED_AGAIN_US = 1_000_000
-"""When a store is looked at again whose files went faster than they could be read."""
+"""When a store is read again whose files went faster than they could be read."""
 
 READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 """When a long manifest is read on (a third of a second of CPU each), and when one asks again whose turn it is not."""
 
 
-def look_again_us(look: DatabaseLook, database: Database | None, *, is_deleted: bool) -> int:
-    """Tell how soon a look at a store should be repeated; 0 = it need not.
+def reread_us(reading: DatabaseReading, database: Database | None, *, is_deleted: bool) -> int:
+    """Return how soon a reading of a store should be repeated; 0 = it need not.
 
     Args:
-        look: What it came to.
+        reading: What it came to.
         database: What is known of the store with it.
-        is_deleted: Somebody is deleting the task, or did a moment ago.
+        is_deleted: The task is being deleted, or was a moment ago.
     """
-    if look.goes_on:
-        return WAITS_US if look.waits else READ_ON_US
-    if look.unseen is Unseen.RACED:
+    if reading.goes_on:
+        return WAITS_US if reading.waits else READ_ON_US
+    if reading.unseen is Unseen.RACED:
         return SETTLE_US
-    if look.manifest_problem == Unseen.RACED:
+    if reading.manifest_problem == Unseen.RACED:
         return RACED_AGAIN_US
-    if look.missing_files or look.leftovers:
-        # a deletion that goes on looks the same; it is torn only if a later look finds it so again
+    if reading.missing_files or reading.leftovers:
+        # a deletion that goes on looks the same; it is torn only if a later reading finds it so again
         return TORN_AGAIN_US
-    lasting = database.lasting_problems(look.at_us, for_us=LASTS_US) if database is not None else ()
-    return TORN_AGAIN_US if len(lasting) < len(look.problems) or (look.problems and is_deleted) else 0
+    lasting = database.lasting_problems(reading.at_us, for_us=LASTS_US) if database is not None else ()
+    return TORN_AGAIN_US if len(lasting) < len(reading.problems) or (reading.problems and is_deleted) else 0
 
 
 def is_being_deleted(task: Task | None, now_us: int) -> bool:
-    """Tell whether files of a task went one by one up to a moment ago: what is missing then is no damage."""
+    """Return whether files of a task went one by one up to a moment ago: what is missing then is no damage."""
     return task is not None and task.walk is not None and now_us - task.walk.last_us < LASTS_US
 
 

@@ -1,4 +1,4 @@
-"""How tasks and stores stand, worked out once for record, metric and page."""
+"""The present state of tasks and stores, worked out once for record, metric and page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HELD = {LockState.HELD: True, LockState.FREE: False}
 
 @dataclass(frozen=True, slots=True)
 class StoreRow:
-    """One store of a task, its segments taken together; None = could not tell.
+    """One store of a task, its segments taken together; None = unknown.
 
     Args of the dataclass:
         store: Its name.
@@ -38,7 +38,7 @@ class StoreRow:
 
 
 def is_held(lock: LockState | None) -> bool | None:
-    """Tell whether a process has a store open; None = could not tell."""
+    """Return whether a process has a store open; None = unknown."""
     return _HELD.get(lock) if lock else None
 
 
@@ -60,7 +60,7 @@ def _store_row(task: Task, store: Store) -> StoreRow:
 
 
 def offset_of(task: Task, store_name: str, databases: Iterable[Database]) -> int | None:
-    """Tell the offset that the checkpoint claims for a store, else the highest one that is kept inside."""
+    """Return the offset that the checkpoint claims for a store, else the highest one that is kept inside."""
     claimed = task.checkpoint.offsets.get(store_name) if task.checkpoint else None
     if claimed is not None:
         return claimed
@@ -74,7 +74,7 @@ def size_of(task: Task) -> int:
 
 
 def worst_by_task(findings: Iterable[Finding]) -> dict[Key, Severity]:
-    """Tell the worst severity of the findings on each task, and on each application itself."""
+    """Return the worst severity of the findings on each task, and on each application itself."""
     worst: dict[Key, Severity] = {}
     for finding in findings:
         key = (finding.application_id, finding.task_id or "")

@@ -40,7 +40,7 @@ class Schedule(Generic[K]):
         """Number of keys that wait."""
         return len(self._due)
 
-    def want(self, key: K, at_us: int) -> None:
+    def schedule(self, key: K, at_us: int) -> None:
         """Make a key due at a time, or earlier if it was wanted earlier."""
         known = self._due.get(key)
         if known is not None and known <= at_us:
@@ -53,7 +53,7 @@ class Schedule(Generic[K]):
         self._due.pop(key, None)
 
     def has(self, key: K) -> bool:
-        """Tell whether a key waits."""
+        """Return whether a key waits."""
         return key in self._due
 
     def below(self, prefix: str) -> list[K]:
@@ -72,7 +72,7 @@ class Schedule(Generic[K]):
         self._heap = [(at_us, key) for key, at_us in self._due.items()]
         heapq.heapify(self._heap)
 
-    def take(self, now_us: int) -> list[K]:
+    def take_due(self, now_us: int) -> list[K]:
         """Take every key that is due."""
         taken: list[K] = []
         while (due := self.next_us()) is not None and due <= now_us:
@@ -98,7 +98,7 @@ class Rechecks:
     def restart(self, key: str, now_us: int) -> None:
         """Note a change: all distances count from now."""
         self._since[key] = (now_us, 0)
-        self._wakes.want(key, now_us + self._distances_us[0])
+        self._wakes.schedule(key, now_us + self._distances_us[0])
 
     def next_us(self) -> int | None:
         """When to ask `take` at the latest; None = nothing waits."""
@@ -109,10 +109,10 @@ class Rechecks:
         self._since = {key: (at_us + by_us, stage) for key, (at_us, stage) in self._since.items()}
         self._wakes.shift(by_us)
 
-    def take(self, now_us: int) -> list[str]:
+    def take_due(self, now_us: int) -> list[str]:
         """Take every key that is due; one that missed several distances is due once."""
         taken: list[str] = []
-        for key in self._wakes.take(now_us):
+        for key in self._wakes.take_due(now_us):
             since_us, stage = self._since[key]
             if since_us + self._distances_us[stage] <= now_us:
                 taken.append(key)
@@ -122,5 +122,5 @@ class Rechecks:
                 del self._since[key]
             else:
                 self._since[key] = (since_us, stage)
-                self._wakes.want(key, since_us + self._distances_us[stage])
+                self._wakes.schedule(key, since_us + self._distances_us[stage])
         return taken

@@ -13,7 +13,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 
 CLOSED_KEPT = 512
-"""Resolved findings that are remembered, so that an episode is not told twice."""
+"""Resolved findings that are remembered, so that an episode is not reported twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Place(NamedTuple):
     task_id: str | None
 
 
-class Told(NamedTuple):
-    """How many findings were told, and the id of the newest."""
+class Reported(NamedTuple):
+    """How many findings were reported, and the id of the newest."""
 
     times: int
     newest_id: str
@@ -103,7 +103,7 @@ _Key = tuple[Place, str | None, str]
 
 
 class Ledger:
-    """Keeps findings; told what every judgement said, it says what changed."""
+    """Keeps findings; given what every judgement said, it says what changed."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -111,7 +111,7 @@ class Ledger:
         self._open_at: dict[Place, set[_Key]] = {}
         self._still_told: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
         self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
-        self._told: dict[tuple[str, str, Severity], Told] = {}
+        self._reported: dict[tuple[str, str, Severity], Reported] = {}
         self._loud: dict[tuple[str, str | None], set[str]] = {}
 
     def settle(
@@ -144,7 +144,7 @@ class Ledger:
                 changed.append(finding)
         if place in self._open_at:
             changed += self._resolve(meta, place, held, now_us, identities)
-        self._note_told(place, held)
+        self._note_reported(place, held)
         self._note_loud(place)
         return changed
 
@@ -156,9 +156,9 @@ class Ledger:
         """List findings that are open, in the order in which they opened."""
         return [x for x in self._findings.values() if x.status is Status.OPEN]
 
-    def told(self) -> Mapping[tuple[str, str, Severity], Told]:
-        """Count by (application, detector, severity at its opening) what was told since the start."""
-        return self._told
+    def reported(self) -> Mapping[tuple[str, str, Severity], Reported]:
+        """Count by (application, detector, severity at its opening) what was reported since the start."""
+        return self._reported
 
     def closed_since(self, at_us: int) -> list[Finding]:
         """List remembered findings that were resolved at a time or later."""
@@ -205,7 +205,9 @@ class Ledger:
         if known is None:
             finding = _open(meta, place, verdict)
             what = (place.application_id, meta.id, finding.severity)
-            self._told[what] = Told(self._told[what].times + 1 if what in self._told else 1, finding.id)
+            self._reported[what] = Reported(
+                self._reported[what].times + 1 if what in self._reported else 1, finding.id
+            )
             if meta.kind is Kind.EVENT:
                 finding = replace(finding, status=Status.RESOLVED, resolved_at_us=now_us)
             else:
@@ -245,8 +247,8 @@ class Ledger:
             del self._open_at[place]
         return resolved
 
-    def _note_told(self, place: Place, held: set[_Key]) -> None:
-        """A closed finding that is still told must be remembered: it would be told as a new one otherwise."""
+    def _note_reported(self, place: Place, held: set[_Key]) -> None:
+        """A closed finding that is still reported must be remembered: it would be reported as a new one otherwise."""
         told = {key for key in held if self._findings[key].status is Status.RESOLVED}
         for key in self._still_told.pop(place, set()) - held:
             self._closed[key] = None
@@ -260,7 +262,7 @@ class Ledger:
 
 
 def _comes_and_goes(meta: DetectorMeta, finding: Finding) -> bool:
-    """Tell whether a finding lasts as long as it is told; so does an exposure that a detector of damage tells."""
+    """Return whether a finding lasts while it is reported; so does an exposure that a detector of damage reports."""
     is_before_damage = meta.level is Level.DAMAGE and finding.level is Level.EXPOSURE
     return meta.kind is Kind.CONDITION or (meta.kind is Kind.DAMAGE and is_before_damage)
 

@@ -1,1 +1,1 @@
-"""What the agent writes for itself, in a directory of its own: baseline and canary. Never below a state directory."""
+"""What the agent writes for itself, in its own directory: baseline and canary. Never below a state directory."""

@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 
 FORMAT = 1
 EVERY_S = 15.0
-"""Least distance of two baselines; also how often an unchanged one is dated anew."""
+"""Least distance of two baselines; also how often an unchanged one is dated again."""
 SHARE = 100
 """Writing takes at most one part in so many of the time."""
 SLICE = 100
@@ -191,13 +191,13 @@ class BaselineKeeper:
                 task.walk = None  # only who watches can go on with a deletion under way
         return found
 
-    def mind(self, now_us: int, now_s: float, clock_s: Any) -> None:
+    def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:
         """Write the next slice, if one is due.
 
         Args:
             now_us: Wall clock.
             now_s: Monotonic clock.
-            clock_s: Asks the monotonic clock anew, to know what the slice cost.
+            clock_s: Asks the monotonic clock again, to know what the slice cost.
         """
         if self._lines is None and now_s < self._next_s:
             return

@@ -39,7 +39,7 @@ class BaselineFile:
         self.text_bytes = 0
 
     def written_us(self) -> int | None:
-        """Tell until when the file was right, microseconds since the epoch; None = there is none."""
+        """Return until when the file was right, microseconds since the epoch; None = there is none."""
         try:
             return self._path.stat().st_mtime_ns // 1000
         except OSError:
@@ -77,7 +77,7 @@ class BaselineFile:
         """Add a line to the next baseline; the first one begins it.
 
         Raises:
-            BaselineError: the disk refuses; what was begun is given up.
+            BaselineError: the disk refuses; what was started is given up.
         """
         text = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
         try:
@@ -126,7 +126,7 @@ class BaselineFile:
         raise BaselineError(f"cannot write {self._temporary}: {error.strerror or error}") from error
 
     def abandon(self) -> None:
-        """Give up what was begun."""
+        """Give up what was started."""
         writer, self._writer = self._writer, None
         try:
             if writer is not None:

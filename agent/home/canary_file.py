@@ -1,4 +1,4 @@
-"""The canary: a file of the agent's own that is moved again and again, so that its notification can be waited for."""
+"""The canary: an own file of the agent that is moved again and again, so that its notification can be waited for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEM = "canary-"
 
 
 class CanaryFile:
-    """One empty file in a directory of its own. A move needs no room on the disk, so it works on a full one."""
+    """One empty file in its own directory. A move needs no room on the disk, so it works on a full one."""
 
     def __init__(self, directory: Path) -> None:
         """Make the directory and the file.
@@ -42,12 +42,12 @@ class CanaryFile:
         return True
 
     def restore(self) -> None:
-        """Make the directory anew, should somebody have tidied it up; without it nobody can listen there."""
+        """Make the directory again, in case it was tidied up; without it nothing there can be watched."""
         with suppress(OSError):
             self.directory.mkdir(parents=True, exist_ok=True)
 
     def _make(self, path: Path) -> bool:
-        """Somebody has tidied up: a new file is moved in, so that this is announced like any other move."""
+        """The directory was tidied up: a new file is moved in, so that this is announced like any other move."""
         try:
             self.directory.mkdir(exist_ok=True)
             beside = self.directory / "new"
@@ -60,6 +60,6 @@ class CanaryFile:
 
 
 def number_of(name: str) -> int | None:
-    """Tell the number in a canary's name; None if it is no canary."""
+    """Return the number in a canary's name; None if it is no canary."""
     digits = name.removeprefix(_STEM)
     return int(digits) if name.startswith(_STEM) and digits.isdecimal() else None

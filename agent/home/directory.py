@@ -19,13 +19,13 @@ class OwnHome:
         """Make the directory if needed and take its lock.
 
         Raises:
-            HomeError: it lies in the state directory, cannot be used, or another agent uses it.
+            HomeError: it is inside the state directory, cannot be used, or another agent uses it.
         """
         self.directory = directory
         if lies_inside(directory, state_directory):
             raise HomeError(
-                f"home {directory} lies in the state directory {state_directory}, where the agent never writes;"
-                " give it a directory elsewhere, best on a volume of its own"
+                f"home {directory} is inside the state directory {state_directory}, where the agent never writes;"
+                " give it a directory elsewhere, best on a separate volume"
             )
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -33,14 +33,14 @@ class OwnHome:
             self._lock = os.open(directory / LOCK_NAME, flags, 0o640)
         except OSError as error:
             raise HomeError(
-                f"cannot use {directory} as home: {error.strerror}; give the agent a writable volume of its own"
+                f"cannot use {directory} as home: {error.strerror}; give the agent its own writable volume"
             ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
             raise HomeError(
-                f"home {directory} is in use by another statewarden agent; give each agent one of its own"
+                f"home {directory} is in use by another statewarden agent; give each agent its own"
             ) from error
 
     def close(self) -> None:

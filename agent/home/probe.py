@@ -26,7 +26,7 @@ def try_to_write(directory: Path, state_directory: Path) -> OSError | None:
     """
     place = nearest(directory)
     if lies_inside(place, state_directory) or lies_inside(directory, state_directory):
-        return OSError(errno.EPERM, "lies in the state directory")
+        return OSError(errno.EPERM, "is inside the state directory")
     path = place / f"{PROBE_NAME}-{os.getpid()}"
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:

@@ -1,7 +1,7 @@
 """What a restarted agent may still believe of what it remembers. Pure.
 
 Its dossier comes from a baseline; between then and now anything may have happened. An incarnation, a file's time, a
-manifest's number and the times in `LOG.old.*` tell much of it. Who did it, in which order, and what came and went
+manifest's number and the times in `LOG.old.*` show much of it. Who did it, in which order, and what came and went
 does not show: that is forgotten instead of guessed.
 """
 
@@ -13,7 +13,7 @@ from typing import Protocol
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import PROCESSES_KEPT, Application, Database, Inventory, ProcessLife, Store, Task
-from agent.inventory.observations import DatabaseLook, Observation, TaskLook
+from agent.inventory.observations import DatabaseReading, Observation, TaskReading
 from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
 from agent.layout.names import CHECKPOINT_FILE
@@ -24,21 +24,21 @@ PROCESS_MARGIN_US = 1_000_000
 
 @dataclass(slots=True)
 class _Held:
-    """Stores of one application that were held when the agent went away: still so, or opened anew."""
+    """Stores of one application that were held when the agent went away: still so, or opened again."""
 
     kept: int = 0
     reopened_us: list[int] = field(default_factory=list)
 
 
 class Eyes(Protocol):
-    """Who can look at single files."""
+    """Who can read single files."""
 
     def identity(self, path: str) -> str | None:
         """Read the IDENTITY of a database; None = there is none."""
         ...
 
     def written_us(self, path: str) -> int | None:
-        """Tell when a file was written; None = it is not there."""
+        """Return when a file was written; None = it is not there."""
         ...
 
 
@@ -50,37 +50,37 @@ class Absence:
         self._inventory, self._since_us = inventory, since_us
         self._held: dict[str, _Held] = {}
 
-    def prepare(self, look: Observation, eyes: Eyes) -> None:
-        """Forget, before the look is reduced, what the look does not bear out."""
-        application = self._inventory.applications.get(look.place.application or "")
-        task = application.tasks.get(look.place.task or "") if application is not None else None
-        if isinstance(look, TaskLook) and task is not None:
-            self._prepare_task(task, look, eyes)
+    def prepare(self, reading: Observation, eyes: Eyes) -> None:
+        """Forget, before the reading is reduced, what the reading does not bear out."""
+        application = self._inventory.applications.get(reading.place.application or "")
+        task = application.tasks.get(reading.place.task or "") if application is not None else None
+        if isinstance(reading, TaskReading) and task is not None:
+            self._prepare_task(task, reading, eyes)
             return
-        if not isinstance(look, DatabaseLook):
+        if not isinstance(reading, DatabaseReading):
             return
-        store = task.stores.get(look.place.store or "") if task is not None else None
-        database = store.databases.get(look.place.segment or "") if store is not None else None
+        store = task.stores.get(reading.place.store or "") if task is not None else None
+        database = store.databases.get(reading.place.segment or "") if store is not None else None
         if application is None or store is None or database is None:
             return
         was_held = database.lock is LockState.HELD
-        if look.identity == database.identity and not (opens := _opens(database, look)):
-            if was_held and look.lock is LockState.HELD:
+        if reading.identity == database.identity and not (opens := _opens(database, reading)):
+            if was_held and reading.lock is LockState.HELD:
                 self._of(application).kept += 1
             elif was_held and store.session is not None:
                 store.session.release_unseen = True
             return
-        if look.identity == database.identity:
-            if was_held and look.lock is LockState.HELD:
+        if reading.identity == database.identity:
+            if was_held and reading.lock is LockState.HELD:
                 self._of(application).reopened_us.append(min(opens))
-            if not was_held and store.session is None and len(opens) == 1 and look.lock is LockState.HELD:
+            if not was_held and store.session is None and len(opens) == 1 and reading.lock is LockState.HELD:
                 return  # the one session since then is the one that lasts: nothing in between is unknown
-        _forget(store, look.at_us if look.identity == database.identity else self._since_us)
+        _forget(store, reading.at_us if reading.identity == database.identity else self._since_us)
 
-    def _prepare_task(self, task: Task, look: TaskLook, eyes: Eyes) -> None:
+    def _prepare_task(self, task: Task, reading: TaskReading, eyes: Eyes) -> None:
         if task.exists and _is_another(task, eyes):
             task.inode = 0  # whatever number the directory has, it is not the one that is known
-        if look.unseen is Unseen.VANISHED or (look.unseen is None and look.inode != task.inode):
+        if reading.unseen is Unseen.VANISHED or (reading.unseen is None and reading.inode != task.inode):
             for each in task.stores.values():
                 _forget(each, self._since_us)
 
@@ -88,7 +88,7 @@ class Absence:
         return self._held.setdefault(application.id, _Held())
 
     def conclude(self, now_us: int) -> list[Transition]:
-        """Tell which processes were started anew, as far as stores or visible processes tell."""
+        """Return which processes were restarted, as far as stores or visible processes show it."""
         changes: list[Transition] = []
         for application in self._inventory.applications.values():
             life = application.life
@@ -99,19 +99,19 @@ class Absence:
             if began and min(began) > self._since_us + PROCESS_MARGIN_US:
                 changes += _restart(application, life, min(began), now_us, "its process began meanwhile")
             elif held.reopened_us and not held.kept and not began:
-                why = "every store that was held has been opened anew"
+                why = "every store that was held has been opened again"
                 changes += _restart(application, life, min(held.reopened_us), now_us, why)
         return changes
 
 
 def _is_another(task: Task, eyes: Eyes) -> bool:
-    """Tell a task directory that was made anew from the one that is known, although its inode number came back.
+    """Distinguish a task directory that was recreated from the one that is known, although its inode number came back.
 
     It is another one if every database that was known has a successor in its place, and the checkpoint that was known
     is not there any more: a deletion that was cut short leaves it.
 
     Source:
-        ext4 and xfs give a freed inode number to the next directory; seen with one task that was wiped and made anew.
+        ext4 and xfs give a freed inode number to the next directory; seen with one task that was wiped and recreated.
     """
     before = task.checkpoint
     if before is not None and eyes.written_us(f"{task.path}/{CHECKPOINT_FILE}") == before.written_us:
@@ -133,11 +133,11 @@ def _forget(store: Store, until_us: int) -> None:
     store.forgotten_us = until_us
 
 
-def _opens(database: Database, look: DatabaseLook) -> list[int]:
-    """Times of the opens since the dossier was right; an open that left no old log has none, so the look's own."""
-    opens = [x for x in look.reopened_us if x not in database.reopened_us]
-    moved_on = look.manifest is not None and look.manifest != database.manifest
-    return opens or ([look.at_us] if moved_on else [])
+def _opens(database: Database, reading: DatabaseReading) -> list[int]:
+    """Times of the opens since the dossier was right; an open that left no old log has none, so the reading's own."""
+    opens = [x for x in reading.reopened_us if x not in database.reopened_us]
+    moved_on = reading.manifest is not None and reading.manifest != database.manifest
+    return opens or ([reading.at_us] if moved_on else [])
 
 
 def _restart(

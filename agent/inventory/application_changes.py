@@ -5,48 +5,48 @@ from __future__ import annotations
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import LOCKS_KEPT, PROCESSES_KEPT, Application, Inventory, ProcessLife
-from agent.inventory.observations import ApplicationLook, LockLook
+from agent.inventory.observations import ApplicationReading, LockReading
 from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
 
 
-def reduce_application(inventory: Inventory, look: ApplicationLook) -> list[Transition]:
-    """Take a look at an application directory.
+def reduce_application(inventory: Inventory, reading: ApplicationReading) -> list[Transition]:
+    """Take a reading of an application directory.
 
     Returns:
-        `application-seen`, `application-gone`, and what the application lock tells.
+        `application-seen`, `application-gone`, and what the application lock shows.
     """
-    name = look.place.application
+    name = reading.place.application
     assert name is not None
     application = inventory.applications.get(name)
-    if look.unseen is Unseen.VANISHED:
+    if reading.unseen is Unseen.VANISHED:
         if application is None or not application.exists:
             return []
         application.exists = False
-        return [Transition(Change.APPLICATION_GONE, look.at_us, look.source, name)]
-    if look.unseen is not None:
+        return [Transition(Change.APPLICATION_GONE, reading.at_us, reading.source, name)]
+    if reading.unseen is not None:
         return []
     if application is None:
-        application = inventory.applications[name] = Application(name, first_seen_us=look.at_us)
+        application = inventory.applications[name] = Application(name, first_seen_us=reading.at_us)
     changes: list[Transition] = []
     if not application.exists:
         application.exists = True
-        changes.append(Transition(Change.APPLICATION_SEEN, look.at_us, look.source, name))
-    application.inode = look.inode
-    application.process_id = look.process_id or application.process_id
-    application.process_problem = look.process_problem
-    application.processes = look.processes
-    lock = LockLook(look.place, look.at_us, look.source, None, look.lock, look.lock_inode)
+        changes.append(Transition(Change.APPLICATION_SEEN, reading.at_us, reading.source, name))
+    application.inode = reading.inode
+    application.process_id = reading.process_id or application.process_id
+    application.process_problem = reading.process_problem
+    application.processes = reading.processes
+    lock = LockReading(reading.place, reading.at_us, reading.source, None, reading.lock, reading.lock_inode)
     changes += reduce_application_lock(application, lock)
     # the list of processes may be some seconds old: one that is older than a life that ended is no longer there
     ended = [life.started_us for life in application.lives if life.ended_us is not None]
-    present = [x for x in look.processes if x.started_at_us > max(ended, default=0)]
+    present = [x for x in reading.processes if x.started_at_us > max(ended, default=0)]
     versions = [x.kafka_streams_version for x in present if x.kafka_streams_version]
     application.process_version = versions[-1] if versions else application.process_version
     return changes
 
 
-def reduce_application_lock(application: Application, look: LockLook) -> list[Transition]:
+def reduce_application_lock(application: Application, reading: LockReading) -> list[Transition]:
     """Take the state of the application's `.lock`: a process starts or ends.
 
     Returns:
@@ -57,21 +57,21 @@ def reduce_application_lock(application: Application, look: LockLook) -> list[Tr
         2.6.2+, 2.7.1+, 2.8+ and only with persistent stores.
     """
     before = application.lock
-    both = LockState.HELD in (before, look.lock) and look.lock is before
-    if both and application.lock_inode and look.inode not in (0, application.lock_inode):
-        application.lock_replaced_us = recent(application.lock_replaced_us, look.at_us, LOCKS_KEPT)
-        application.lock_inode = look.inode
-    if look.lock is LockState.UNKNOWN or look.lock is before:
+    both = LockState.HELD in (before, reading.lock) and reading.lock is before
+    if both and application.lock_inode and reading.inode not in (0, application.lock_inode):
+        application.lock_replaced_us = recent(application.lock_replaced_us, reading.at_us, LOCKS_KEPT)
+        application.lock_inode = reading.inode
+    if reading.lock is LockState.UNKNOWN or reading.lock is before:
         return []
-    application.lock, application.lock_inode = look.lock, look.inode
-    application.lock_since_us = look.at_us
-    if look.lock is LockState.HELD:
+    application.lock, application.lock_inode = reading.lock, reading.inode
+    application.lock_since_us = reading.at_us
+    if reading.lock is LockState.HELD:
         application.lock_ever_held = True
         application.process_version = None  # that of another process, which an upgrade may have ended
-        application.lives = recent(application.lives, ProcessLife(look.at_us), PROCESSES_KEPT)
-        return [Transition(Change.PROCESS_STARTED, look.at_us, look.source, application.id)]
+        application.lives = recent(application.lives, ProcessLife(reading.at_us), PROCESSES_KEPT)
+        return [Transition(Change.PROCESS_STARTED, reading.at_us, reading.source, application.id)]
     life = application.life
     if life is None:
         return []
-    life.ended_us, life.announced = look.at_us, look.source is Source.INOTIFY
-    return [Transition(Change.PROCESS_ENDED, look.at_us, look.source, application.id)]
+    life.ended_us, life.announced = reading.at_us, reading.source is Source.INOTIFY
+    return [Transition(Change.PROCESS_ENDED, reading.at_us, reading.source, application.id)]

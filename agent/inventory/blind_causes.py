@@ -17,7 +17,7 @@ class BlindCause:
         slug: As in metrics, records and findings.
         what: What happened.
         remedy: What a person can do about it.
-        lasts: It holds until the agent finds it mended; the others end with the rescan that repairs them.
+        lasts: It holds until the agent finds it repaired; the others end with the rescan that repairs them.
         hides: Something may have come and gone unseen. If not, changes are only seen later.
     """
 
@@ -32,17 +32,17 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "queue-overflow",
         "more notifications came than the kernel's queue holds",
-        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It looked at everything again",
+        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It has read everything again",
     ),
     BlindCause(
         "mailbox-full",
         "the agent was too slow for a burst",
-        "give the agent CPU. It looked at everything again",
+        "give the agent CPU. It has read everything again",
     ),
     BlindCause(
         "root-replaced",
-        "the state directory was moved away, unmounted, mounted over or made anew",
-        "nothing, if you did it; it was looked at again",
+        "the state directory was moved away, unmounted, mounted over or recreated",
+        "nothing, if you did it; it has been read again",
     ),
     BlindCause(
         "root-missing",
@@ -52,76 +52,81 @@ CAUSES: tuple[BlindCause, ...] = (
     ),
     BlindCause(
         "watch-refused",
-        "a directory may not be read, so it cannot be watched",
+        "the agent has no permission to read a directory, so it cannot watch it",
         "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
         lasts=True,
     ),
     BlindCause(
         "watch-lost",
-        "the watching thread died; it was started again and everything was looked at",
+        "the watching thread died; it was restarted and everything was read again",
         "keep the agent's log and report it",
     ),
     BlindCause(
         "canary-missed",
-        "a file that the agent moved in its own directory was not announced in time: kernel, reader or mailbox"
-        " stand still; the reader was started again",
+        "a file that the agent moved in its own directory was not announced in time: the kernel, the reader or"
+        " the mailbox has stalled; the reader was restarted",
         "give the agent CPU; if it comes back, keep the agent's log and report it",
     ),
     BlindCause(
         "missed",
         "a rescan found a change in a watched directory that no notification had announced",
-        "tell whether the volume is shared with another machine; if it is, set `watch_mode=poll`",
+        "find out whether the volume is shared with another machine; if it is, set `watch_mode=poll`",
     ),
     BlindCause(
         "agent-away",
-        "the agent did not run; what changed meanwhile was told from its baseline",
-        "nothing after a planned restart; else look for the reason in the agent's log and in the pod's events",
+        "the agent did not run; what changed meanwhile was found by comparison with its baseline",
+        "nothing after a planned restart; otherwise search the agent's log and the pod's events for the reason",
     ),
     BlindCause(
         "baseline-lost",
         "the agent restarted and its baseline could not be used: it knows nothing of the time before",
-        "check the agent's own volume; after a downgrade start the newer agent again, or let it be",
+        "check the agent's own volume; after a downgrade start the newer agent again, or ignore this",
     ),
     BlindCause(
         "agent-stalled",
-        "the agent stood still (stopped, or without CPU), so nobody asked for locks",
-        "give the agent CPU; look for SIGSTOP, a frozen cgroup or a suspended node",
+        "the agent stalled (stopped, or without CPU), so no locks were checked",
+        "give the agent CPU; check for SIGSTOP, a frozen cgroup or a suspended node",
     ),
     BlindCause(
         "clock-step",
         "the wall clock jumped: times before and after cannot be compared",
         "let the node's clock be slewed, not stepped",
     ),
-    BlindCause("denied", "a file or directory may not be read", "as for `watch-refused`", lasts=True),
+    BlindCause(
+        "denied",
+        "the agent has no permission to read a file or directory",
+        "as for `watch-refused`",
+        lasts=True,
+    ),
     BlindCause(
         "unreadable",
         "a file or directory cannot be read: an error of the volume, or not the kind of file it should be",
-        "look at the volume and at the path in the summary",
+        "check the volume and the path in the summary",
         lasts=True,
     ),
     BlindCause(
         "too-large",
         "a directory or file is larger than what the agent reads",
-        "look at the path in the summary",
+        "check the path in the summary",
         lasts=True,
     ),
     BlindCause(
         "store-damaged",
         "files of a store are damaged: RocksDB refuses them, too, or has lost the end of its manifest",
-        "see the page of `torn-store`; what is said of this store rests on what was known before",
+        "see the page of `torn-store`; verdicts on this store rest on what was known before",
         lasts=True,
     ),
     BlindCause(
         "store-unread",
-        "a part of a store could not be read: it may not be, is compressed, or has a form that the agent does not know",
-        "look at the file in the summary; if it is whole, report its form. What is said of this store rests on what"
-        " was known before",
+        "a part of a store could not be read: no permission, a compression or a format that the agent does not know",
+        "check the file in the summary; if it is whole, report its format. Verdicts on this store rest on what was"
+        " known before",
         lasts=True,
     ),
     BlindCause(
         "store-being-read",
-        "the manifest of a store is longer than one look reads, as after weeks without a restart",
-        "nothing: it is read on, 1 MiB every two seconds, and only continued from then on",
+        "the manifest of a store is longer than one reading takes in, as after weeks without a restart",
+        "nothing: the agent reads on, 1 MiB every two seconds; after that it reads only what is new",
         lasts=True,
     ),
     BlindCause(

@@ -27,7 +27,7 @@ def begin_blind(
 
 
 def end_blind(inventory: Inventory, at_us: int, cause: str) -> list[BlindInterval]:
-    """Close every open interval of a cause (a rescan has looked at everything since)."""
+    """Close every open interval of a cause (a rescan has read everything since)."""
     ended = [x for x in inventory.blind if x.ended_us is None and x.cause == cause]
     for interval in ended:
         close_blind(inventory, interval, at_us)
@@ -70,7 +70,7 @@ def note_blind(
 
 
 def blind_seconds(inventory: Inventory, now_us: int) -> dict[str, float]:
-    """Tell by cause for how long the agent was blind since it started, running intervals included."""
+    """Return by cause for how long the agent was blind since it started, running intervals included."""
     total_us = dict(inventory.blind_us)
     for interval in inventory.blind:
         if interval.ended_us is None:
@@ -82,9 +82,9 @@ def blind_seconds(inventory: Inventory, now_us: int) -> dict[str, float]:
 def is_blind(
     inventory: Inventory, application: str, task: str, from_us: int, to_us: int, store: str | None = None
 ) -> bool:
-    """Tell whether anything about a task, or of one of its stores, may have been missed in a period.
+    """Return whether anything about a task, or of one of its stores, may have been missed in a period.
 
-    A store that could not be read for a while hides nothing when it can be again: its manifest tells what was flushed.
+    A store that could not be read for a while hides nothing when it can be again: its manifest shows what was flushed.
     """
     for interval in inventory.blind:
         if interval.store is not None and interval.ended_us is not None:

@@ -1,7 +1,7 @@
 """File times that a copy did not keep: `kubectl cp`, `cp -r`, `rsync -r`, a sync from an object store. Pure.
 
 Such a copy gives every file the time of the copying, in order of names, so the order of a checkpoint and of a store's
-making is lost. What RocksDB wrote into its files, and `LOG.old.<us>`, tell the truth beside it.
+making is lost. What RocksDB wrote into its files, and `LOG.old.<us>`, show the truth next to it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ NOT_OVER_US = 1 << 62
 
 
 def is_copied(database: Database) -> bool:
-    """Tell whether the time of a database's IDENTITY is that of a copy.
+    """Return whether the time of a database's IDENTITY is that of a copy.
 
-    True if the database holds data older than its IDENTITY, which RocksDB writes before anything else. Where data tells
+    True if the database holds data older than its IDENTITY, which RocksDB writes before anything else. Where data shows
     nothing, an open long before the IDENTITY was written says the same.
 
     Source:
@@ -34,12 +34,12 @@ def is_copied(database: Database) -> bool:
 
 
 def copied_until_us(task: Task) -> int:
-    """Tell up to when file times below a task directory may be those of a copy.
+    """Return up to when file times below a task directory may be those of a copy.
 
     The copy was over when one of the copied stores was opened after it; what was written from then on has its own time.
 
     Returns:
-        0 if nothing speaks of a copy; a time beyond all times if nothing was opened since.
+        0 if nothing points to a copy; a time beyond all times if nothing was opened since.
     """
     copied = [x for store in task.stores.values() for x in store.databases.values() if is_copied(x)]
     opened = [at_us for x in copied for at_us in x.reopened_us if at_us > x.born_us]
@@ -47,17 +47,17 @@ def copied_until_us(task: Task) -> int:
 
 
 def times_are_copied(task: Task, at_us: int) -> bool:
-    """Tell whether a file time of a task (of its checkpoint, of an SST) may be that of a copy, not of its writing."""
+    """Return whether a file time of a task (of its checkpoint, of an SST) may be that of a copy, not of its writing."""
     return at_us <= copied_until_us(task)
 
 
 def is_birth_known(task: Task, database: Database) -> bool | None:
-    """Tell whether the time of a database's IDENTITY is the time at which it was made.
+    """Return whether the time of a database's IDENTITY is the time at which it was made.
 
     Its own data decides; where it has none, the other databases of the task, which were copied with it or not.
 
     Returns:
-        False if it is the time of a copy; None if nothing tells.
+        False if it is the time of a copy; None if nothing shows it.
     """
     if database.oldest_data_us:
         return not is_copied(database)

@@ -1,7 +1,7 @@
-"""The one way to look at a disk: `Disk` and the values it answers with.
+"""The one way to read a disk: `Disk` and the values it answers with.
 
 Two implementations exist: the kernel's (`agent.observe.kernel_disk`) and the replayed one
-(`agent.replay.memory_disk`). "Could not look" is a value (`Unseen`), never an exception.
+(`agent.replay.memory_disk`). "Could not read" is a value (`Unseen`), never an exception.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 
 class Unseen(StrEnum):
-    """Why a look gave nothing."""
+    """Why a reading gave nothing."""
 
     VANISHED = "vanished"
     DENIED = "denied"
@@ -81,12 +81,12 @@ class ProcessFact:
     applications: frozenset[str] = frozenset()
 
     def works_on(self, application: str) -> bool:
-        """Tell whether it may be a process of this application."""
+        """Return whether it may be a process of this application."""
         return not self.applications or application in self.applications
 
 
 class Disk(Protocol):
-    """A state directory to look at. Paths are relative to it, `/`-separated; "" is the root.
+    """A state directory to read. Paths are relative to it, `/`-separated; "" is the root.
 
     No method raises for anything that a disk can do to it.
     """
@@ -96,7 +96,7 @@ class Disk(Protocol):
         ...
 
     def stat(self, path: str) -> FileStat | Unseen:
-        """Look at one entry without following a symbolic link."""
+        """Stat one entry without following a symbolic link."""
         ...
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
@@ -107,7 +107,7 @@ class Disk(Protocol):
         ...
 
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
-        """Look at a regular file and read it, both through one descriptor: content and time belong together.
+        """Stat a regular file and read it, both through one descriptor: content and time belong together.
 
         Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE).
 
@@ -117,7 +117,7 @@ class Disk(Protocol):
         ...
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Ask whether somebody holds a write lock on the file; takes nothing. VANISHED if it is not there."""
+        """Ask whether a process holds a write lock on the file; takes nothing. VANISHED if it is not there."""
         ...
 
     def stay_in(self, path: str) -> AbstractContextManager[None]:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from agent.contract.events import Source
-from agent.inventory.observations import DatabaseLook, Flush
+from agent.inventory.observations import DatabaseReading, Flush
 from agent.inventory.stores import FLUSHES_KEPT, Database, Store
 
 
-def take_flushes(store: Store, database: Database, look: DatabaseLook) -> None:
-    """Take what was flushed since the last look, and date the checkpoints of the session by it."""
+def take_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
+    """Take what was flushed since the last reading, and date the checkpoints of the session by it."""
     marked_us = _mark_times(store)
-    floor = database.seen_us or look.identity_born_us
+    floor = database.seen_us or reading.identity_born_us
     database.newest_flush = max(
-        [x.number for x in look.flushes if not x.compacted], default=database.newest_flush
+        [x.number for x in reading.flushes if not x.compacted], default=database.newest_flush
     )
     # Of a store that is watched it is known what was flushed: what was given out beyond that at a crash is gone.
-    if not database.seen_us or look.source is Source.BASELINE:
-        _raise_puts(database, look.zeroed_puts, floor, marked_us)
-    for flush in look.flushes:
+    if not database.seen_us or reading.source is Source.BASELINE:
+        _raise_puts(database, reading.zeroed_puts, floor, marked_us)
+    for flush in reading.flushes:
         if flush.sequence > database.puts:
             _append_flush(database, flush, floor, marked_us)
             database.puts = flush.sequence
-    _raise_puts(database, look.puts, floor, marked_us)
+    _raise_puts(database, reading.puts, floor, marked_us)
     _refresh_marks(store)
 
 
@@ -32,7 +32,7 @@ def _mark_times(store: Store) -> tuple[int, ...]:
 
 
 def _raise_puts(database: Database, puts: int, at_us: int, marked_us: tuple[int, ...]) -> None:
-    """Take down what no file tells by its time."""
+    """Take down what no file's time shows."""
     if puts > database.puts:
         _remember(database, (puts, at_us), marked_us)
         database.puts = puts
@@ -47,8 +47,8 @@ def _refresh_marks(store: Store) -> None:
 
 
 def _append_flush(database: Database, flush: Flush, floor_us: int, marked_us: tuple[int, ...]) -> None:
-    # A file that is gone already was written some time since the last look, and what went into a compaction's
-    # output was written before it: the earliest possible time never makes a flush look younger than a checkpoint
+    # A file that is gone already was written some time since the last reading, and what went into a compaction's
+    # output was written before it: the earliest possible time never makes a flush seem younger than a checkpoint
     # that it preceded.
     known = None if flush.compacted else flush.written_at_us
     at_us = floor_us if known is None else known

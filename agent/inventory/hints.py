@@ -1,4 +1,4 @@
-"""Hints: what a watch announces. A hint is never believed; it only says where to look.
+"""Hints: what a watch announces. A hint is never believed; it only says what to read.
 
 The kinds follow inotify; `WATCHED_EVENTS` is the table of which kinds are asked for in a directory of which
 role. The kernel watch derives its masks from it and the replay its synthetic notifications, so that both see
@@ -22,7 +22,7 @@ class HintKind(StrEnum):
     MOVED_OUT = "moved-out"
     WRITTEN = "written"  # IN_CLOSE_WRITE: a descriptor opened for writing was closed
     SELF_GONE = "self-gone"  # the watched directory itself was deleted, moved away or unmounted
-    RESCAN = "rescan"  # look at the directory and all below it; `cause` says why
+    RESCAN = "rescan"  # read the directory and all below it; `cause` says why
     CANARY = (
         "canary"  # the agent's own file was moved; `path` is its new name, nothing below the state directory
     )
@@ -33,7 +33,7 @@ PERIODIC = "periodic"
 
 
 class Hint(NamedTuple):
-    """Where to look, and why.
+    """What to read, and why.
 
     A tuple, because one is made of every notification and a frozen dataclass takes twice as long to make.
 

@@ -69,7 +69,7 @@ class CheckpointFact:
         offsets: Store -> changelog offset, entries of this task only.
         foreign: Entries that belong to other tasks or map to no store.
         incarnation: Number of the task directory's life in which it was written.
-        held: Whether somebody held the task then.
+        held: Whether a process held the task then.
         ended_us: When it was replaced or deleted; None = it is there.
         deleted: It ended by deletion, not by replacement.
         in_walk: It was deleted as part of a recursive deletion.
@@ -136,8 +136,8 @@ class PastTask:
 class Task:
     """One task directory across its incarnations.
 
-    `lock_probed_us` is when its `.lock` was last let go by somebody who tried it, `closed_us` when a `LOCK` of one
-    of its stores was last announced as closed: also an open too short to be looked at. `ever_filled`: a life that ended
+    `lock_probed_us` is when its `.lock` was last released by a process that tried it, `closed_us` when a `LOCK` of one
+    of its stores was last announced as closed: also an open too short to be read. `ever_filled`: a life that ended
     had something to restore.
     """
 
@@ -205,7 +205,7 @@ class Task:
         return None
 
     def store_of(self, entry: OffsetEntry) -> str | None:
-        """Tell which store of this task an entry belongs to; None for foreign or unmapped entries."""
+        """Return which store of this task an entry belongs to; None for foreign or unmapped entries."""
         if self.partition is not None and entry.partition != self.partition:
             return None
         name = changelog_store(entry.topic, self.application)
@@ -216,11 +216,11 @@ class Task:
         return name
 
     def names_changelog_of(self, store_name: str, *, lists_all: bool = False) -> bool:
-        """Tell whether checkpoints can speak of a store.
+        """Return whether checkpoints can name a store.
 
-        False where they name a topic of this partition that is nobody's changelog and never the store: a source topic
-        stands in for its changelog (topology optimisation), and which one cannot be told from the disk. False, too,
-        where one was written while the store was held and had data, and names others or nobody: it has no changelog.
+        False where they name a topic of this partition that is no changelog and never the store: a source topic
+        stands in for its changelog (topology optimisation), and which one, the disk does not say. False, too,
+        where one was written while the store was held and had data, and names others or none: it has no changelog.
 
         Args:
             store_name: The store.
@@ -242,7 +242,7 @@ class Task:
         )
 
     def _passes_over(self, store_name: str, fact: CheckpointFact, *, lists_all: bool) -> bool:
-        """Tell whether a checkpoint that does not name a store would have to, if the store had a changelog."""
+        """Return whether a checkpoint that does not name a store would have to, if the store had a changelog."""
         store = self.stores.get(store_name)
         if store is None or not (lists_all or store.puts_at(fact.written_us)):
             return False
@@ -255,7 +255,7 @@ class Task:
 
 @dataclass(slots=True)
 class ProcessLife:
-    """One life of an application process, told from the application lock.
+    """One life of an application process, known from the application lock.
 
     `announced`: a lock file that it had open was announced as closed, so that `ended_us` is exact; else the end was
     found by a lock poll, up to that much later.
@@ -283,7 +283,7 @@ class Application:
     lock_replaced_us: tuple[int, ...] = history(LOCKS_KEPT)
     lives: tuple[ProcessLife, ...] = history(PROCESSES_KEPT)
     processes: tuple[ProcessFact, ...] = ()  # that are visible now
-    process_version: str | None = None  # of the last one that told, up to the next one's start
+    process_version: str | None = None  # of the last one that reported it, up to the next one's start
     task_lock_ever_held: bool = False
     positions_seen: bool = False
     rocksdb_versions: dict[str, int] = field(default_factory=dict)
@@ -293,7 +293,7 @@ class Application:
 
     @property
     def life(self) -> ProcessLife | None:
-        """The process that lives, as far as the application lock tells."""
+        """The process that lives, as far as the application lock shows."""
         return self.lives[-1] if self.lives and self.lives[-1].ended_us is None else None
 
 
@@ -329,7 +329,7 @@ class Inventory:
         blind: Blind intervals, oldest first.
         started_us: When the agent started.
         root_seen: The state directory was there once.
-        volume: Kind of volume it lies on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
+        volume: Kind of volume it is on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
         blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
         slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
     """

@@ -1,4 +1,4 @@
-"""Observations: what is there now, as values. Made by `agent.observe`, eaten by `agent.inventory.reduce`."""
+"""Observations: what is there now, as values. Made by `agent.observe`, consumed by `agent.inventory.reduce`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Seen:
     """What every observation says of itself.
 
     Args of the dataclass:
-        place: The path looked at.
+        place: The path that was read.
         at_us: When, microseconds since the epoch.
-        source: Why the look happened.
+        source: Why the reading happened.
         unseen: Why nothing was seen; None = seen.
     """
 
@@ -29,12 +29,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Removal(Seen):
-    """A name was announced as removed. Kept as a fact of its own: what is there now may be its successor."""
+    """A name was announced as removed. Kept as its own fact: what is there now may be its successor."""
 
 
 @dataclass(frozen=True, slots=True)
-class TaskLook(Seen):
-    """A look at a task directory.
+class TaskReading(Seen):
+    """A reading of a task directory.
 
     Args of the dataclass:
         inode: Inode of the directory.
@@ -50,8 +50,8 @@ class TaskLook(Seen):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointLook(Seen):
-    """A look at `.checkpoint` or `.checkpoint_<store>`.
+class CheckpointReading(Seen):
+    """A reading of `.checkpoint` or `.checkpoint_<store>`.
 
     Args of the dataclass:
         mtime_us: Modification time: when its content was written.
@@ -103,8 +103,8 @@ class StoreOffsets:
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseLook(Seen):
-    """A look at one RocksDB directory: a store, or one segment of a windowed store.
+class DatabaseReading(Seen):
+    """A reading of one RocksDB directory: a store, or one segment of a windowed store.
 
     Args of the dataclass:
         inode: Inode of the directory.
@@ -114,14 +114,14 @@ class DatabaseLook(Seen):
         manifest_problem: Why the manifest could not be read to its end: what is said of files and numbers is then
             nothing, or too little.
         problems: Everything that is there and could not be read, `FILE: KIND: sentence` each; see `problem_kind`.
-        goes_on: The manifest is long, and read on at the next look.
+        goes_on: The manifest is long, and read on at the next reading.
         waits: Its turn has not come yet.
         puts: Highest sequence number ever flushed to a data file that this manifest names: a lower bound.
         zeroed_puts: What had been flushed at most when the store was opened, if a compaction had set sequence
             numbers to 0 by then; else 0.
         opened_puts: What was flushed when the manifest began.
         opened_sequence: What had been given out when a process opened the store: all up to it is on disk or gone,
-            what is written since lies above it; None = not known.
+            what is written since is above it; None = not known.
         flushes: Data files the manifest added, oldest first, those of the snapshot included.
         files: Number of live SST files.
         size_bytes: Their size.
@@ -130,12 +130,12 @@ class DatabaseLook(Seen):
         deletions: Deletions in the live data files; None = not read.
         lock: State of `LOCK`; None = there is no such file.
         reopened_us: Times of `LOG.old.<us>`: every reopen of this incarnation, oldest first.
-        all_reopens: False if RocksDB was told to keep fewer of them, or to put them elsewhere: there may be more.
+        all_reopens: False if RocksDB is configured to keep fewer of them, or to put them elsewhere: there may be more.
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
         families_in_use: Column families that have files.
         options_written_us: mtime of that file.
-        announced_us: When somebody closed the store's LOCK (it was held until then); 0 = not announced.
+        announced_us: When a process closed the store's LOCK (it was held until then); 0 = not announced.
         leftovers: SST and WAL files in a directory without CURRENT or IDENTITY.
         missing_files: SST files that a stable manifest names and that are not there.
         oldest_data_us: Time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it.
@@ -188,18 +188,18 @@ KNOWN_GAPS = frozenset({"vanished", ELSEWHERE})
 
 
 def problem_kind(problem: str) -> str:
-    """Tell the kind of one of `DatabaseLook.problems`."""
+    """Return the kind of one of `DatabaseReading.problems`."""
     return problem.split(": ", 2)[1]
 
 
 @dataclass(frozen=True, slots=True)
-class LockLook(Seen):
+class LockReading(Seen):
     """The answer to a lock query on `.lock` of an application or task, or `LOCK` of a database.
 
     Args of the dataclass:
         lock: The state; None = the file is not there.
         inode: Inode of the lock file; 0 = not there.
-        announced: Somebody closed the file, having opened it for writing: a lock was tried or let go.
+        announced: A process closed the file, having opened it for writing: a lock was tried or let go.
     """
 
     lock: LockState | None = None
@@ -208,8 +208,8 @@ class LockLook(Seen):
 
 
 @dataclass(frozen=True, slots=True)
-class ApplicationLook(Seen):
-    """A look at an application directory.
+class ApplicationReading(Seen):
+    """A reading of an application directory.
 
     Args of the dataclass:
         inode: Inode of the directory.
@@ -228,4 +228,4 @@ class ApplicationLook(Seen):
     processes: tuple[ProcessFact, ...] = ()
 
 
-Observation = Removal | TaskLook | CheckpointLook | DatabaseLook | LockLook | ApplicationLook
+Observation = Removal | TaskReading | CheckpointReading | DatabaseReading | LockReading | ApplicationReading

@@ -1,7 +1,7 @@
-"""What lay on disk whenever a windowed store was opened again: taken before the opening changes it.
+"""What was on disk whenever a windowed store was opened again: taken before the opening changes it.
 
 From 4.3 on the start-up pass of a new process writes one offset into every segment and so wipes out the difference
-that tells what a crash lost.
+that shows what a crash lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store
-from agent.inventory.observations import DatabaseLook
+from agent.inventory.observations import DatabaseReading
 from agent.inventory.recent import recent
 from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
 
@@ -67,17 +67,17 @@ def _segment(database: Database) -> Segment | None:
 
 
 def _is_offset_last(database: Database) -> bool | None:
-    """Tell whether the offset was written after the data; both are sequence numbers of the same database."""
+    """Return whether the offset was written after the data; both are sequence numbers of the same database."""
     assert database.offsets is not None
     written = max((sequence for _, _, sequence in database.offsets.offsets), default=0)
     return written > database.puts if written else None
 
 
-def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
-    """Keep the picture of a store whose segment the look finds opened again; call it before the look is taken."""
-    if not store.segmented or not database.seen_us or look.manifest is None:
+def note_opening(store: Store, database: Database, reading: DatabaseReading) -> None:
+    """Keep the picture of a store whose segment the reading finds opened again; call it before the reading is taken."""
+    if not store.segmented or not database.seen_us or reading.manifest is None:
         return
-    opened_us = _opened_us(database, look)
+    opened_us = _opened_us(database, reading)
     if opened_us is None:
         return
     last = store.openings[-1] if store.openings else None
@@ -87,28 +87,28 @@ def note_opening(store: Store, database: Database, look: DatabaseLook) -> None:
             return
         last = Opening(opened_us, segments)
         store.openings = recent(store.openings, last, OPENINGS_KEPT)
-    if look.opened_puts > max(database.puts, look.zeroed_puts):
+    if reading.opened_puts > max(database.puts, reading.zeroed_puts):
         store.openings = (*store.openings[:-1], _correct(last, database.identity, opened_us))
 
 
-def _opened_us(database: Database, look: DatabaseLook) -> int | None:
-    """When the database was opened since the last look; None = it was not, as far as is known."""
-    new = [at_us for at_us in look.reopened_us if at_us not in database.reopened_us]
+def _opened_us(database: Database, reading: DatabaseReading) -> int | None:
+    """When the database was opened since the last reading; None = it was not, as far as is known."""
+    new = [at_us for at_us in reading.reopened_us if at_us not in database.reopened_us]
     if new:
         return new[0]
-    renewed = look.manifest != database.manifest and database.lock is LockState.FREE
-    return look.at_us if renewed and not look.all_reopens else None
+    renewed = reading.manifest != database.manifest and database.lock is LockState.FREE
+    return reading.at_us if renewed and not reading.all_reopens else None
 
 
 def _is_in(opening: Opening, database: Database) -> bool:
-    """Tell whether an opening's picture has a database as it is known now: then it is the same opening."""
+    """Return whether an opening's picture has a database as it is known now: then it is the same opening."""
     return any(
         (one.identity, one.manifest) == (database.identity, database.manifest) for one in opening.segments
     )
 
 
 def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
-    """The look that finds the opening also finds a flush that nobody looked at: it came before the opening."""
+    """The reading that finds the opening also finds a flush that was not read before: it came before the opening."""
     segments = (
         replace(one, has_data=True, flushed_us=opened_us) if one.identity == identity else one
         for one in opening.segments
@@ -116,14 +116,14 @@ def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
     return replace(opening, segments=tuple(segments))
 
 
-def take_offsets(database: Database, look: DatabaseLook) -> None:
-    """Take the `offsets` family over, and since when its offset stands: a compaction makes a new file of an old one."""
+def take_offsets(database: Database, reading: DatabaseReading) -> None:
+    """Take over the `offsets` family and the time of its last offset: a compaction makes a new file of an old one."""
     known = [row[:2] for row in database.offsets.offsets] if database.offsets is not None else []
-    if look.offsets is not None:
-        now = [row[:2] for row in look.offsets.offsets]
+    if reading.offsets is not None:
+        now = [row[:2] for row in reading.offsets.offsets]
         if now != known or not database.offset_us:
-            database.offset_us = look.offsets.written_us
-    if not look.offsets_unread:
-        database.offsets = look.offsets
-    if look.deletions is not None:
-        database.deletes = bool(database.deletes) or look.deletions > 0
+            database.offset_us = reading.offsets.written_us
+    if not reading.offsets_unread:
+        database.offsets = reading.offsets
+    if reading.deletions is not None:
+        database.deletes = bool(database.deletes) or reading.deletions > 0

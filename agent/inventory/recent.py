@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 KEPT = "kept"
-"""Name under which a field's metadata tell how long its history may get."""
+"""Name under which a field's metadata say how long its history may get."""
 
 
 def history(kept: int) -> Any:

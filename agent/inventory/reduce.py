@@ -11,13 +11,13 @@ from agent.inventory.application_changes import reduce_application, reduce_appli
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.observations import (
-    ApplicationLook,
-    CheckpointLook,
-    DatabaseLook,
-    LockLook,
+    ApplicationReading,
+    CheckpointReading,
+    DatabaseReading,
+    LockReading,
     Observation,
     Removal,
-    TaskLook,
+    TaskReading,
 )
 from agent.inventory.sessions import close_sessions, open_sessions
 from agent.inventory.store_changes import reduce_database
@@ -33,90 +33,90 @@ from agent.layout.names import GLOBAL_DIRECTORY, TASK_DIRECTORY
 from agent.layout.paths import Role
 
 
-def reduce_observation(inventory: Inventory, look: Observation) -> list[Transition]:
+def reduce_observation(inventory: Inventory, reading: Observation) -> list[Transition]:
     """Take one observation into the inventory.
 
     Args:
         inventory: What is known; changed in place.
-        look: What was seen now. Looks at the same path must come in time order; looks at different paths
+        reading: What was seen now. Readings of the same path must come in time order; readings of different paths
             may come in any order.
 
     Returns:
-        What changed, in the order in which it must be told.
+        What changed, in the order in which it must be reported.
     """
-    place = look.place
+    place = reading.place
     if place.application is None:
         return []
     application = inventory.applications.get(place.application)
-    if isinstance(look, ApplicationLook):
-        return reduce_application(inventory, look)
-    if isinstance(look, Removal) and place.role is Role.APPLICATION:
+    if isinstance(reading, ApplicationReading):
+        return reduce_application(inventory, reading)
+    if isinstance(reading, Removal) and place.role is Role.APPLICATION:
         return []
     if application is None:
         application = inventory.applications[place.application] = Application(
-            place.application, first_seen_us=look.at_us
+            place.application, first_seen_us=reading.at_us
         )
     if place.task is None:
-        if isinstance(look, LockLook) and place.role is Role.APPLICATION_LOCK:
-            return reduce_application_lock(application, look)
+        if isinstance(reading, LockReading) and place.role is Role.APPLICATION_LOCK:
+            return reduce_application_lock(application, reading)
         return []
-    if not isinstance(look, Removal) and not _is_task(place.task):
+    if not isinstance(reading, Removal) and not _is_task(place.task):
         return []
-    return _reduce_in_task(application, look)
+    return _reduce_in_task(application, reading)
 
 
-def _reduce_in_task(application: Application, look: Observation) -> list[Transition]:
-    place = look.place
+def _reduce_in_task(application: Application, reading: Observation) -> list[Transition]:
+    place = reading.place
     assert place.task is not None
     task = application.tasks.get(place.task)
     if task is None:
-        if look.unseen is not None or isinstance(look, Removal):
+        if reading.unseen is not None or isinstance(reading, Removal):
             return []
         task = application.tasks[place.task] = Task(
-            application.id, place.task, f"{application.id}/{place.task}", first_seen_us=look.at_us
+            application.id, place.task, f"{application.id}/{place.task}", first_seen_us=reading.at_us
         )
     changes: list[Transition] = []
-    if isinstance(look, Removal):
-        changes += reduce_removal(application, task, look)
-    elif isinstance(look, TaskLook):
-        changes += reduce_task(application, task, look)
-    elif isinstance(look, CheckpointLook):
-        changes += reduce_checkpoint(application, task, look)
-    elif isinstance(look, DatabaseLook):
-        changes += reduce_database(application, task, look)
-    elif isinstance(look, LockLook) and place.role is Role.TASK_LOCK:
-        reduce_task_lock(application, task, look)
-    end_quiet_walk(task, look.at_us)
-    open_sessions(application, task, look)
-    close_sessions(task, look)
-    changes += _settle_holder(application, task, look)
+    if isinstance(reading, Removal):
+        changes += reduce_removal(application, task, reading)
+    elif isinstance(reading, TaskReading):
+        changes += reduce_task(application, task, reading)
+    elif isinstance(reading, CheckpointReading):
+        changes += reduce_checkpoint(application, task, reading)
+    elif isinstance(reading, DatabaseReading):
+        changes += reduce_database(application, task, reading)
+    elif isinstance(reading, LockReading) and place.role is Role.TASK_LOCK:
+        reduce_task_lock(application, task, reading)
+    end_quiet_walk(task, reading.at_us)
+    open_sessions(application, task, reading)
+    close_sessions(task, reading)
+    changes += _settle_holder(application, task, reading)
     if changes:
-        task.changed_us = look.at_us
-        application.last_activity_us = look.at_us
+        task.changed_us = reading.at_us
+        application.last_activity_us = reading.at_us
     return changes
 
 
-def _settle_holder(application: Application, task: Task, look: Observation) -> list[Transition]:
+def _settle_holder(application: Application, task: Task, reading: Observation) -> list[Transition]:
     held = task_is_held(task)
     if held is None or held == task.held:
         return []
     before = task.held
     task.held = held
     if held:
-        task.held_since_us = look.at_us
+        task.held_since_us = reading.at_us
     elif before:
-        task.released_us = look.at_us
+        task.released_us = reading.at_us
     if before is None and not held:
         return []
     change = Change.TASK_HELD if held else Change.TASK_RELEASED
-    return [Transition(change, look.at_us, look.source, application.id, task.id, facts={"held": held})]
+    return [Transition(change, reading.at_us, reading.source, application.id, task.id, facts={"held": held})]
 
 
 def task_is_held(task: Task) -> bool | None:
-    """Tell whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
+    """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
 
     Returns:
-        None when nothing that could tell exists or could be asked.
+        None when nothing that could show it exists or could be asked.
     """
     states = {store.lock for store in task.stores.values()} | {task.lock}
     if LockState.HELD in states:

@@ -1,6 +1,6 @@
-"""A segment of a windowed store as it lay on disk, and the pictures that are kept of a whole store. Values only.
+"""A segment of a windowed store as it was on disk, and the pictures that are kept of a whole store. Values only.
 
-A windowed store of 4.3 and later keeps its changelog offset in every segment, each a RocksDB of its own.
+A windowed store of 4.3 and later keeps its changelog offset in every segment, each its own RocksDB.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Opening:
 
     Args of the dataclass:
         at_us: When.
-        segments: What lay on disk then, oldest first.
+        segments: What was on disk then, oldest first.
     """
 
     at_us: int

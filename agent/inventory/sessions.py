@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
-from agent.inventory.observations import DatabaseLook, Observation
+from agent.inventory.observations import DatabaseReading, Observation
 from agent.inventory.recent import recent
 from agent.layout.checkpoint import OffsetEntry
 
 TOO_SHORT_US = 1_000_000
-"""The first look at a session shorter than this may have come when its last write was there already."""
+"""The first reading of a session shorter than this may have come when its last write was there already."""
 
 OPENED_TWICE_WITHIN_US = 1_000_000
 """Recorded: 10 to 20 ms; a process cannot be started again within a second."""
@@ -18,26 +18,26 @@ OUTLIVES_BY_US = 5_000_000
 """A process that ends lets go of everything within the time of a lock poll; five seconds are clearly later."""
 
 SEEN_BEFORE_BORN_US = 1_000_000
-"""A task directory is announced before its stores are made; a second covers clock and look order."""
+"""A task directory is announced before its stores are made; a second covers clock and reading order."""
 
 
 def opened_puts(store: Store) -> int:
-    """Tell what had been flushed when the current manifests of a store began."""
+    """Return what had been flushed when the current manifests of a store began."""
     return store.retired_puts + sum(x.opened_puts for x in store.databases.values())
 
 
-def open_sessions(application: Application, task: Task, look: Observation) -> None:
+def open_sessions(application: Application, task: Task, reading: Observation) -> None:
     """Begin a session for every store that is held and has none."""
     for store in task.stores.values():
         store.free_seen |= store.lock is LockState.FREE and task.lock is not LockState.HELD
         if store.session is None and store.lock is LockState.HELD:
             if store.sessions:
                 before = store.sessions[-1]
-                if _goes_on(store, before, look.at_us):
+                if _goes_on(store, before, reading.at_us):
                     before.released_us, before.closed = None, None
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
-            store.sessions = recent(store.sessions, _new_session(task, store, look.at_us), SESSIONS_KEPT)
+            store.sessions = recent(store.sessions, _new_session(task, store, reading.at_us), SESSIONS_KEPT)
             task.walk = None
 
 
@@ -48,7 +48,7 @@ def _goes_on(store: Store, before: Session, at_us: int) -> bool:
 
 
 def _is_outlived(application: Application, task: Task, released_us: int) -> bool:
-    """Tell whether the process went on after it released a task: it held others, or its own lock."""
+    """Return whether the process went on after it released a task: it held others, or its own lock."""
     after_us = released_us + OUTLIVES_BY_US
     for life in application.lives:
         if life.started_us < released_us and (life.ended_us is None or life.ended_us > after_us):
@@ -98,7 +98,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
 
 
 def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:
-    """Tell whose changelogs the offsets in a store (4.3+) name; None for a topic that is no changelog of the task."""
+    """Return whose changelogs the offsets in a store (4.3+) name; None for a topic that is no changelog of the task."""
     facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
     parts = [name.rpartition("-") for x in facts for name, _, _ in x.offsets]
     return [
@@ -107,9 +107,9 @@ def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:
 
 
 def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
-    """Tell whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last.
+    """Return whether the session ended with a close: it wrote a checkpoint, or from 4.3 on a status, last.
 
-    Not known where checkpoints cannot speak of the store: an entry names a source topic, and not the store.
+    Not known where checkpoints cannot name the store: an entry names a source topic, and not the store.
     """
     if any(x.offsets_unread for x in store.databases.values()):
         return None
@@ -127,7 +127,7 @@ def _is_closed(task: Task, store: Store, session: Session) -> bool | None:
 
 
 def _says_closed(database: Database, floor: int) -> bool | None:
-    """Tell whether a status was written by a close in this session, above what was known when it began.
+    """Return whether a status was written by a close in this session, above what was known when it began.
 
     A compaction right at the close zeroes the status' sequence (seen live on 4.3.0). What was flushed in the session
     took the status "open" along, so "closed" is newer; where nothing was flushed it may be the one from before.
@@ -141,7 +141,7 @@ def _says_closed(database: Database, floor: int) -> bool | None:
 
 
 def _wrote_offset(store: Store) -> bool | None:
-    """Tell whether the last close wrote an offset: between the last data and the status, in one flush.
+    """Return whether the last close wrote an offset: between the last data and the status, in one flush.
 
     Returns:
         True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the
@@ -172,7 +172,7 @@ def _wrote_offset(store: Store) -> bool | None:
 
 
 def is_closed_without_offset(store: Store) -> bool:
-    """Tell whether a store (4.3+) says closed, and its close provably wrote no offset."""
+    """Return whether a store (4.3+) says closed, and its close provably wrote no offset."""
     facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
     closed = bool(facts) and all(x.status == 0 for x in facts)
     return closed and store.puts > 0 and _wrote_offset(store) is False
@@ -214,7 +214,7 @@ def _note_stored_offset(store: Store, session: Session) -> None:
 
 
 def _highest_sequences(store: Store) -> dict[str, int]:
-    """Every segment is a database of its own and counts for itself."""
+    """Every segment is its own database and counts for itself."""
     return {
         key: max(x.puts, x.offsets.status_sequence if x.offsets is not None else 0)
         for key, x in store.databases.items()
@@ -222,7 +222,7 @@ def _highest_sequences(store: Store) -> dict[str, int]:
 
 
 def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:
-    """Tell which checkpoint entry an opening of a store trusts.
+    """Return which checkpoint entry an opening of a store trusts.
 
     Args:
         task: Its task.
@@ -242,7 +242,7 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
     return fact.offsets.get(store_name)
 
 
-def close_sessions(task: Task, look: Observation) -> None:
+def close_sessions(task: Task, reading: Observation) -> None:
     """End the session of every store whose databases and task lock are all free.
 
     Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
@@ -254,7 +254,7 @@ def close_sessions(task: Task, look: Observation) -> None:
         if session is None or store.lock in (LockState.HELD, LockState.UNKNOWN):
             continue
         if session.released_us is None:
-            session.released_us = look.at_us
+            session.released_us = reading.at_us
             session.puts_at_release = store.puts
             session.final_identities = store.identities
             session.closed_with_offset = _wrote_offset(store)
@@ -263,18 +263,18 @@ def close_sessions(task: Task, look: Observation) -> None:
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
             settle_close(task, store, session)
-        if isinstance(look, DatabaseLook) and look.place.store == store.name:
-            _date_back(task, store, session, look.announced_us)
+        if isinstance(reading, DatabaseReading) and reading.place.store == store.name:
+            _date_back(task, store, session, reading.announced_us)
 
 
 def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:
-    """A lock poll sees a release late; the announcement of the close, read in its turn, tells when it was."""
+    """A lock poll sees a release late; the announcement of the close, read in its turn, shows when it was."""
     if session.opened_us <= announced_us < (session.released_us or 0):
         session.released_us = announced_us
         settle_close(task, store, session)
 
 
 def settle_close(task: Task, store: Store, session: Session) -> None:
-    """Tell anew whether a released session ended with a close: its checkpoint may be read after its lock."""
+    """Work out again whether a released session ended with a close: its checkpoint may be read after its lock."""
     if session.released_us is not None:
         session.closed = _is_closed(task, store, session)

@@ -1,4 +1,4 @@
-"""What an operator can tell about an application: the settings that are not on disk. Values only."""
+"""What an operator can configure about an application: the settings that are not on disk. Values only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _commit_interval(text: str) -> int:
 
     Source:
         StreamsConfig: atLeast(0) at 2.8.2 and later; at 2.1.0 a negative value switches commits by time off
-        (StreamThread.maybeCommit), which no detector can reckon with.
+        (StreamThread.maybeCommit), which no detector can allow for.
     """
     return _milliseconds(text, why="; leave it out where a negative one switches commits by time off")
 
@@ -59,7 +59,7 @@ def _cleanup_delay(text: str) -> int:
 
     Source:
         KafkaStreams.start at 2.1.0, 3.9.1 and 4.3.0: it is the period of scheduleAtFixedRate, which throws at 0 or
-        less; StreamsConfig has no bound of its own.
+        less; StreamsConfig has no bound.
     """
     return _milliseconds(text, 1, ": with less KafkaStreams.start throws")
 
@@ -97,7 +97,7 @@ DEFAULTS: Mapping[str, int] = {
 COMMIT_INTERVAL_MS: Mapping[bool, int] = {False: 30_000, True: 100}
 """Default of `commit.interval.ms`, by exactly-once (StreamsConfig)."""
 DEFAULT = "default"
-"""Origin of a value that nobody gave."""
+"""Origin of a value that was not configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +110,27 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationSettings:
-    """The effective settings of one application: what was told, else Kafka's documented default; else unknown."""
+    """The effective settings of one application: what was configured, else Kafka's documented default; else unknown."""
 
     values: Mapping[str, Setting] = field(default_factory=dict)
 
     def text(self, name: str) -> str | None:
-        """Value as text, as it was told; None = it was not."""
+        """Value as text, as it was configured; None = it was not."""
         setting = self.values.get(name)
         return setting.value if setting else None
 
     def number(self, name: str) -> int | None:
-        """Value as a whole number, as it was told; None = it was not."""
+        """Value as a whole number, as it was configured; None = it was not."""
         value = self.text(name)
         return None if value is None else int(value)
 
     def assumed(self, name: str) -> int | None:
-        """Value as a whole number: what was told, else the documented default; None = there is no default for it."""
+        """Value as a whole number: what was configured, else the documented default; None = it has no default."""
         told = self.number(name)
         return self.default(name) if told is None else told
 
-    def is_told(self, name: str) -> bool:
-        """Whether somebody gave this setting; otherwise a default is an assumption, and nothing is confirmed by it."""
+    def is_configured(self, name: str) -> bool:
+        """Whether this setting was configured; otherwise a default is an assumption, and nothing is confirmed by it."""
         return name in self.values
 
     def default(self, name: str) -> int | None:
@@ -140,7 +140,7 @@ class ApplicationSettings:
         return DEFAULTS.get(name)
 
     def effective(self) -> Mapping[str, Setting]:
-        """Every setting that is told or has a default, with its origin."""
+        """Every setting that is configured or has a default, with its origin."""
         assumed = {name: self.default(name) for name in (*DEFAULTS, "commit_interval_ms")}
         known = {name: Setting(str(value), DEFAULT) for name, value in assumed.items() if value is not None}
         return {**known, **self.values}

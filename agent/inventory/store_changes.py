@@ -20,7 +20,7 @@ from agent.inventory.model import (
     Task,
     Walk,
 )
-from agent.inventory.observations import ELSEWHERE, DatabaseLook, Observation, problem_kind
+from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
 from agent.inventory.openings import OFFSETS_FAMILY, note_opening, take_offsets
 from agent.inventory.recent import recent
 from agent.inventory.sessions import opened_puts
@@ -36,102 +36,110 @@ OWNER_DELETES_WITHIN_US = 2_000_000
 `state.cleanup.delay.ms`. Two seconds leave room for a slow volume and for lock polling."""
 
 
-def reduce_database(application: Application, task: Task, look: DatabaseLook) -> list[Transition]:
-    """Take a look at one RocksDB directory.
+def reduce_database(application: Application, task: Task, reading: DatabaseReading) -> list[Transition]:
+    """Take a reading of one RocksDB directory.
 
     Returns:
         `store-deleted`, `store-created`, `store-opened`, `store-flushed` as they apply.
     """
-    place = look.place
+    place = reading.place
     assert place.store is not None
-    task.closed_us = max(task.closed_us, look.announced_us)
+    task.closed_us = max(task.closed_us, reading.announced_us)
     key = place.segment or ""
     store = task.stores.get(place.store)
     database = store.databases.get(key) if store else None
-    if look.unseen is not None or look.identity is None:
-        return _without_identity(application, task, store, database, look)
+    if reading.unseen is not None or reading.identity is None:
+        return _without_identity(application, task, store, database, reading)
     if store is None:
         segmented = place.role is Role.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
     changes: list[Transition] = []
-    if database is not None and database.identity is not None and _is_new(database, look):
-        changes += _end(application, task, store, database, look.identity_born_us, look)
+    if database is not None and database.identity is not None and _is_new(database, reading):
+        changes += _end(application, task, store, database, reading.identity_born_us, reading)
         database = None
     if database is None or database.identity is None:
         database = store.databases[key] = Database(place.path, place.segment)
-        changes.append(_begin(application, task, store, database, look))
-    changes += _take(application, task, store, database, look)
+        changes.append(_begin(application, task, store, database, reading))
+    changes += _take(application, task, store, database, reading)
     return changes
 
 
 def _without_identity(
-    application: Application, task: Task, store: Store | None, database: Database | None, look: DatabaseLook
+    application: Application,
+    task: Task,
+    store: Store | None,
+    database: Database | None,
+    reading: DatabaseReading,
 ) -> list[Transition]:
-    if look.unseen not in (None, Unseen.VANISHED):
+    if reading.unseen not in (None, Unseen.VANISHED):
         return []
-    name, key = look.place.store or "", look.place.segment or ""
+    name, key = reading.place.store or "", reading.place.segment or ""
     if store is None:
-        if not look.leftovers:
+        if not reading.leftovers:
             return []
-        store = task.stores[name] = Store(name, look.place.role is Role.SEGMENT)
-    if look.leftovers and key not in store.remains:
-        store.remains[key] = Remains(look.place.path, look.at_us, look.leftovers)
-    elif not look.leftovers:
+        store = task.stores[name] = Store(name, reading.place.role is Role.SEGMENT)
+    if reading.leftovers and key not in store.remains:
+        store.remains[key] = Remains(reading.place.path, reading.at_us, reading.leftovers)
+    elif not reading.leftovers:
         store.remains.pop(key, None)
     if database is None or database.identity is None:
         return []
-    same = look.manifest is not None and look.manifest == database.manifest
-    if look.lock is LockState.HELD and same and look.manifest != FIRST_MANIFEST:
+    same = reading.manifest is not None and reading.manifest == database.manifest
+    if reading.lock is LockState.HELD and same and reading.manifest != FIRST_MANIFEST:
         # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
-        # from under a held lock was swept away by somebody else.
+        # from under a held lock was swept away by another process.
         path = f"{database.path}/IDENTITY"
         if path not in [known for _, known in task.swept]:
-            task.swept = recent(task.swept, (look.at_us, path), SWEPT_KEPT)
+            task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
         return []
-    return _end(application, task, store, database, look.at_us, look)
+    return _end(application, task, store, database, reading.at_us, reading)
 
 
-def _is_new(database: Database, look: DatabaseLook) -> bool:
-    if look.identity != database.identity:
+def _is_new(database: Database, reading: DatabaseReading) -> bool:
+    if reading.identity != database.identity:
         return True
     # RocksDB numbers manifests upward for the life of a database: a smaller number is another life.
-    return look.manifest is not None and database.manifest is not None and look.manifest < database.manifest
+    return (
+        reading.manifest is not None
+        and database.manifest is not None
+        and reading.manifest < database.manifest
+    )
 
 
 def _begin(
-    application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
+    application: Application, task: Task, store: Store, database: Database, reading: DatabaseReading
 ) -> Transition:
     if not store.segmented or not store.identities:
         store.incarnation += 1
-    if task.walk is not None and look.identity_born_us > task.walk.last_us:
+    if task.walk is not None and reading.identity_born_us > task.walk.last_us:
         task.walk = None
     database.incarnation = store.incarnation
-    database.identity, database.born_us = look.identity, look.identity_born_us
+    database.identity, database.born_us = reading.identity, reading.identity_born_us
     before = store.past[-1] if store.past else None
     return Transition(
         Change.STORE_CREATED,
-        look.at_us,
-        look.source,
+        reading.at_us,
+        reading.source,
         application.id,
         task.id,
         store.name,
         database.segment,
         {
-            "identity": look.identity,
+            "identity": reading.identity,
             "identity_before": before.identity if before else None,
-            "occurred_at_us": look.identity_born_us,
+            "occurred_at_us": reading.identity_born_us,
             "store_incarnation": store.incarnation,
-            "puts": look.puts,
+            "puts": reading.puts,
         },
     )
 
 
 def _end(
-    application: Application, task: Task, store: Store, database: Database, at_us: int, look: Observation
+    application: Application, task: Task, store: Store, database: Database, at_us: int, reading: Observation
 ) -> list[Transition]:
-    unseen = look.source is Source.BASELINE
+    unseen = reading.source is Source.BASELINE
     shape = Shape.VANISHED_UNSEEN if unseen else deletion_shape(task, store, at_us)
-    return [end_database(application, task, store, database, at_us, shape, look)]
+    return [end_database(application, task, store, database, at_us, shape, reading)]
 
 
 def end_database(
@@ -141,7 +149,7 @@ def end_database(
     database: Database,
     at_us: int,
     shape: Shape,
-    look: Observation,
+    reading: Observation,
 ) -> Transition:
     """End an incarnation: keep what it was, forget what it is.
 
@@ -176,8 +184,8 @@ def end_database(
         _end_or_restart(task, session, at_us, database)
     return Transition(
         Change.STORE_DELETED,
-        look.at_us,
-        look.source,
+        reading.at_us,
+        reading.source,
         application.id,
         task.id,
         store.name,
@@ -187,7 +195,7 @@ def end_database(
 
 
 def _is_unread(database: Database, at_us: int) -> bool:
-    """Tell whether anything hid what a database held; what is missing since its deletion began does not."""
+    """Return whether anything hid what a database held; what is missing since its deletion began does not."""
     return database.unread or any(
         at_us - since_us > OWNER_DELETES_WITHIN_US for since_us in database.problem_since_us.values()
     )
@@ -205,7 +213,7 @@ def _end_or_restart(task: Task, session: Session, at_us: int, database: Database
 
 
 def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
-    """Tell who deleted a store: its owner (a wipe), a cleaner, or nobody that was seen."""
+    """Return who deleted a store: its owner (a wipe), a cleaner, or an unseen process."""
     session = store.sessions[-1] if store.sessions else None
     if session is not None and session.released_us is None:
         return Shape.OWNER_WALK
@@ -219,98 +227,100 @@ def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
 
 
 def _take(
-    application: Application, task: Task, store: Store, database: Database, look: DatabaseLook
+    application: Application, task: Task, store: Store, database: Database, reading: DatabaseReading
 ) -> list[Transition]:
     changes: list[Transition] = []
-    note_opening(store, database, look)
-    reopened = [x for x in look.reopened_us if x not in database.reopened_us]
+    note_opening(store, database, reading)
+    reopened = [x for x in reading.reopened_us if x not in database.reopened_us]
     if database.seen_us and reopened:
         changes.append(
-            _store_change(Change.STORE_OPENED, application, task, store, database, look, reopened[-1])
+            _store_change(Change.STORE_OPENED, application, task, store, database, reading, reopened[-1])
         )
         if store.session is not None:
             inside = [x for x in reopened if x > store.session.opened_us]
             store.session.reopens += len(inside)
-    _take_remains(store, database, look)
+    _take_remains(store, database, reading)
     before = database.puts
-    take_flushes(store, database, look)
+    take_flushes(store, database, reading)
     if database.seen_us and database.puts > before:
-        flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, look, None)
+        flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, reading, None)
         facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
         changes.append(replace(flushed, facts=facts))
-    database.inode = look.inode
-    _take_content(database, look)
-    if look.lock is not database.lock:
-        database.lock, database.lock_since_us = look.lock, look.at_us
-    database.reopened_us, database.all_reopens = look.reopened_us, look.all_reopens
-    _take_layout(application, database, look)
-    if not set(look.families_in_use) <= set(database.families_in_use):
-        database.families_in_use = tuple(sorted({*database.families_in_use, *look.families_in_use}))
-    if look.oldest_data_us:
-        database.oldest_data_us = min(look.oldest_data_us, database.oldest_data_us or look.oldest_data_us)
-    database.seen_us = look.at_us
+    database.inode = reading.inode
+    _take_content(database, reading)
+    if reading.lock is not database.lock:
+        database.lock, database.lock_since_us = reading.lock, reading.at_us
+    database.reopened_us, database.all_reopens = reading.reopened_us, reading.all_reopens
+    _take_layout(application, database, reading)
+    if not set(reading.families_in_use) <= set(database.families_in_use):
+        database.families_in_use = tuple(sorted({*database.families_in_use, *reading.families_in_use}))
+    if reading.oldest_data_us:
+        database.oldest_data_us = min(
+            reading.oldest_data_us, database.oldest_data_us or reading.oldest_data_us
+        )
+    database.seen_us = reading.at_us
     if store.session is not None:
         store.session.restored_puts = max(store.session.restored_puts, opened_puts(store))
     return changes
 
 
-def _take_content(database: Database, look: DatabaseLook) -> None:
+def _take_content(database: Database, reading: DatabaseReading) -> None:
     """Take what was read. What was not leaves in its place what was known before: it is not the same as nothing."""
-    database.manifest_problem, database.problems = look.manifest_problem, look.problems
-    database.problem_since_us = {x: database.problem_since_us.get(x, look.at_us) for x in look.problems}
-    database.goes_on = look.goes_on
-    if look.entries_low is not None:
-        database.entries_low, database.entries_high = look.entries_low, look.entries_high
-    database.offsets_unread = look.offsets_unread
-    take_offsets(database, look)
-    if look.manifest is None:
-        database.unread |= look.manifest_problem not in _PASSING
+    database.manifest_problem, database.problems = reading.manifest_problem, reading.problems
+    database.problem_since_us = {x: database.problem_since_us.get(x, reading.at_us) for x in reading.problems}
+    database.goes_on = reading.goes_on
+    if reading.entries_low is not None:
+        database.entries_low, database.entries_high = reading.entries_low, reading.entries_high
+    database.offsets_unread = reading.offsets_unread
+    take_offsets(database, reading)
+    if reading.manifest is None:
+        database.unread |= reading.manifest_problem not in _PASSING
         return
     database.unread = False
-    if look.manifest_problem is None or not database.seen_us:
-        database.files, database.size_bytes = look.files, look.size_bytes
-        database.opened_puts, database.opened_sequence = look.opened_puts, look.opened_sequence
-    database.manifest = look.manifest
-    database.file_puts = max(database.file_puts, look.puts)
-    if not look.missing_files:
+    if reading.manifest_problem is None or not database.seen_us:
+        database.files, database.size_bytes = reading.files, reading.size_bytes
+        database.opened_puts, database.opened_sequence = reading.opened_puts, reading.opened_sequence
+    database.manifest = reading.manifest
+    database.file_puts = max(database.file_puts, reading.puts)
+    if not reading.missing_files:
         database.missing_since_us = 0
     elif not database.missing_files:
-        database.missing_since_us = look.at_us
-    database.missing_files = look.missing_files
-    _take_whereabouts(database, look)
+        database.missing_since_us = reading.at_us
+    database.missing_files = reading.missing_files
+    _take_whereabouts(database, reading)
 
 
-def _take_whereabouts(database: Database, look: DatabaseLook) -> None:
-    """Tell a database whose files lie on another path from one that lost them: RocksDB opens none that misses a file.
+def _take_whereabouts(database: Database, reading: DatabaseReading) -> None:
+    """Distinguish files on another path from lost ones: RocksDB opens no database that misses a file.
 
     Source:
         VersionBuilder::LoadTableHandlers (5.7 to 10.1; `max_open_files` is -1 by default). The manifest names the path
         of a file only from the second one of `db_paths` on, and neither OPTIONS nor LOG names the paths.
     """
-    elsewhere = sum(problem_kind(x) == ELSEWHERE for x in look.problems)
-    database.has_had_files |= look.files > len(look.missing_files) + elsewhere
+    elsewhere = sum(problem_kind(x) == ELSEWHERE for x in reading.problems)
+    database.has_had_files |= reading.files > len(reading.missing_files) + elsewhere
     if database.has_had_files:
         database.lies_elsewhere = False
-    elif look.missing_files and look.lock is LockState.HELD and database.lock is LockState.HELD:
+    elif reading.missing_files and reading.lock is LockState.HELD and database.lock is LockState.HELD:
         database.lies_elsewhere = True
 
 
-def _take_remains(store: Store, database: Database, look: DatabaseLook) -> None:
+def _take_remains(store: Store, database: Database, reading: DatabaseReading) -> None:
     key = database.segment or ""
-    if not look.leftovers:
+    if not reading.leftovers:
         store.remains.pop(key, None)
     elif key not in store.remains:
-        store.remains[key] = Remains(database.path, look.at_us, look.leftovers)
+        store.remains[key] = Remains(database.path, reading.at_us, reading.leftovers)
 
 
-def _take_layout(application: Application, database: Database, look: DatabaseLook) -> None:
-    if look.rocksdb_version:
-        database.rocksdb_version, database.families = look.rocksdb_version, look.families
-        database.options_written_us = look.options_written_us
-        newest = application.rocksdb_versions.get(look.rocksdb_version, 0)
-        application.rocksdb_versions[look.rocksdb_version] = max(newest, look.options_written_us)
-        if OFFSETS_FAMILY in look.families:
-            application.offsets_family_us = max(application.offsets_family_us, look.options_written_us)
+def _take_layout(application: Application, database: Database, reading: DatabaseReading) -> None:
+    if reading.rocksdb_version:
+        database.rocksdb_version, database.families = reading.rocksdb_version, reading.families
+        database.options_written_us = reading.options_written_us
+        newest = application.rocksdb_versions.get(reading.rocksdb_version, 0)
+        application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
+        if OFFSETS_FAMILY in reading.families:
+            application.offsets_family_us = max(application.offsets_family_us, reading.options_written_us)
 
 
 def _store_change(
@@ -319,16 +329,16 @@ def _store_change(
     task: Task,
     store: Store,
     database: Database,
-    look: DatabaseLook,
+    reading: DatabaseReading,
     occurred_us: int | None,
 ) -> Transition:
     facts: dict[str, object] = {
         "identity": database.identity,
         "puts": database.puts,
-        "bytes": look.size_bytes,
+        "bytes": reading.size_bytes,
     }
     if occurred_us is not None:
         facts["occurred_at_us"] = occurred_us
     return Transition(
-        change, look.at_us, look.source, application.id, task.id, store.name, database.segment, facts
+        change, reading.at_us, reading.source, application.id, task.id, store.name, database.segment, facts
     )

@@ -1,4 +1,4 @@
-"""The dossier of a store: databases, their incarnations, and the sessions in which somebody held them.
+"""What is known about a store: databases, their incarnations, and the sessions in which a process held them.
 
 All times are microseconds since the epoch. An *incarnation* is one life of a directory or store; a *session* is one
 holding of a store by a process, from its open to its release; *puts* is the highest sequence number that was
@@ -26,8 +26,8 @@ class Shape(StrEnum):
     """How something was deleted."""
 
     OWNER_WALK = "owner-walk"  # by the process that held it until just before: a wipe
-    CLEANER_WALK = "cleaner-walk"  # a recursive walk over something nobody held
-    VANISHED_UNSEEN = "vanished-unseen"  # it was there, then it was not; nobody saw it go
+    CLEANER_WALK = "cleaner-walk"  # a recursive walk over something no process held
+    VANISHED_UNSEEN = "vanished-unseen"  # it was there, then it was not; its removal was not seen
     UNKNOWN = "unknown"
 
 
@@ -46,12 +46,12 @@ class Database:
 
     `flushed` is the timeline of `puts`: (puts, written at), ascending; `dropped_puts` is what was on disk before its
     first entry. `families_in_use`: column families that have or had files. `offset_us`: since when, at the latest, its
-    changelog offset stands. `deletes`: whether a deletion was ever flushed to it; None = not known.
+    changelog offset has not moved. `deletes`: whether a deletion was ever flushed to it; None = not known.
 
-    What could not be read leaves what was known before in its place: `problems` says what it was at the last look
-    (empty = all was read), `problem_since_us` since when each has been found at every look.
+    What could not be read leaves what was known before in its place: `problems` says what it was at the last reading
+    (empty = all was read), `problem_since_us` since when each has been found at every reading.
     `puts` is what was flushed. `file_puts` is the part of it that files prove; `opened_sequence` what had been given
-    out when it was opened last: what was written since lies above it.
+    out when it was opened last: what was written since is above it.
     """
 
     path: str
@@ -90,7 +90,7 @@ class Database:
     )
     missing_files: tuple[int, ...] = ()
     has_had_files: bool = False  # an SST file of it was seen in its directory
-    lies_elsewhere: bool = False  # a process had it open at two looks, and none was ever seen there
+    lies_elsewhere: bool = False  # a process had it open at two readings, and none was ever seen there
     missing_since_us: int = 0
     offsets: StoreOffsets | None = None
     offset_us: int = 0
@@ -100,15 +100,15 @@ class Database:
 
     @property
     def knows_puts(self) -> bool:
-        """Whether the last look read the whole manifest: `puts`, `files` and `opened_sequence` are of that look."""
+        """Whether the last reading got the whole manifest: `puts`, `files` and `opened_sequence` are from it."""
         return self.manifest is not None and self.manifest_problem is None
 
     def lasting_problems(self, at_us: int, *, for_us: int) -> tuple[str, ...]:
-        """List what has not been readable for so long, at every look."""
+        """List what has not been readable for so long, at every reading."""
         return tuple(x for x in self.problems if at_us - self.problem_since_us.get(x, at_us) >= for_us)
 
     def puts_at(self, at_us: int) -> int:
-        """Tell how many puts were on disk at a time; 0 before the first flush that is remembered."""
+        """Return how many puts were on disk at a time; 0 before the first flush that is remembered."""
         known = self.dropped_puts
         for puts, written_us in self.flushed:
             if written_us > at_us:
@@ -140,7 +140,7 @@ class Session:
     """One holding of a store by a process.
 
     Args of the dataclass:
-        opened_us: When the store was opened (by `LOG.old.<us>` or `IDENTITY` where they tell).
+        opened_us: When the store was opened (by `LOG.old.<us>` or `IDENTITY` where they show it).
         identities: RocksDB identities when it was opened (one per segment).
         puts_at_open: Flushed before it.
         offset_at_open: Checkpoint entry in force then; None = there was none.
@@ -152,14 +152,14 @@ class Session:
             when the restoration ended (the bulk-load mode is switched off by a reopen).
         reopens: Reopens within the session, beside the opening itself.
         created: The store was made by this session's opening.
-        attached: It was held when the agent first looked: how it began is not known.
-        wiped: The owner wiped the store and made it anew while it kept the task's lock (up to 2.5).
+        attached: It was held at the agent's first reading: how it began is not known.
+        wiped: The owner wiped the store and recreated it while it kept the task's lock (up to 2.5).
         final_identities: Identities when it was released.
-        seen_us: When the look was made that found it.
+        seen_us: When the reading was made that found it.
         closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release;
-            None = it was too short to tell.
+            None = it was too short to know.
         closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
-            order can be told; None where the store holds no offset at all (it is trusted only if it has no changelog).
+            order is known; None where the store holds no offset at all (it is trusted only if it has no changelog).
         stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
         by_source_topic: 4.3+: that offset is one of a source topic that stands in for the changelog.
         stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
@@ -168,7 +168,7 @@ class Session:
         entries_at_release: Lower bound of live entries when it was released; None = not known.
         status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
         outlived: Another task of the application stayed held when this store was released: an orderly close
-            in a living process, no crash. None until the next session tells.
+            in a living process, no crash. None until the next session shows it.
         release_unseen: It was released while the agent was away; `released_us` is when that was found.
         removed_us: When a file of its databases was last removed in it.
         unlink_us: Shortest time between two such removals: no unlink takes longer on this volume; 0 = not known.
@@ -204,7 +204,7 @@ class Session:
     unlink_us: int = 0
 
     def is_of(self, identities: frozenset[str]) -> bool:
-        """Tell whether it was on an incarnation with one of these identities; a wipe in it made the present one."""
+        """Return whether it was on an incarnation with one of these identities; a wipe in it made the present one."""
         goes_on = self.wiped and self.released_us is None
         return goes_on or bool((self.identities | self.final_identities) & identities)
 
@@ -229,7 +229,7 @@ class Store:
     """One store of a task: a key-value database or the segments of a windowed store.
 
     `forgotten_us`: sessions up to then are not known, because the agent was away; 0 = never. `openings`: of a windowed
-    store, what lay on disk when it was opened again.
+    store, what was on disk when it was opened again.
     """
 
     name: str
@@ -260,7 +260,7 @@ class Store:
 
     @property
     def keeps_offsets(self) -> bool:
-        """Whether 4.3 or later wrote it, whatever release was told: it keeps its offsets itself."""
+        """Whether 4.3 or later wrote it, whatever release is configured: it keeps its offsets itself."""
         return any(database.offsets is not None for database in self.databases.values())
 
     @property

@@ -20,7 +20,7 @@ from agent.inventory.model import (
     Task,
     Walk,
 )
-from agent.inventory.observations import CheckpointLook, LockLook, Observation, Removal, TaskLook
+from agent.inventory.observations import CheckpointReading, LockReading, Observation, Removal, TaskReading
 from agent.inventory.recent import recent
 from agent.inventory.sessions import settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database
@@ -42,52 +42,54 @@ REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
 """What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 
-def reduce_task(application: Application, task: Task, look: TaskLook) -> list[Transition]:
-    """Take a look at a task directory.
+def reduce_task(application: Application, task: Task, reading: TaskReading) -> list[Transition]:
+    """Take a reading of a task directory.
 
     Returns:
         `task-created` or `task-deleted`.
     """
-    if look.unseen is Unseen.VANISHED:
-        return end_task(application, task, look) if task.exists else []
-    if look.unseen is not None:
+    if reading.unseen is Unseen.VANISHED:
+        return end_task(application, task, reading) if task.exists else []
+    if reading.unseen is not None:
         return []
     changes: list[Transition] = []
-    if task.exists and look.inode != task.inode:
-        changes += end_task(application, task, look)
+    if task.exists and reading.inode != task.inode:
+        changes += end_task(application, task, reading)
     if not task.exists:
-        task.exists, task.inode, task.created_us = True, look.inode, look.at_us
+        task.exists, task.inode, task.created_us = True, reading.inode, reading.at_us
         task.incarnation += 1
         task.walk = None
         facts = {"task_incarnation": task.incarnation}
         changes.append(
-            Transition(Change.TASK_CREATED, look.at_us, look.source, application.id, task.id, facts=facts)
+            Transition(
+                Change.TASK_CREATED, reading.at_us, reading.source, application.id, task.id, facts=facts
+            )
         )
-    task.mtime_us, task.names = look.mtime_us, look.names
-    application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in look.names)
-    _take_lock(application, task, look.lock, look.at_us)
+    task.mtime_us, task.names = reading.mtime_us, reading.names
+    application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in reading.names)
+    _take_lock(application, task, reading.lock, reading.at_us)
     return changes
 
 
-def end_task(application: Application, task: Task, look: Observation) -> list[Transition]:
+def end_task(application: Application, task: Task, reading: Observation) -> list[Transition]:
     """End a life of the task directory, with everything in it."""
-    unseen = look.source is Source.BASELINE
-    shape = Shape.VANISHED_UNSEEN if unseen else _walk_shape(task, look.at_us)
+    unseen = reading.source is Source.BASELINE
+    shape = Shape.VANISHED_UNSEEN if unseen else _walk_shape(task, reading.at_us)
     changes: list[Transition] = []
     offsets = task.checkpoints[-1].offsets if task.checkpoints else {}
     task.exists = False
     for store in task.stores.values():
         changes += [
-            end_database(application, task, store, database, look.at_us, shape, look)
+            end_database(application, task, store, database, reading.at_us, shape, reading)
             for database in list(store.databases.values())
         ]
-    changes += _end_checkpoint(application, task, look, in_walk=True)
+    changes += _end_checkpoint(application, task, reading, in_walk=True)
     task.past = recent(
         task.past,
         PastTask(
             incarnation=task.incarnation,
-            begun_us=task.walk.started_us if task.walk else look.at_us,
-            ended_us=look.at_us,
+            begun_us=task.walk.started_us if task.walk else reading.at_us,
+            ended_us=reading.at_us,
             shape=shape,
             offsets=offsets,
             released_us=max(task.released_us or 0, task.closed_us) or None,
@@ -101,7 +103,7 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
         store.remains.clear()
     task.ever_filled |= _is_filled(task, offsets)
     if shape is Shape.OWNER_WALK and task.ever_filled:
-        task.wiped_us = recent(task.wiped_us, look.at_us, WIPES_KEPT)
+        task.wiped_us = recent(task.wiped_us, reading.at_us, WIPES_KEPT)
     task.names, task.lock = frozenset(), None
     facts: dict[str, object] = {
         "shape": shape.value,
@@ -109,17 +111,17 @@ def end_task(application: Application, task: Task, look: Observation) -> list[Tr
         "task_incarnation": task.incarnation,
     }
     changes.append(
-        Transition(Change.TASK_DELETED, look.at_us, look.source, application.id, task.id, facts=facts)
+        Transition(Change.TASK_DELETED, reading.at_us, reading.source, application.id, task.id, facts=facts)
     )
     task.walk = None
     return changes
 
 
-def reduce_task_lock(application: Application, task: Task, look: LockLook) -> None:
+def reduce_task_lock(application: Application, task: Task, reading: LockReading) -> None:
     """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
-    if look.announced:
-        task.lock_probed_us = look.at_us
-    _take_lock(application, task, look.lock, look.at_us)
+    if reading.announced:
+        task.lock_probed_us = reading.at_us
+    _take_lock(application, task, reading.lock, reading.at_us)
 
 
 def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> None:
@@ -130,34 +132,34 @@ def _take_lock(application: Application, task: Task, lock: LockState | None, at_
         application.task_lock_ever_held |= lock is LockState.HELD
 
 
-def reduce_removal(application: Application, task: Task, look: Removal) -> list[Transition]:
+def reduce_removal(application: Application, task: Task, reading: Removal) -> list[Transition]:
     """Take the announcement that a name went away.
 
-    The successor of the name may be there already; the removal is a fact of its own, and its place in the
-    order of removals tells a recursive walk from a single deletion.
+    The successor of the name may be there already; the removal is its own fact, and its place in the
+    order of removals distinguishes a recursive walk from a single deletion.
     """
-    role = look.place.role
+    role = reading.place.role
     if role is Role.TASK:
-        # A look that came after the removal has met the successor and ended the old life already.
-        already = not task.exists or task.created_us > look.at_us
-        return [] if already else end_task(application, task, look)
-    store = task.stores.get(look.place.store) if look.place.store else None
+        # A reading that came after the removal has met the successor and ended the old life already.
+        already = not task.exists or task.created_us > reading.at_us
+        return [] if already else end_task(application, task, reading)
+    store = task.stores.get(reading.place.store) if reading.place.store else None
     if role is Role.CHECKPOINT:
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
-        in_walk = _goes_on(task, look.at_us) or not task.stores
-        return _end_checkpoint(application, task, look, in_walk=in_walk)
+        in_walk = _goes_on(task, reading.at_us) or not task.stores
+        return _end_checkpoint(application, task, reading, in_walk=in_walk)
     if role in REPLACEABLE and store is not None and store.session is not None:
-        _note_pace(store.session, look.at_us)
-    essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, look.at_us))
-    if essential and not _is_expiry(task, look):
-        _note_walk(task, store, look)
+        _note_pace(store.session, reading.at_us)
+    essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, reading.at_us))
+    if essential and not _is_expiry(task, reading):
+        _note_walk(task, store, reading)
     elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):
-        task.walk.last_us = look.at_us
+        task.walk.last_us = reading.at_us
     return []
 
 
 def _note_pace(session: Session, at_us: int) -> None:
-    """RocksDB removes files one after the other: how soon one follows another tells how long an unlink takes."""
+    """RocksDB removes files one after the other: how soon one follows another shows how long an unlink takes."""
     took_us = at_us - session.removed_us
     if session.removed_us and (not session.unlink_us or took_us < session.unlink_us):
         session.unlink_us = max(took_us, 1)
@@ -165,7 +167,7 @@ def _note_pace(session: Session, at_us: int) -> None:
 
 
 def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
-    """Tell whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
+    """Return whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
 
     A store that could not be read may have held anything: the wipe counts.
 
@@ -179,7 +181,7 @@ def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
 
 
 def _closed_in_order(task: Task) -> bool:
-    """Tell whether every store was closed, with its offset if it ever has one, and at least one has."""
+    """Return whether every store was closed, with its offset if it ever has one, and at least one has."""
     last = [store.sessions[-1] for store in task.stores.values() if store.sessions]
     offsets = {x.closed_with_offset for x in last}
     return all(x.closed is True for x in last) and True in offsets and False not in offsets
@@ -197,7 +199,7 @@ def _goes_on(task: Task, at_us: int) -> bool:
 
 
 def _is_idle(store: Store | None, at_us: int) -> bool:
-    """A store that nobody holds loses no file by itself: not even those that a running one drops."""
+    """A store that no process holds loses no file by itself: not even those that a running one drops."""
     if store is None:
         return False
     if not store.sessions:
@@ -205,27 +207,27 @@ def _is_idle(store: Store | None, at_us: int) -> bool:
     released_us = store.sessions[-1].released_us
     if released_us is None or at_us <= released_us:
         return False
-    # LOG.old.* tells of an open that was over before anybody looked, if RocksDB leaves it there
+    # LOG.old.* shows an open that was over before any reading, if RocksDB leaves it there
     reopened = [x for database in store.databases.values() for x in database.reopened_us]
     return store.all_reopens and not any(released_us < x <= at_us for x in reopened)
 
 
-def _is_expiry(task: Task, look: Removal) -> bool:
+def _is_expiry(task: Task, reading: Removal) -> bool:
     """Expired segments of a windowed store are dropped in normal operation, while the task is held."""
-    return look.place.segment is not None and bool(task.held)
+    return reading.place.segment is not None and bool(task.held)
 
 
-def _note_walk(task: Task, store: Store | None, look: Removal) -> None:
+def _note_walk(task: Task, store: Store | None, reading: Removal) -> None:
     if task.walk is None:
-        task.walk = Walk(look.at_us, look.at_us, _walk_shape(task, look.at_us), bool(task.held))
-        _claim_checkpoint(task, look.at_us)
-    task.walk.last_us = look.at_us
+        task.walk = Walk(reading.at_us, reading.at_us, _walk_shape(task, reading.at_us), bool(task.held))
+        _claim_checkpoint(task, reading.at_us)
+    task.walk.last_us = reading.at_us
     if store is not None:
         task.walk.stores.add(store.name)
 
 
 def _claim_checkpoint(task: Task, at_us: int) -> None:
-    """A checkpoint that went just before a cleaner's walk was seen is the walk's first victim."""
+    """A checkpoint that went just before a cleaner's walk was seen is the first that the walk deleted."""
     assert task.walk is not None
     fact = task.checkpoints[-1] if task.checkpoints else None
     if fact is not None and fact.deleted and task.walk.shape is not Shape.OWNER_WALK:
@@ -248,49 +250,51 @@ def end_quiet_walk(task: Task, at_us: int) -> None:
         task.walk = None
 
 
-def reduce_checkpoint(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
-    """Take a look at `.checkpoint`.
+def reduce_checkpoint(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
+    """Take a reading of `.checkpoint`.
 
     Returns:
         `checkpoint-written`, `checkpoint-deleted` or `checkpoint-malformed`.
     """
-    if look.place.role is not Role.CHECKPOINT:
+    if reading.place.role is not Role.CHECKPOINT:
         return []
-    if look.unseen is Unseen.VANISHED:
-        return _end_checkpoint(application, task, look, in_walk=_goes_on(task, look.at_us))
-    if look.unseen is not None:
+    if reading.unseen is Unseen.VANISHED:
+        return _end_checkpoint(application, task, reading, in_walk=_goes_on(task, reading.at_us))
+    if reading.unseen is not None:
         return []
-    if look.problem is not None:
-        return _take_problem(application, task, look)
+    if reading.problem is not None:
+        return _take_problem(application, task, reading)
     task.checkpoint_problem = None
-    offsets, foreign = _split(task, look.entries)
+    offsets, foreign = _split(task, reading.entries)
     current = task.checkpoint
-    if current is not None and current.written_us == look.mtime_us and current.offsets == offsets:
+    if current is not None and current.written_us == reading.mtime_us and current.offsets == offsets:
         return []
     before = task.checkpoints[-1].offsets if task.checkpoints else {}
     if current is not None:
-        current.ended_us = look.mtime_us
+        current.ended_us = reading.mtime_us
     task.checkpoints = recent(
         task.checkpoints,
-        CheckpointFact(look.mtime_us, look.at_us, offsets, foreign, task.incarnation, bool(task.held)),
+        CheckpointFact(reading.mtime_us, reading.at_us, offsets, foreign, task.incarnation, bool(task.held)),
         CHECKPOINTS_KEPT,
     )
     for name, offset in offsets.items():
-        _mark(task, name, offset, look.mtime_us)
+        _mark(task, name, offset, reading.mtime_us)
     for store in task.stores.values():  # also one of which a source topic speaks, and no entry by its name
         if store.sessions:
             settle_close(task, store, store.sessions[-1])
     facts: dict[str, object] = {
-        "offsets": look.entries,
+        "offsets": reading.entries,
         "offset_before": max(before.values(), default=None),
         "offset_after": max(offsets.values(), default=None),
-        "puts": sum(store.puts_at(look.mtime_us) for store in task.stores.values()),
-        "occurred_at_us": look.mtime_us,
+        "puts": sum(store.puts_at(reading.mtime_us) for store in task.stores.values()),
+        "occurred_at_us": reading.mtime_us,
         "task_incarnation": task.incarnation,
         "held": task.held,
     }
     return [
-        Transition(Change.CHECKPOINT_WRITTEN, look.at_us, look.source, application.id, task.id, facts=facts)
+        Transition(
+            Change.CHECKPOINT_WRITTEN, reading.at_us, reading.source, application.id, task.id, facts=facts
+        )
     ]
 
 
@@ -306,33 +310,37 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     session.last = mark
 
 
-def _take_problem(application: Application, task: Task, look: CheckpointLook) -> list[Transition]:
-    if task.checkpoint_problem == look.problem:
+def _take_problem(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
+    if task.checkpoint_problem == reading.problem:
         return []
     if task.checkpoint is not None:
-        task.checkpoint.ended_us = look.mtime_us
-    task.checkpoint_problem, task.checkpoint_problem_us = look.problem, look.at_us
-    facts = {"detail": look.problem}
+        task.checkpoint.ended_us = reading.mtime_us
+    task.checkpoint_problem, task.checkpoint_problem_us = reading.problem, reading.at_us
+    facts = {"detail": reading.problem}
     return [
-        Transition(Change.CHECKPOINT_MALFORMED, look.at_us, look.source, application.id, task.id, facts=facts)
+        Transition(
+            Change.CHECKPOINT_MALFORMED, reading.at_us, reading.source, application.id, task.id, facts=facts
+        )
     ]
 
 
 def _end_checkpoint(
-    application: Application, task: Task, look: Observation, *, in_walk: bool
+    application: Application, task: Task, reading: Observation, *, in_walk: bool
 ) -> list[Transition]:
-    if not (isinstance(look, Removal) and task.checkpoint_problem_us > look.at_us):
+    if not (isinstance(reading, Removal) and task.checkpoint_problem_us > reading.at_us):
         task.checkpoint_problem = None
     current = task.checkpoint
-    if current is None or (isinstance(look, Removal) and current.written_us > look.at_us):
+    if current is None or (isinstance(reading, Removal) and current.written_us > reading.at_us):
         return []
-    current.ended_us, current.deleted, current.in_walk = look.at_us, True, in_walk
+    current.ended_us, current.deleted, current.in_walk = reading.at_us, True, in_walk
     facts: dict[str, object] = {
         "offset_before": max(current.offsets.values(), default=None),
         "task_incarnation": task.incarnation,
     }
     return [
-        Transition(Change.CHECKPOINT_DELETED, look.at_us, look.source, application.id, task.id, facts=facts)
+        Transition(
+            Change.CHECKPOINT_DELETED, reading.at_us, reading.source, application.id, task.id, facts=facts
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""Transitions: what changed from one look to the next. The reducer makes them, detectors and events use them."""
+"""Transitions: what changed from one reading to the next. The reducer makes them, detectors and events use them."""
 
 from __future__ import annotations
 

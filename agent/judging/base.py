@@ -1,4 +1,4 @@
-"""What a detector is: metadata, a pure function, and the case that it judges, by what it looks at."""
+"""What a detector is: metadata, a pure function, and the case that it judges, by its scope."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from agent.layout.releases import ReleaseRange
 class Kind(StrEnum):
     """Whether a verdict is a moment or a state.
 
-    EVENT: told once, closed at once. CONDITION: open while it holds. DAMAGE: open until the incarnation of the
-    store that it names is gone; what its detector tells as an exposure, before there is damage, is open while it holds.
+    EVENT: reported once, closed at once. CONDITION: open while it holds. DAMAGE: open until the incarnation of the
+    store that it names is gone; what its detector reports as an exposure, before there is damage, is open while it
+    holds.
     """
 
     EVENT = "event"
@@ -30,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What one judgement looks at."""
+    """What one judgement is about."""
 
     TASK = "task"
     APPLICATION = "application"
@@ -69,7 +70,7 @@ class DetectorMeta:
         level: Kind of statement.
         severity: The loudest it gets.
         kind: Event, condition or damage.
-        scope: What it looks at.
+        scope: What it judges.
         needs: Settings without which it stays silent or unsure.
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
@@ -136,7 +137,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AgentCase:
-    """What a detector of the agent itself may look at: values only.
+    """What a detector of the agent itself may read: values only.
 
     Args of the dataclass:
         inventory: Everything known.
@@ -151,7 +152,7 @@ class AgentCase:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationCase(AgentCase):
-    """What a detector of applications may look at.
+    """What a detector of applications may read.
 
     Args of the dataclass:
         application: The one to judge.
@@ -172,13 +173,13 @@ class ApplicationCase(AgentCase):
         return self.profile.says(fact)
 
     def affected(self, upstream: Upstream) -> Affected:
-        """Tell whether this application's releases are affected by an issue."""
+        """Return whether this application's releases are affected by an issue."""
         return self.profile.affected(upstream.releases)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCase(ApplicationCase):
-    """What a detector of tasks may look at.
+    """What a detector of tasks may read.
 
     Args of the dataclass:
         task: The one to judge.
@@ -189,7 +190,7 @@ class TaskCase(ApplicationCase):
     task: Task
 
     def names_changelog_of(self, store_name: str) -> bool:
-        """Tell whether checkpoints of the task can speak of a store; False for one without a changelog of its own."""
+        """Return whether checkpoints of the task can name a store; False for one without its own changelog."""
         lists_all = self.says(Fact.UNKNOWN_OFFSET) is Truth.YES
         return self.task.names_changelog_of(store_name, lists_all=lists_all)
 

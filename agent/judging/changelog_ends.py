@@ -10,15 +10,15 @@ from agent.inventory.sessions import stored_offset
 from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import TaskCase
 from agent.judging.dropped_offsets import begins_fixed, drops_from_store, is_dropped_with_checkpoint
-from agent.judging.falls import checkpoint_falls, is_one_opening, is_same_store, session_at, stands_above
-from agent.judging.telling import checkpoint_of, where
+from agent.judging.falls import checkpoint_falls, is_above, is_one_opening, is_same_store, session_at
+from agent.judging.wording import checkpoint_of, where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.verdicts import outruns_changelog
 
 STANDS_US = 60_000_000
-"""A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that stands for two
+"""A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that has not moved for two
 intervals, and a minute, is not on its way."""
 ENDS_TWICE_WITHIN_US = 1_000_000
 """From 3.9 on the end of a restoration writes the same checkpoint twice (recorded: 30 to 110 ms apart)."""
@@ -43,7 +43,7 @@ class ShortChangelog:
         held_us: When it said so.
         ends: The offset that it says now; negative = none, nothing was read or it was out of range.
         ends_us: When it said so.
-        place: Where both stand.
+        place: Where both are.
         how: What became of it since.
         proven: No replay explains it.
         others: Stores of which the same can be true instead: offsets are dropped task by task.
@@ -64,7 +64,7 @@ class ShortChangelog:
         return f"offset {self.ends}" if self.ends >= 0 else "nothing"
 
     @property
-    def told(self) -> str:
+    def wording(self) -> str:
         """What happened, as the end of a sentence."""
         if self.how == _DROPPED:
             return (
@@ -94,7 +94,7 @@ def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
     sessions = [x for x in store.sessions if x.is_of(store.identities)]
     for session in sessions:
         for mark in (session.first, session.last):
-            if mark is None or mark.offset < 0 or not stands_above(session.offset_at_open, mark.offset):
+            if mark is None or mark.offset < 0 or not is_above(session.offset_at_open, mark.offset):
                 continue
             if is_one_opening(store, session, mark.at_us):
                 yield ShortChangelog(
@@ -112,7 +112,7 @@ def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
         lasts = session.released_us is None
         ends, held = stored_offset(store) if lasts else session.stored_offset, session.stored_offset_at_open
         until_us = case.now_us if session.released_us is None else session.released_us
-        if ends is not None and stands_above(held, ends) and is_one_opening(store, session, until_us):
+        if ends is not None and is_above(held, ends) and is_one_opening(store, session, until_us):
             yield ShortChangelog(
                 held or 0, session.opened_us, ends, until_us, where(task, store), _OPEN, proven=True
             )
@@ -127,10 +127,10 @@ def _left_behind(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChan
         if offset is None or fact.incarnation != task.incarnation or (store.segmented and offset < 0):
             continue
         held = _held_before(task, store, fact)
-        if held is None or not stands_above(held.offsets[store.name], max(offset, 0)):
+        if held is None or not is_above(held.offsets[store.name], max(offset, 0)):
             continue
         ends = _ends_replay(case, task, store, fact)
-        if ends or _stood_us(case, store, fact) >= _due_us(case):
+        if ends or _unmoved_us(case, store, fact) >= _due_us(case):
             known, place = held.offsets[store.name], checkpoint_of(task)
             proven = ends and is_dropped_with_checkpoint(case, task, store, fact)
             yield ShortChangelog(known, held.written_us, offset, fact.written_us, place, _AGAIN, proven)
@@ -143,14 +143,14 @@ def _due_us(case: TaskCase) -> int:
     return max(STANDS_US, 2 * interval_ms * 1_000)
 
 
-def _stood_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
-    """Tell how long a checkpoint that was written in a session stood in it: a replay would have gone on."""
+def _unmoved_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
+    """Return for how long a session's checkpoint was its last one: a replay would have written more."""
     left_us = _held_on_us(case, store, fact)
     return left_us if fact.ended_us is None else min(left_us, fact.ended_us - fact.written_us)
 
 
 def _held_on_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
-    """Tell how long the store was held after a checkpoint; 0 if it was not, or is not known for the same store."""
+    """Return how long the store was held after a checkpoint; 0 if it was not, or is not known for the same store."""
     session = session_at(store, fact.written_us)
     if session is None or session.created or session.wiped:
         return 0
@@ -159,7 +159,7 @@ def _held_on_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
 
 
 def _went_on(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
-    """Tell whether the task was kept after a checkpoint: for long enough, or until its offset had moved further."""
+    """Return whether the task was kept after a checkpoint: for long enough, or until its offset had moved further."""
     held_us = _held_on_us(case, store, fact)
     further = any(
         0 < x.written_us - fact.written_us <= held_us
@@ -170,7 +170,7 @@ def _went_on(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> 
 
 
 def _ends_replay(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
-    """Tell whether a checkpoint was written at the end of a restoration, and the task went on.
+    """Return whether a checkpoint was written at the end of a restoration, and the task went on.
 
     Before the first batch there is nothing to write about, so "unknown" is the end of an empty changelog.
     """

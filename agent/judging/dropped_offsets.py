@@ -1,7 +1,7 @@
 """Offsets that a task dropped because one was out of range: at-least-once keeps the files, and reads again.
 
 From 3.8 on only the restore consumer drops offsets, and only where a position is out of range; it drops those of all
-stores of the task. What a revived task finds in the files of its own process is told by when it opens them again.
+stores of the task. What a revived task finds in the files of its process shows when it opens them again.
 
 Source:
     DefaultStateUpdater.removeCheckpointForCorruptedTask is the only caller of markChangelogAsCorrupted (4.3.1; 3.9.2 to
@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from agent.inventory.model import CheckpointFact, Session, Store, Task
 from agent.judging.base import TaskCase
-from agent.judging.falls import stands_above
+from agent.judging.falls import is_above
 from agent.layout.facts import Fact
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.layout.profile import Truth
@@ -30,7 +30,7 @@ REVIVED_WITHIN_US = 30_000_000
 
 
 def is_revived(before: Session, after: Session) -> bool:
-    """Tell whether one process closed a store and opened it again at once, as it does with a corrupted task."""
+    """Return whether one process closed a store and opened it again at once, as it does with a corrupted task."""
     if before.released_us is None:
         return False
     gap_us = after.opened_us - before.released_us
@@ -38,7 +38,7 @@ def is_revived(before: Session, after: Session) -> bool:
 
 
 def begins_fixed(task: Task) -> bool:
-    """Tell whether no changelog of a task, as far as disk shows, loses its beginning to retention.
+    """Return whether no changelog of a task, as far as disk shows, loses its beginning to retention.
 
     Those of windowed stores do, and so do source topics that stand in for a changelog.
     """
@@ -63,7 +63,7 @@ def drops_from_store(store: Store) -> Iterator[tuple[Session, Session]]:
 
 
 def is_dropped_with_checkpoint(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> bool:
-    """Tell whether a checkpoint was written after a drop that only a changelog that ends too early explains (3.8+)."""
+    """Return whether a checkpoint follows a drop that only a changelog that ends too early explains (3.8+)."""
     by_restoring_only = case.says(Fact.STATE_UPDATER) is Truth.YES and case.settings.exactly_once is False
     if not by_restoring_only or not begins_fixed(task):
         return False
@@ -79,11 +79,11 @@ def is_dropped_with_checkpoint(case: TaskCase, task: Task, store: Store, fact: C
 
 
 def _lost_checkpoint_above(task: Task, store: Store, before: Session, fact: CheckpointFact) -> bool:
-    """Tell whether the checkpoint was deleted while a session held the store, and was above a later one."""
+    """Return whether the checkpoint was deleted while a session held the store, and was above a later one."""
     return any(
         x.deleted
         and x.incarnation == fact.incarnation
         and before.opened_us <= (x.ended_us or 0) <= (before.released_us or 0)
-        and stands_above(x.offsets.get(store.name), max(fact.offsets[store.name], 0))
+        and is_above(x.offsets.get(store.name), max(fact.offsets[store.name], 0))
         for x in task.checkpoints
     )

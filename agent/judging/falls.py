@@ -19,7 +19,7 @@ from agent.layout.profile import Truth
 MEANING_CHANGED = 1
 """Up to 2.5 the offset is the next one to read, from 2.6 the last one applied."""
 SAME_OPENING_US = 1_000_000
-"""The old log of an opening and the look that found it lie less than a second apart."""
+"""The old log of an opening and the reading that found it lie less than a second apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +74,19 @@ def checkpoint_falls(case: TaskCase) -> Iterator[Fall]:
 
 
 def is_same_store(store: Store, before: CheckpointFact) -> bool:
-    """Tell whether a checkpoint was written for the incarnation that is there; of segments nothing is known."""
+    """Return whether a checkpoint was written for the incarnation that is there; of segments nothing is known."""
     born_us = max((x.born_us for x in store.databases.values()), default=0)
     return store.segmented or 0 < born_us < before.written_us
 
 
 def _fall(case: TaskCase, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:
-    # LOG.old.* tells of a reopen that was too short for a lock poll to see
+    # LOG.old.* shows a reopen that was too short for a lock poll to see
     opens = [x.opened_us for x in store.sessions]
     opens += [at_us for x in store.databases.values() for at_us in x.reopened_us]
     reopened = any(before.written_us < at_us <= after.written_us for at_us in opens)
     new = after.offsets[store.name]
     session = session_at(store, after.written_us)
-    trusted = session is not None and stands_above(session.offset_at_open, new)
+    trusted = session is not None and is_above(session.offset_at_open, new)
     kept = session is not None and is_one_opening(store, session, after.written_us)
     return Fall(store, before, after, reopened, _is_read_again(case, store, before, after), trusted and kept)
 
@@ -96,13 +96,13 @@ def session_at(store: Store, at_us: int) -> Session | None:
     return next((x for x in reversed(store.sessions) if x.opened_us <= at_us), None)
 
 
-def stands_above(offset: int | None, other: int) -> bool:
-    """Tell whether an offset is above another by more than the change of its meaning."""
+def is_above(offset: int | None, other: int) -> bool:
+    """Return whether an offset is above another by more than the change of its meaning."""
     return offset is not None and offset - MEANING_CHANGED > other
 
 
 def is_one_opening(store: Store, session: Session, until_us: int) -> bool:
-    """Tell whether a store stayed open from the beginning of a session: a corrupted task is closed and opened again."""
+    """Return whether a store stayed open from the start of a session: a corrupted task is closed and opened again."""
     if session.wiped or not store.all_reopens:
         return False
     since_us = session.opened_us - SAME_OPENING_US
@@ -113,7 +113,7 @@ def is_one_opening(store: Store, session: Session, until_us: int) -> bool:
 
 
 def _is_read_again(case: TaskCase, store: Store, before: CheckpointFact, after: CheckpointFact) -> Truth:
-    """Tell whether a standby has read its changelog again from where its session began, and flushed that.
+    """Return whether a standby has read its changelog again from where its session began, and flushed that.
 
     Source:
         StandbyTask.checkpointedOffsets (2.0.1 to 2.4.1: taken once; 2.5.0: the present ones); seen live at 2.0.1.

@@ -19,9 +19,9 @@ WIPE_BEGINS_US = 100_000
 """From the last close of a corrupted task to the first removal of its wipe (40 recorded wipes: 4 to 40 ms); the time of
 one unlink on this volume comes on top, for a removal shows when it is done."""
 POLL_SLACK_US = 300_000
-"""An end that nobody announced is found by the next lock poll, 250 ms later at most."""
+"""An unannounced end is found by the next lock poll, 250 ms later at most."""
 SLOWEST_UNLINK_US = 2_000_000
-"""Two removals that lie further apart are two occasions, and tell nothing about the volume."""
+"""Two removals that lie further apart are two occasions, and show nothing about the volume."""
 BEFORE_THE_KILL_US = 8_000
 """A kill lets go of everything at once; the recorded closes came 10 and 59 ms before it."""
 SAME_END_US = 1_000_000
@@ -70,7 +70,7 @@ def killed_life(application: Application, before: Session, after: Session) -> Pr
 
 
 def close_of(task: Task, before: Session, life: ProcessLife) -> KillClose:
-    """Tell when the task was closed as a whole, and what its own files tell about the volume."""
+    """Return when the task was closed as a whole, and what its own files show about the volume."""
     ended_us, released_us = life.ended_us or 0, before.released_us or 0
     sessions = [
         x
@@ -116,7 +116,7 @@ def _was_stopped(other: Task, session: Session, close: KillClose) -> bool:
 
 
 def closed_with(application: Application, task: Task, close: KillClose) -> bool:
-    """Tell whether another task was closed after this one's offset was written (4.3+: shortly before), and kept."""
+    """Return whether another task was closed after this one's offset was written (4.3+: shortly before), and kept."""
     since_us = close.closed_us - STOPS_WITHIN_US if close.offset_us is None else close.offset_us
     return any(
         session.closed is True

@@ -12,7 +12,7 @@ SETTLED_US = 10_000_000
 
 DEAD_US = 60_000_000
 """A container that ended is started again at once, and after 10, 20, 40 s when that failed: a store that is free for a
-minute waits for somebody to look, and that is the last moment at which everything can be saved."""
+minute waits for an operator, and that is the last moment at which everything can be saved."""
 
 
 def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
@@ -27,7 +27,7 @@ def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
 
 
 def is_settled(session: Session, now_us: int) -> bool:
-    """Tell whether it is clear by now that an opening did not end in a wipe."""
+    """Return whether it is clear by now that an opening did not end in a wipe."""
     since_us = session.opened_us if session.released_us is None else session.released_us
     decided = session.first is not None or session.stored_offset is not None
     return decided or now_us - since_us >= SETTLED_US

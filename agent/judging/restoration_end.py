@@ -1,4 +1,4 @@
-"""Where a restoration ended: the checkpoint that stands, and how sure it is that it was the last one."""
+"""Where a restoration ended: the checkpoint that no longer moves, and how sure it is that it was the last one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.quantities.flushed import commits_passed, due_flush
 from agent.quantities.role import may_be_on_the_way, moved_by, was_deleted_in
 
 STANDS_US = 500_000
-"""The checkpoint at the end of the restoration stands; one that is written on the way (removal, a standby that
+"""The checkpoint at the end of the restoration no longer moves; one that is written on the way (removal, a standby that
 becomes active) is replaced or deleted within milliseconds (seen live: 0.26 s)."""
 STANDS_BESIDE_STANDBYS_US = 10_000_000
 """Up to 2.6 a standby writes at every commit, also on its way."""
@@ -32,7 +32,7 @@ class RestorationEnd:
     Args of the dataclass:
         offset: Its entry for the store.
         certain: More than 10,000 records were flushed after it without another; otherwise the restoration may have
-            been paused there, or stand still.
+            been paused there, or be stalled.
     """
 
     offset: int
@@ -40,10 +40,10 @@ class RestorationEnd:
 
 
 def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) -> RestorationEnd | None:
-    """Tell the checkpoint with which the restoration of a session ended; None = not known.
+    """Return the checkpoint with which the restoration of a session ended; None = not known.
 
     While it restores, a task writes checkpoints, too: by the commit timer, and whenever it is paused, removed or
-    recycled, where a store that was not begun says "unknown". They say how far it came, not where the changelog ends.
+    recycled, where a store that was not started says "unknown". They say how far it came, not where the changelog ends.
     So only the last one counts, that of a close aside: the end of a restoration writes one, and nothing until then
     leaves it standing for certain but a task that flushes more than 10,000 records while commits go by.
 
@@ -71,7 +71,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
         return RestorationEnd(offset, certain=True)
     if may_be_on_the_way(task, fact, after.opened_us) and not (alone and stood_us >= RESTORING_US):
         return None  # a standby goes on from there without another one, for up to 10,000 records
-    if _was_worked_after(store, after, fact, until_us) or _stands_alone(case, store, after, fact):
+    if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):
         return RestorationEnd(offset, certain=False)
     return None
 
@@ -89,7 +89,7 @@ def _last_before_the_close(task: Task, store: Store, after: Session, end_us: int
 
 
 def _was_worked_after(store: Store, after: Session, fact: CheckpointFact, until_us: int) -> bool:
-    """New data reached the disk while it stood, or the session closed in order further on."""
+    """New data reached the disk while it did not move, or the session closed cleanly further on."""
     flushed = any(
         fact.written_us < at_us <= until_us - WORKED_US
         for database in store.databases.values()
@@ -100,8 +100,8 @@ def _was_worked_after(store: Store, after: Session, fact: CheckpointFact, until_
     return flushed or (after.closed is True and went_on)
 
 
-def _stands_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact) -> bool:
-    """It stood until the process ended without a close, or closed where it stood, or stands for minutes."""
+def _is_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact) -> bool:
+    """It did not move until the process ended without a close, or closed there, or has not moved for minutes."""
     until_us = case.now_us if after.released_us is None else after.released_us
     last = after.last
     if after.closed and last is not None:

@@ -1,6 +1,6 @@
 """Which segments of a windowed store lack what the store's offset says that it has. Pure: pictures in, losses out.
 
-Offsets are compared with offsets and times with times; how many records it was is nobody's question here.
+Offsets are compared with offsets and times with times; how many records it was is not asked here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Loss:
 
 
 def changelog_of(segments: tuple[Segment, ...], application_id: str, store_name: str) -> str | None:
-    """Tell under which name (topic-partition) a store keeps its changelog offset; None = there is none, or several."""
+    """Return the name (topic-partition) under which a store keeps its changelog offset; None = none, or several."""
     names = sorted({name for one in segments for name, _, _ in one.offsets.offsets})
     own = [x for x in names if changelog_store(x.rpartition("-")[0], application_id) == store_name]
     return names[0] if len(names) == 1 else own[0] if len(own) == 1 else None
@@ -51,7 +51,7 @@ def find_losses(
     """List by name the segments that lack records up to the offset from which the store restores.
 
     Args:
-        segments: What lies on disk, oldest first, and nobody has open.
+        segments: What is on disk, oldest first, that no process has open.
         changelog: Topic and partition.
         oldest: The oldest segment that holds an offset answers for all; else the newest one.
         commit_us: Time between two commits that write the offset; None = there is no such time.
@@ -80,7 +80,7 @@ def find_losses(
 def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | None:
     """Grade a segment of which no record is on disk; only a put makes one, and where it came from decides.
 
-    The speaker took its offset after it was made. Was it made after this segment, the put lies before that offset.
+    The speaker took its offset after it was made. Was it made after this segment, the put is before that offset.
     Else the offset may be of a commit before the put: then the replay brings the put again.
     """
     if not one.made_in_this_life:
@@ -99,7 +99,7 @@ def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | No
 
 
 def _is_close_cut(at_us: int, speaker: Segment) -> bool:
-    """Tell whether the speaker was closed with its offset in the life in which the other segment was made or flushed.
+    """Return whether the speaker was closed with its offset in the life in which the other segment was made or flushed.
 
     A start-up pass closes one segment after the other, too; it opened them after that.
     """
@@ -109,7 +109,7 @@ def _is_close_cut(at_us: int, speaker: Segment) -> bool:
 
 
 def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Grade | None:
-    """Grade a segment with data whose last flush lies behind the speaker's."""
+    """Grade a segment with data whose last flush is behind the speaker's."""
     if successor is None or one.starts > speaker.starts:
         if speaker.offset_us <= one.flushed_us:
             return None
@@ -121,7 +121,7 @@ def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Gra
 
 
 def _took_records(one: Segment, successor: Segment) -> bool:
-    """Tell whether a segment was the newest one in the life that ended, and was not flushed after that."""
+    """Return whether a segment was the newest one in the life that ended, and was not flushed after that."""
     if one.flushed_us >= successor.born_us:
         return False
     written = one.made_in_this_life or one.status == OPEN
@@ -129,5 +129,5 @@ def _took_records(one: Segment, successor: Segment) -> bool:
 
 
 def unflushed(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """List segments of a held store that nobody flushes any more, though they took records since they were opened."""
+    """List segments of a held store that are no longer flushed, though they took records since they were opened."""
     return tuple(one for one, successor in pairwise(segments) if _took_records(one, successor))

@@ -49,6 +49,6 @@ FALSE_CLEAN = Upstream("false clean status (no upstream issue)", (_since("4.3.0"
 LOST_SEGMENT = Upstream(
     "lost segments (no upstream issue)",
     (_between("4.3.0", "4.3.1"),),
-    "not fixed in 4.3.1; later releases were not looked at",
+    "not fixed in 4.3.1; later releases were not checked",
 )
 OVERLAY = Upstream("restore over old files (no upstream issue)", (_since("2.6.0"),), "not fixed")

@@ -15,7 +15,7 @@ _between, _since, _until = ReleaseRange.between, ReleaseRange.since, ReleaseRang
 
 
 class Fact(StrEnum):
-    """Ids of the facts; what each says stands in `FACTS`."""
+    """Ids of the facts; what each says is in `FACTS`."""
 
     # locks and directories
     TASK_LOCK = "task-lock"
@@ -79,7 +79,7 @@ class Fact(StrEnum):
     MANIFEST_KEPT_UNTIL_FLUSH = "manifest-kept-until-flush"
     EXPLICIT_FLUSH = "explicit-flush"
     OLDEST_SEGMENT_OFFSET = "oldest-segment-offset"
-    SEGMENT_SPEAKS_FOR_STORE = "segment-speaks-for-store"
+    SEGMENT_ANSWERS_FOR_STORE = "segment-answers-for-store"
     VERSIONED_STORES = "versioned-stores"
     INDEXED_WINDOW_STORES = "indexed-window-stores"
     TRANSACTIONAL_STORES = "transactional-stores"
@@ -94,7 +94,7 @@ class FactRow:
         holds: Releases in which it holds.
         source: Class, KIP or issue.
         evidence: `recorded` or `source`.
-        unsure: Releases for which nobody looked.
+        unsure: Releases that were not checked.
     """
 
     statement: str
@@ -156,7 +156,7 @@ FACTS: dict[Fact, FactRow] = {
         "A checkpoint holds the offset of the last record applied.",
         (_since("2.6.0"),), "ProcessorStateManager", _R),
     Fact.UNKNOWN_OFFSET: FactRow(
-        "-4 stands for a registered store of unknown offset; it counts as present: no EOS wipe.",
+        "-4 marks a registered store of unknown offset; it counts as present: no EOS wipe.",
         (_since("2.6.0"),), "OffsetCheckpoint.OFFSET_UNKNOWN", _R),
     Fact.FOREIGN_ENTRIES: FactRow(
         "A checkpoint may list changelog partitions of other tasks of the same thread.",
@@ -168,7 +168,7 @@ FACTS: dict[Fact, FactRow] = {
         "RocksDB stores keep offsets in their column family `offsets`; `.checkpoint` is gone.",
         (_since("4.3.0"),), "KIP-1035", _R),
     Fact.STORE_CHECKPOINT_FILES: FactRow(
-        "A custom persistent store has a file of its own, `.checkpoint_<store>`.",
+        "A custom persistent store has its own file, `.checkpoint_<store>`.",
         (_since("4.3.0"),), "LegacyCheckpointingStateStore", _R),
     Fact.STATUS_MARKER: FactRow(
         "A RocksDB store says whether it was closed: entry `status`, 1 from open, 0 from close.",
@@ -232,7 +232,7 @@ FACTS: dict[Fact, FactRow] = {
         "A wipe deletes one store below the task directory, under the task's lock.",
         (_between("2.0.1", "2.5.x"),), "AbstractStateManager.reinitializeStateStoresForPartitions", _R),
     Fact.WIPE_TASK_DIRECTORY: FactRow(
-        "A wipe deletes the whole task directory; it is made anew at once.",
+        "A wipe deletes the whole task directory; it is recreated at once.",
         (_since("2.6.0"),), "StateManagerUtil.closeStateManager", _R),
     Fact.WIPE_STANDBY: FactRow(
         "EOS: a standby without a trusted offset is wiped, too.",
@@ -271,14 +271,14 @@ FACTS: dict[Fact, FactRow] = {
     Fact.OLDEST_SEGMENT_OFFSET: FactRow(
         "After a crash a segmented store restores from the offset of its oldest segment.",
         (_between("4.3.0", "4.3.0"),), "KAFKA-20663", _R),
-    Fact.SEGMENT_SPEAKS_FOR_STORE: FactRow(
+    Fact.SEGMENT_ANSWERS_FOR_STORE: FactRow(
         "One segment's offset answers for a segmented store; what another one had not flushed is not read again.",
         (_between("4.3.0", "4.3.1"),), "AbstractSegments.committedOffset", _R, unsure=(_since("4.3.2"),)),
     Fact.VERSIONED_STORES: FactRow(
         "There are versioned stores, of which a restoration puts only the newest record of a key and batch.",
         (_since("3.5.0"),), "RocksDBVersionedStoreRestoreWriteBuffer", _R),
     Fact.INDEXED_WINDOW_STORES: FactRow(
-        "A windowed store may keep an index beside its entries, in the same segment: two puts a record.",
+        "A windowed store may keep an index of its entries in the same segment: two puts a record.",
         (_since("3.2.0"),), "AbstractDualSchemaRocksDBSegmentedBytesStore, KIP-825"),
     Fact.TRANSACTIONAL_STORES: FactRow(
         "`enable.transactional.statestores` lets a store commit data and offset together (off by default).",

@@ -39,7 +39,7 @@ CHANGELOG_SUFFIX = "-changelog"  # ProcessorStateManager.storeChangelogTopic
 
 
 def changelog_store(topic: str, application_id: str) -> str | None:
-    """Tell which store a changelog topic belongs to.
+    """Return which store a changelog topic belongs to.
 
     Returns:
         The store name, or None for a topic that is not `<application id>-<store>-changelog` (a source

@@ -1,6 +1,6 @@
 """Relative path -> `StatePath`: which application, task, store and segment a path belongs to, and its role.
 
-A total function: an unknown shape is a role (`OTHER`), never an exception. It looks at names only; what is
+A total function: an unknown shape is a role (`OTHER`), never an exception. It reads names only; what is
 really there is the observation's business.
 """
 
@@ -75,7 +75,7 @@ class StatePath:
 
     @property
     def database(self) -> str | None:
-        """Path of the RocksDB directory that this path is or lies in; None if there is none."""
+        """Path of the RocksDB directory that this path is or is in; None if there is none."""
         if self.role in DATABASE_ROLES:
             return self.path
         if self.role in _DATABASE_FILES:
@@ -173,7 +173,7 @@ def _task_file(name: str) -> Role:
         return Role.STORE_CHECKPOINT
     if name.endswith(names.POSITION_SUFFIX):
         return Role.POSITION
-    # A directory directly below the task is a windowed, session or custom store; a plain file is nobody's.
+    # A directory directly below the task is a windowed, session or custom store; a plain file is foreign.
     return Role.SEGMENTED_STORE
 
 

@@ -16,7 +16,7 @@ from agent.layout.releases import ANY_RELEASE, Release, ReleaseRange, releases_w
 
 
 class Truth(StrEnum):
-    """Answer of a profile: every allowed release says so, none does, or it cannot be told."""
+    """Answer of a profile: every allowed release says so, none does, or it is unknown."""
 
     YES = "yes"
     NO = "no"
@@ -25,11 +25,11 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen that tells about the release.
+    """What was seen that points to the release.
 
     Args of the dataclass:
         rocksdb_versions: From the newest `OPTIONS-*` of each database; give only those that the
-            latest process wrote, older files speak of an older release.
+            latest process wrote, older files point to an older release.
         offsets_family: A database has the column family `offsets`.
         task_lock_held: A task's own `.lock` was held.
         process_file: The application directory has the process file and its `.lock`; False = stores are open
@@ -73,7 +73,7 @@ class Profile:
         return self.range.low is not None and self.range.low == self.range.high
 
     def says(self, fact: Fact) -> Truth:
-        """Tell whether a fact holds for the releases of this profile."""
+        """Return whether a fact holds for the releases of this profile."""
         answer = self._facts.get(fact)
         if answer is None:
             answer = self._facts[fact] = self._says(fact)
@@ -88,7 +88,7 @@ class Profile:
         return Truth.NO
 
     def affected(self, ranges: Iterable[ReleaseRange]) -> Affected:
-        """Tell whether an issue with these affected releases concerns this directory.
+        """Return whether an issue with these affected releases concerns this directory.
 
         While pieces of evidence disagree the answer is at most `possibly`.
         """
@@ -162,7 +162,7 @@ def _traces(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
     if evidence.task_lock_held:
         traces.append(("a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]))
     if evidence.process_file is True:
-        # 2.7.0 lies inside and has none: a range cannot say so
+        # 2.7.0 is inside and has none: a range cannot say so
         traces.append(("the process file", ReleaseRange.since("2.6.2")))
     elif evidence.process_file is False:
         traces.append(("open stores without a process file", ReleaseRange.until("2.7.0")))

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 ANY_PATCH = 999
-"""Patch number that stands for "whatever the last patch of this line is"; written as `x`."""
+"""Patch number that represents "whatever the last patch of this line is"; written as `x`."""
 
 _RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}|x))?(?:-(?:SNAPSHOT|rc\d+))?", re.ASCII)
 _LAST_MINOR = {0: 11, 1: 1, 2: 8, 3: 9}  # the line that the next major followed
@@ -40,7 +40,7 @@ class Release(NamedTuple):
         return f"{self.major}.{self.minor}.{'x' if self.patch == ANY_PATCH else self.patch}"
 
     def is_followed_by(self, other: Release) -> bool:
-        """Tell whether no release can lie between this one and a later one."""
+        """Return whether no release can lie between this one and a later one."""
         if (self.major, self.minor) == (other.major, other.minor):
             return other.patch == self.patch + 1
         if self.patch != ANY_PATCH or other.patch != 0:
@@ -113,16 +113,16 @@ class ReleaseRange(NamedTuple):
         return self.low or _LOWEST, self.high or _HIGHEST
 
     def contains(self, release: Release) -> bool:
-        """Tell whether the release is in the range."""
+        """Return whether the release is in the range."""
         low, high = self.bounds
         return low <= release <= high
 
     def overlaps(self, other: ReleaseRange) -> bool:
-        """Tell whether some release is in both."""
+        """Return whether some release is in both."""
         return max(self.bounds[0], other.bounds[0]) <= min(self.bounds[1], other.bounds[1])
 
     def within(self, *others: ReleaseRange) -> bool:
-        """Tell whether every release of this range is in one of the others."""
+        """Return whether every release of this range is in one of the others."""
         low, high = self.bounds
         return any(start <= low and high <= end for start, end in _merge(others))
 

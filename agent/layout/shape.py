@@ -8,14 +8,14 @@ from agent.layout import names
 
 
 def is_application(found: Set[str]) -> bool:
-    """Tell whether the names are those of an application directory: the guess where one is expected."""
+    """Return whether the names are those of an application directory: the guess where one is expected."""
     marks = {names.PROCESS_FILE, names.LOCK_FILE, names.GLOBAL_DIRECTORY}
     patterns = (names.TASK_DIRECTORY, names.TOPOLOGY_DIRECTORY)
     return bool(marks & found) or any(p.fullmatch(x) for p in patterns for x in found)
 
 
 def is_surely_application(found: Set[str]) -> bool:
-    """Tell the same where a state directory is expected, in which an application may have any name."""
+    """Classify where a state directory is expected, in which an application may have any name."""
     return bool({names.PROCESS_FILE, names.LOCK_FILE} & found) or any(
         names.TASK_DIRECTORY.fullmatch(x) for x in found
     )

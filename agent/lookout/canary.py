@@ -21,7 +21,7 @@ class Canary:
         self.missed = 0
         self.is_stuck = False
 
-    def mind(self, now_s: float) -> None:
+    def check(self, now_s: float) -> None:
         """Send the next one if it is time and the last one is back."""
         if self._waits_since_s is None and now_s >= self._next_s:
             self._send(now_s)
@@ -35,7 +35,7 @@ class Canary:
         self._send(now_s)
         return None if self.is_stuck else self._sent
 
-    def hear(self, number: int) -> None:
+    def receive(self, number: int) -> None:
         """Take the announcement of a number."""
         if number > self._seen:
             self._seen = number
@@ -48,12 +48,12 @@ class Canary:
         return self._seen
 
     def late_since(self, now_s: float) -> float | None:
-        """Tell since when one is waited for that should have come back long ago; None = all is well."""
+        """Return since when one is waited for that should have come back long ago; None = all is well."""
         since_s = self._waits_since_s
         return since_s if since_s is not None and now_s - since_s > LATE_AFTER_S else None
 
     def give_up(self, now_s: float) -> None:
-        """Count the one that is late as missed, and wait for it no longer: the reader is started anew."""
+        """Count the one that is late as missed, and wait for it no longer: the reader is restarted."""
         self.missed += 1
         self._waits_since_s = None
         self._seen = self._sent

@@ -1,4 +1,4 @@
-"""Notices that the wall clock jumped, and that the worker stood still. Pure."""
+"""Notices that the wall clock jumped, and that the worker stalled. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Gap:
         from_us: Wall clock before.
         to_us: Wall clock now.
         step_us: By how much the wall clock was set, forwards or (negative) back; 0 = it was not.
-        is_stall: The worker did not come round for longer than it should.
+        is_stall: The worker did not complete a turn for longer than it should.
     """
 
     from_us: int

@@ -1,8 +1,8 @@
-"""Changes that nobody announced: found by a walk in a watched directory, and no notification came. Pure.
+"""Unannounced changes: found by a walk in a watched directory, and no notification came. Pure.
 
 A change is suspected when it is found, and counted only when a fence has passed: a canary that was sent after the
-look has come back, so everything that the kernel had announced before the look has been heard. What was announced
-just before the look, or is still in the queue, therefore never counts.
+reading has come back, so everything that the kernel had announced before the reading has been received. What was
+announced just before the reading, or is still in the queue, therefore never counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.layout import names
 from agent.layout.paths import Role, StatePath
 
 SLACK_US = 10_000_000
-"""A notification explains what happened up to so much after it: a store is looked at after its burst, a manifest is
+"""A notification explains what happened up to so much after it: a store is read after its burst, a manifest is
 written after the file that was announced."""
 
 MAX_SUSPECTS = 1_000
@@ -48,7 +48,7 @@ class Suspect:
         directory: Where the notification should have come from.
         change: What changed.
         happened_us: When, by the artefact's own time; else when it was found.
-        since_us: When the thing was looked at before.
+        since_us: When the thing was read before.
         found_us: When it was found.
     """
 
@@ -69,7 +69,7 @@ class MissedChanges:
         self._heard_us: dict[str, int] = {}
         self._suspects: list[tuple[int | None, Suspect]] = []
 
-    def hear(self, hints: Iterable[Hint]) -> None:
+    def receive(self, hints: Iterable[Hint]) -> None:
         """Take notifications as they come."""
         for hint in hints:
             if hint.kind is not HintKind.RESCAN and hint.kind is not HintKind.CANARY:
@@ -78,12 +78,12 @@ class MissedChanges:
                     self._heard_us[thing] = hint.at_us
 
     def forget(self, before_us: int) -> None:
-        """Drop what was heard before a time: everything has been looked at since."""
+        """Drop what was received before a time: everything has been read since."""
         floor_us = before_us - SLACK_US
         self._heard_us = {thing: at_us for thing, at_us in self._heard_us.items() if at_us >= floor_us}
 
     def suspect(self, changes: Iterable[Transition], since_us: int, now_us: int) -> list[Suspect]:
-        """List what a walk found and nobody has announced so far."""
+        """List what a walk found and no notification has announced so far."""
         found = []
         for change in changes:
             if change.source is not Source.RESCAN or change.change not in _ANNOUNCED:
@@ -104,7 +104,7 @@ class MissedChanges:
                 self._suspects.append((fence, suspect))
 
     def decide(self, passed: int, now_us: int) -> list[Suspect]:
-        """Give the suspects whose fence has passed and that nobody announced in the meantime."""
+        """Give the suspects whose fence has passed and that were not announced in the meantime."""
         if not self._suspects:
             return []
         due: list[Suspect] = []
@@ -140,7 +140,7 @@ def _thing_of(place: StatePath) -> str | None:
 
 
 def _place(change: Transition) -> tuple[str, str]:
-    """Tell what changed, and the directory whose watch should have told."""
+    """Return what changed, and the directory whose watch should have announced it."""
     if change.task is None:
         return change.application, ""
     task = f"{change.application}/{change.task}"

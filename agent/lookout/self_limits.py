@@ -40,7 +40,7 @@ class SelfLimits:
         self.cpu_share = 0.0
 
     def is_due(self, now_s: float) -> bool:
-        """Tell whether it is time for a measurement."""
+        """Return whether it is time for a measurement."""
         return self._since is None or now_s - self._since[0] >= MEASURE_S
 
     def measure(self, now_s: float, cpu_s: float, resident_bytes: int | None) -> bool:
@@ -77,7 +77,7 @@ class SelfLimits:
         return self.step is not before
 
     def _load(self, resident_bytes: int | None) -> float:
-        """Tell how much of the nearest ceiling is used; above 1 it is passed."""
+        """Return how much of the nearest ceiling is used; above 1 it is passed."""
         limits = self._ceilings
         cpu = self.cpu_share / limits.cpu_share if limits.cpu_share > 0 else 0.0
         memory = (resident_bytes or 0) / limits.memory_bytes if limits.memory_bytes > 0 else 0.0

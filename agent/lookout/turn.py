@@ -1,4 +1,4 @@
-"""What the worker does in one turn of its loop: takes hints, looks, walks, and minds that it sees what there is."""
+"""What the worker does in one turn of its loop: takes hints, reads, walks, and checks that it sees what there is."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
 HINTS_PER_TURN = 2_000
 """A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
-wait for all of it, nor may a look at its end bear the time of its beginning."""
+wait for all of it, nor may a reading of its end bear the time of its beginning."""
 
 
 def why_polling(root: Path) -> str:
-    """Tell why the volume of a state directory has to be polled; empty if every change is announced there."""
+    """Return why the volume of a state directory has to be polled; empty if every change is announced there."""
     mount = find_mount(root)
     if isinstance(mount, Unseen) or mount.supports_inotify:
         return ""
@@ -92,13 +92,13 @@ class Lookout:
         )
 
     def start(self) -> None:
-        """Begin to watch; without a watch everything is looked at once, right now."""
+        """Begin to watch; without a watch everything is read once, right now."""
         now_us = self.clock.now_us()
         self._know_volume()
         if not self.keeper.start(now_us, self.clock.monotonic_s()):
             self.pipeline.scan(now_us)
             self.is_ready = True
-        self._tell_state(now_us)
+        self._report_state(now_us)
 
     @property
     def waiting(self) -> int:
@@ -106,7 +106,7 @@ class Lookout:
         return len(self._to_follow)
 
     def inotify_limits(self) -> dict[str, int]:
-        """Tell the kernel's limits as of the last walk over everything: sysctl -> value."""
+        """Return the kernel's limits as of the last walk over everything: sysctl -> value."""
         return self._limits_read
 
     def stop(self) -> None:
@@ -121,12 +121,12 @@ class Lookout:
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
         is_up_to_date = not self._to_follow
-        hints = self.mailbox.take(self._wait_s()) if is_up_to_date else []
+        hints = self.mailbox.drain(self._wait_s()) if is_up_to_date else []
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
-        self._mind_clock(now_us, now_s)
+        self._check_clock(now_us, now_s)
         if hints:
-            hints = self.keeper.hear(hints, now_us)
-            self.missed.hear(hints)
+            hints = self.keeper.receive(hints, now_us)
+            self.missed.receive(hints)
             self._to_follow = hints
         if self._to_follow:
             hints, self._to_follow = self._to_follow[:HINTS_PER_TURN], self._to_follow[HINTS_PER_TURN:]
@@ -138,11 +138,11 @@ class Lookout:
                 self.reconciler.step(now_us)
         self._settle_missed(now_us)
         if is_up_to_date:
-            self.keeper.mind(
+            self.keeper.check(
                 now_us, now_s
             )  # else a canary may be in the mailbox: nothing has been taken out since
-        self._tell_state(now_us)
-        self._mind_limits(now_s)
+        self._report_state(now_us)
+        self._check_limits(now_s)
 
     # -- parts of a turn --------------------------------------------------------------------------------
 
@@ -177,17 +177,17 @@ class Lookout:
         elif self.mode.is_free:
             self.keeper.set_polling(why_polling(self.root))
 
-    def _mind_clock(self, now_us: int, now_s: float) -> None:
+    def _check_clock(self, now_us: int, now_s: float) -> None:
         cpu_s = time.process_time()
         gap = self.clocks.turn(now_us, now_s, cpu_s - self._cpu_s)
         self._cpu_s = cpu_s
         if gap is not None:
-            self._take_gap(gap)
+            self._record_gap(gap)
 
-    def _take_gap(self, gap: Gap) -> None:
+    def _record_gap(self, gap: Gap) -> None:
         inventory = self.pipeline.inventory
         if gap.step_us:
-            LOG.warning("the wall clock was set", extra={"step_s": gap.step_us / 1_000_000})
+            LOG.warning("the wall clock jumped", extra={"step_s": gap.step_us / 1_000_000})
             self.pipeline.shift(gap.step_us)
             for interval in inventory.blind:
                 if interval.ended_us is None:
@@ -201,7 +201,7 @@ class Lookout:
                 detail=f"the clock was set by {gap.step_us / 1_000_000:+.1f} s",
             )
         if gap.is_stall:
-            LOG.warning("the worker stood still", extra={"from_us": gap.from_us, "to_us": gap.to_us})
+            LOG.warning("the worker thread stalled", extra={"from_us": gap.from_us, "to_us": gap.to_us})
             from_us = min(gap.from_us + gap.step_us, gap.to_us)
             note_blind(inventory, from_us, gap.to_us, "agent-stalled")
 
@@ -232,7 +232,7 @@ class Lookout:
             self.keeper.rewatch(one.since_us)
 
     def _written_us(self, change: Transition) -> int | None:
-        """Tell when the newest file behind a change was written: an SST, or the checkpoint."""
+        """Return when the newest file behind a change was written: an SST, or the checkpoint."""
         application = self.pipeline.inventory.applications.get(change.application)
         task = application.tasks.get(change.task or "") if application is not None else None
         store = task.stores.get(change.store or "") if task is not None else None
@@ -241,7 +241,7 @@ class Lookout:
             return database.flushed[-1][1]
         return None
 
-    def _tell_state(self, now_us: int) -> None:
+    def _report_state(self, now_us: int) -> None:
         """Begin and end what lasts, as the watch says."""
         inventory = self.pipeline.inventory
         blind = self.keeper.blind()
@@ -266,12 +266,12 @@ class Lookout:
             return pace.slower(16)
         return pace.slower(4) if self.limits.step >= Step.SLOWER_RESCAN else pace
 
-    def _mind_limits(self, now_s: float) -> None:
+    def _check_limits(self, now_s: float) -> None:
         if not self.limits.is_due(now_s):
             return
         before = self.limits.step
         if self.limits.measure(now_s, time.process_time(), resident_bytes()):
-            LOG.warning("the agent's own ceilings", extra={"step": self.limits.step.slug})
+            LOG.warning("the agent changed its own limits", extra={"step": self.limits.step.slug})
             detail = Step.LESS_STORE_DETAIL
             if (before >= detail) != (self.limits.step >= detail):
                 self.pipeline.looker.observer.set_detail(with_counters=self.limits.step < detail)

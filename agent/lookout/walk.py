@@ -1,7 +1,7 @@
-"""The walk that never ends: every directory is looked at again and again, a little at a time.
+"""The walk that never ends: every directory is read again and again, a little at a time.
 
 What is cheap comes first: if inode and modification time of a task's directories are those of the last visit, nothing
-was made, moved or deleted in them, and nobody looks further. Cost is bounded twice, by a share of one core and by
+was made, moved or deleted in them, and the walk reads no further. Cost is bounded twice, by a share of one core and by
 entries per second; tasks that changed lately come first.
 """
 
@@ -32,7 +32,7 @@ DEEP_EVERY = 16
 """Every so many rounds nothing is taken for unchanged: a time can be set back."""
 
 LOOK_ENTRIES = 8
-"""What a look at a task with one store asks for beyond its signature."""
+"""What a reading of a task with one store asks for beyond its signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Pace:
     Args of the dataclass:
         round_s: Least distance between two rounds.
         share: Share of one core, at most.
-        entries_per_s: Directory entries looked at per second, at most.
+        entries_per_s: Directory entries read per second, at most.
     """
 
     round_s: float
@@ -67,7 +67,7 @@ WATCHING = Pace(60.0, 0.002, 2_000.0)
 """Beside a watch: a fifth of a percent of one core."""
 
 BUSY_SHARE = 0.02
-"""Of what the agent takes itself, if that is more: where tasks are busy every visit is a look, thirty times as dear."""
+"""Share of the agent's own CPU use, if larger. On busy tasks a visit costs a full read, about 30 times more."""
 
 POLLING = Pace(5.0, 0.05, 20_000.0)
 """Instead of a watch: five percent of one core."""
@@ -75,7 +75,7 @@ POLLING = Pace(5.0, 0.05, 20_000.0)
 
 @dataclass(slots=True)
 class ReconcileCounters:
-    """What was done: entries looked at, whole rounds, and how long the last one took."""
+    """What was done: entries read, whole rounds, and how long the last one took."""
 
     entries: int = 0
     rounds: int = 0
@@ -100,7 +100,7 @@ class Reconciler:
         """Prepare; the first round begins one `round_s` after the first `step`.
 
         Args:
-            pipeline: Takes what is to be looked at.
+            pipeline: Takes what is to be read.
             disk: Where signatures come from.
             pace: How much may be spent; may be changed at any time.
             clock_s: Monotonic clock, to know what a slice cost.
@@ -144,7 +144,7 @@ class Reconciler:
         ended_s = self._clock_s()
         spent = self.counters.entries - before
         rest_s = max((ended_s - began_s) / self.pace.share, spent / self.pace.entries_per_s)
-        if not self._cold:  # hot ones come anew every minute: where many tasks are busy they never end
+        if not self._cold:  # hot ones come again every minute: where many tasks are busy they never end
             self._end_round(ended_s)
             rest_s = max(rest_s, self._began_s + self.pace.round_s - ended_s)
         self._next_s = ended_s + rest_s
@@ -203,16 +203,16 @@ class Reconciler:
             self._visited.pop(path, None)
             return
         mark = self._visited.get(path)
-        # signed before the look: what changes after it makes another signature
+        # signed before the reading: what changes after it makes another signature
         signature, newest_us = self._sign(task, now_us)
         deep = self.counters.rounds % DEEP_EVERY == DEEP_EVERY - 1
         if mark is None:
-            # the scan at the start has looked since; on a volume of another machine times do not compare
+            # the scan at the start has read it since; on a volume of another machine times do not compare
             is_same = self.trusts_times and newest_us + RACY_US < self._pipeline.started_us
         else:
             is_same = signature == mark & _SIGNATURE and not deep
         if not signature or not is_same:
-            self._look(path, self._since_us(path), now_us)
+            self._reread(path, self._since_us(path), now_us)
         self._visited[path] = _visit_mark(signature, now_us)
 
     def _since_us(self, path: str) -> int:
@@ -220,14 +220,14 @@ class Reconciler:
         mark = self._visited.get(path)
         return self._pipeline.started_us if mark is None else mark >> _SIGNATURE_BITS
 
-    def _look(self, path: str, since_us: int, now_us: int) -> None:
+    def _reread(self, path: str, since_us: int, now_us: int) -> None:
         self.counters.entries += LOOK_ENTRIES
-        changes = self._pipeline.look_again(path, now_us)
+        changes = self._pipeline.reread(path, now_us)
         if changes:
             self._on_found(changes, since_us)
 
     def _sign(self, task: Task, now_us: int) -> tuple[int, int]:
-        """Sum up inode and time of a task's directories, and tell the newest time; 0 = cannot be trusted."""
+        """Sum up inode and time of a task's directories, and return the newest time; 0 = cannot be trusted."""
         facts, newest_us = [], 0
         for path in _directories(task):
             self.counters.entries += 1
@@ -243,7 +243,7 @@ class Reconciler:
         since_us = self._since_us(path)
         entries = self._disk.list(path)
         if isinstance(entries, Unseen):
-            self._look(path, since_us, now_us)
+            self._reread(path, since_us, now_us)
             return
         self.counters.entries += len(entries)
         gone = set(self._children(path))
@@ -258,13 +258,13 @@ class Reconciler:
             if role is Role.TOPOLOGY:
                 self._visit_list(child, now_us)
             elif role in (Role.APPLICATION, Role.TASK):
-                self._look(child, since_us, now_us)
+                self._reread(child, since_us, now_us)
         for child in sorted(gone):
-            self._look(child, since_us, now_us)
+            self._reread(child, since_us, now_us)
             for task in [] if path else sorted(self._children(child)):
-                self._look(task, since_us, now_us)
+                self._reread(task, since_us, now_us)
         if path:
-            self._pipeline.look_at_application(path, now_us)
+            self._pipeline.read_application(path, now_us)
         else:
             self._pipeline.inventory.root_seen = True
         self._visited[path] = _visit_mark(0, now_us)
@@ -291,7 +291,7 @@ def _visit_mark(signature: int, at_us: int) -> int:
 
 
 def _directories(task: Task) -> Iterator[str]:
-    """List the directories whose modification time tells that something was made, moved or deleted in a task."""
+    """List the directories whose modification time shows that something was made, moved or deleted in a task."""
     yield task.path
     has_plain = False
     for store in task.stores.values():

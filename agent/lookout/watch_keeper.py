@@ -1,4 +1,4 @@
-"""Keeps a watch alive: one source at a time, started anew when it dies or its canary stays away, or polling instead."""
+"""Keeps a watch alive: one source at a time, restarted when it dies or its canary stays away, or polling instead."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTART_S = 1.0
 """Rest before the first new start; doubled with every one that fails, up to `RESTART_MOST_S`."""
 RESTART_MOST_S = 60.0
 STEADY_S = 300.0
-"""A source that lived so long starts the rests anew."""
+"""A source that lived so long resets the pauses."""
 STOP_WAIT_S = 2.0
 
 
@@ -101,37 +101,37 @@ class WatchKeeper:
         self._source, self._started_s, self._heard_us = source, now_s, now_us
         return True
 
-    def mind(self, now_us: int, now_s: float) -> None:
-        """Look after the source: send the canary, and start a new source where the old one is dead or deaf."""
+    def check(self, now_us: int, now_s: float) -> None:
+        """Check the source: send the canary, and start a new source where the old one died or delivers nothing."""
         if self._make is None:
             return
         if self._source is not None:
-            self._mind_source(self._source, now_us, now_s)
+            self._check_source(self._source, now_us, now_s)
         if self._source is None and now_s >= self._retry_s:
             cause, since_us = self._lost or (Cause.START, 0)
             if self._start(cause, since_us, now_us, now_s):
                 self.restarts += self._lost is not None
                 self._lost = None
 
-    def _mind_source(self, source: NotificationSource, now_us: int, now_s: float) -> None:
+    def _check_source(self, source: NotificationSource, now_us: int, now_s: float) -> None:
         if now_s - self._started_s > STEADY_S:
             self._starts = 1
         if not source.is_alive():
-            LOG.error("the watch died and is started anew: %s", source.failure())
+            LOG.error("the watch died; restarting it: %s", source.failure())
             self._drop(source, Cause.WATCH_LOST, self._heard_us)
         elif self._canary is not None:
             late_since_s = self._canary.late_since(now_s)
             if late_since_s is not None:
-                LOG.error("the canary was not announced: the watch is deaf and is started anew")
+                LOG.error("inotify did not report the canary; restarting the watch")
                 self._canary.give_up(now_s)
                 self._drop(source, Cause.CANARY_MISSED, now_us - round((now_s - late_since_s) * 1_000_000))
-            elif source.watch.hears_canary():
-                self._canary.mind(now_s)
+            elif source.watch.is_canary_watched():
+                self._canary.check(now_s)
             elif self._file is not None:
                 self._file.restore()
 
     def rewatch(self, since_us: int) -> None:
-        """Give the source up and start anew: it has lost a directory without a word."""
+        """Give the source up and restart: it has lost a directory without a word."""
         if self._source is not None:
             self._drop(self._source, Cause.WATCH_LOST, since_us)
 
@@ -148,14 +148,14 @@ class WatchKeeper:
 
     # -- what it says -----------------------------------------------------------------------------------
 
-    def hear(self, hints: Iterable[Hint], now_us: int) -> list[Hint]:
+    def receive(self, hints: Iterable[Hint], now_us: int) -> list[Hint]:
         """Take the canaries out of what came."""
         others = []
         for hint in hints:
             if hint.kind is HintKind.CANARY:
                 number = number_of(hint.path)
                 if self._canary is not None and number is not None:
-                    self._canary.hear(number)
+                    self._canary.receive(number)
                     self._heard_us = now_us
             else:
                 others.append(hint)
@@ -164,7 +164,7 @@ class WatchKeeper:
 
     def fence(self, now_s: float) -> int | None:
         """Send a canary now; see `Canary.fence`. None = there is none to send."""
-        return self._canary.fence(now_s) if self._canary is not None and self._hears_canary else None
+        return self._canary.fence(now_s) if self._canary is not None and self._is_canary_watched else None
 
     @property
     def passed(self) -> int:
@@ -179,11 +179,11 @@ class WatchKeeper:
     @property
     def has_canary(self) -> bool:
         """Whether a canary proves that notifications come through."""
-        return self._canary is not None and not self._canary.is_stuck and self._hears_canary
+        return self._canary is not None and not self._canary.is_stuck and self._is_canary_watched
 
     @property
-    def _hears_canary(self) -> bool:
-        return self._source is not None and self._source.watch.hears_canary()
+    def _is_canary_watched(self) -> bool:
+        return self._source is not None and self._source.watch.is_canary_watched()
 
     @property
     def polls(self) -> bool:
@@ -192,23 +192,23 @@ class WatchKeeper:
 
     @property
     def counts_missed(self) -> bool:
-        """Whether a change that nobody announced is a loss: not where the volume is known to keep quiet."""
+        """Whether an unannounced change is a loss: not where the volume is known to keep quiet."""
         return not self._polling and self._source is not None
 
     def is_watched(self, path: str) -> bool:
-        """Tell whether a directory has a watch now."""
+        """Return whether a directory has a watch now."""
         return self._source is not None and self._source.watch.is_watched(path)
 
     def blind(self) -> dict[str, str]:
-        """Tell what hides changes now: cause -> sentence."""
+        """Return what hides changes now: cause -> sentence."""
         found = {} if self._source is None else self._source.watch.degraded()
         hiding = {cause: text for cause, text in found.items() if BY_SLUG[cause].hides}
         if self._lost is not None:
-            hiding[str(self._lost[0])] = "the watch is started anew"
+            hiding[str(self._lost[0])] = "the watch is restarted"
         return hiding
 
     def slow(self) -> dict[str, str]:
-        """Tell what makes the agent see changes later: cause -> sentence."""
+        """Return what makes the agent see changes later: cause -> sentence."""
         found = {} if self._source is None else self._source.watch.degraded()
         slow = {cause: text for cause, text in found.items() if not BY_SLUG[cause].hides}
         if self._polling:
@@ -221,5 +221,5 @@ class WatchKeeper:
         return slow
 
     def counters(self) -> WatchCounters:
-        """Tell what all sources did."""
+        """Return what all sources did."""
         return self._before if self._source is None else self._before.plus(self._source.watch.counters())

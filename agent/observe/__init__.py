@@ -1,1 +1,1 @@
-"""Looks at the disk: kernel disk, locks, processes, RocksDB files; makes observations. Decides nothing."""
+"""Reads the disk: kernel disk, locks, processes, RocksDB files; makes observations. Decides nothing."""

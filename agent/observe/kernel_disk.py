@@ -1,7 +1,7 @@
 """The real state directory, seen through the kernel. Reads only; follows no symbolic link; never blocks.
 
-Every look opens the path one component at a time below the root. A component that somebody swaps for a
-symbolic link therefore ends the look instead of leading it out of the state directory.
+Every reading opens the path one component at a time below the root. A component that is swapped for a
+symbolic link therefore ends the reading instead of leading it out of the state directory.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _DETOURS = frozenset({"", ".", ".."})
 
 
 def no_processes() -> tuple[ProcessFact, ...]:
-    """See no process: the answer of a disk that was not told how to look for them."""
+    """See no process: the answer of a disk that was not given a way to find them."""
     return ()
 
 
 class KernelDisk:
     """`agent.inventory.disk.Disk` on a real state directory.
 
-    Cost: about 20 microseconds for a look at a file five levels down.
+    Cost: about 20 microseconds for a reading of a file five levels down.
     """
 
     def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = no_processes) -> None:
-        """Remember where to look; nothing is opened yet.
+        """Remember what to read; nothing is opened yet.
 
         Args:
             root: The state directory; it need not exist.
@@ -76,7 +76,7 @@ class KernelDisk:
             return _unseen(error)
 
     def stat(self, path: str) -> FileStat | Unseen:
-        """Look at one entry without following a symbolic link."""
+        """Stat one entry without following a symbolic link."""
         try:
             parent, name = self._open_parent(path)
             try:
@@ -108,7 +108,7 @@ class KernelDisk:
             return _unseen(error)
 
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
-        """Look at a regular file and read it, unless it has more than `most_bytes`."""
+        """Stat a regular file and read it, unless it has more than `most_bytes`."""
         try:
             descriptor, found = self._open_regular_file(path)
             try:
@@ -120,7 +120,7 @@ class KernelDisk:
         return _file_stat(found), content
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Ask whether somebody holds a write lock on the file; takes nothing."""
+        """Ask whether a process holds a write lock on the file; takes nothing."""
         try:
             descriptor, _ = self._open_regular_file(path)
             try:
@@ -132,11 +132,11 @@ class KernelDisk:
 
     @contextmanager
     def stay_in(self, path: str) -> Iterator[None]:
-        """Keep a directory open. Not for longer than a look: what is kept open cannot be unmounted."""
+        """Keep a directory open. Not for longer than a reading: what is kept open cannot be unmounted."""
         try:
             descriptor, _ = _open_parent(self._root, f"{path}/file")
         except (OSError, ValueError):
-            yield  # every look will find that out by itself
+            yield  # every reading will find that out by itself
             return
         self._kept = (path, descriptor)
         try:
@@ -165,7 +165,7 @@ class KernelDisk:
         """
         parent, name = self._open_parent(path)
         try:
-            # Looked at before the open: opening a FIFO would wake its writer, opening a device may act on it.
+            # Statted before the open: opening a FIFO would wake its writer, opening a device may act on it.
             _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
             descriptor = os.open(name, _READING, dir_fd=parent)
         finally:
@@ -186,7 +186,7 @@ def _file_stat(found: os.stat_result) -> FileStat:
 def _open_parent(root: str, path: str) -> tuple[int, str]:
     """Open the directory that holds `path`, component by component; give its descriptor and the last name.
 
-    Plain functions and not context managers: those took a quarter of a look at a file.
+    Plain functions and not context managers: those took a quarter of a reading of a file.
 
     Raises:
         OSError: a component is gone, denied or not a directory.

@@ -26,7 +26,7 @@ def query_lock(descriptor: int) -> LockState:
             the closing process only, and the agent has none.
 
     Returns:
-        HELD or FREE; UNKNOWN where the file system cannot tell (no lock service).
+        HELD or FREE; UNKNOWN where the file system does not say (no lock service).
 
     Source:
         FileChannel.lock of the JVM and RocksDB's LockOrUnlock both take an fcntl write lock over the whole

@@ -9,7 +9,7 @@ STATM = Path("/proc/self/statm")
 
 
 def resident_bytes(statm: Path = STATM) -> int | None:
-    """Tell the agent's resident memory in bytes; None where /proc does not say."""
+    """Return the agent's resident memory in bytes; None where /proc does not say."""
     try:
         pages = int(statm.read_text("ascii").split()[1])
     except (OSError, ValueError, IndexError):

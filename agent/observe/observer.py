@@ -1,4 +1,4 @@
-"""Look at one place through a `Disk` and say what is there now. The only maker of observations."""
+"""Read one place through a `Disk` and say what is there now. The only maker of observations."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
 from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
 from agent.inventory.observations import (
-    ApplicationLook,
-    CheckpointLook,
-    DatabaseLook,
+    ApplicationReading,
+    CheckpointReading,
+    DatabaseReading,
     Flush,
-    LockLook,
+    LockReading,
     StoreOffsets,
-    TaskLook,
+    TaskReading,
 )
 from agent.layout import names
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, parse_checkpoint
@@ -34,14 +34,14 @@ MAX_PROCESS_FILE_BYTES = 16 * 1024
 
 
 WRITTEN_KEPT = 64
-"""Announced SST files per store whose time is remembered, the newest: far more than come between two looks."""
+"""Announced SST files per store whose time is remembered, the newest: far more than come between two readings."""
 
 ANNOUNCED_FOR_US = 60_000_000
-"""And for how long after a look. A flush is in the manifest within milliseconds of its file, and told at the first look
-that finds it there; what takes longer comes out of a compaction, or is nobody's."""
+"""And for how long after a reading. A flush is in the manifest within milliseconds of its file, and reported at the
+first reading that finds it there; what takes longer comes out of a compaction, or is foreign."""
 
 TRIES = 5
-"""Looks at a store that is made anew during every one of them."""
+"""Readings of a store that is recreated during every one of them."""
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class _Known:
                 announced_us[number] = at_us
 
     def forget_announcements(self, at_us: int) -> None:
-        """Forget what a look has had its chance to find."""
+        """Forget what a reading has had its chance to find."""
         if self.announced_us is not None:
             since_us = at_us - ANNOUNCED_FOR_US
             recent = {number: told_us for number, told_us in self.announced_us.items() if told_us > since_us}
@@ -81,7 +81,7 @@ class Observer:
     """Makes observations of one state directory."""
 
     def __init__(self, disk: Disk) -> None:
-        """Look through `disk`."""
+        """Read through `disk`."""
         self.disk = disk
         self._known: dict[str, _Known] = {}
         self._files = SstCache()
@@ -94,16 +94,16 @@ class Observer:
         self._files = SstCache()
         self._manifests = ManifestCache()
 
-    def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationLook:
-        """Look at an application directory, its lock and its process metadata."""
+    def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationReading:
+        """Read an application directory, its lock and its process metadata."""
         stat = self.disk.stat(place.path)
         if isinstance(stat, Unseen):
-            return ApplicationLook(place, at_us, source, stat)
+            return ApplicationReading(place, at_us, source, stat)
         if stat.kind is not EntryKind.DIRECTORY:
-            return ApplicationLook(place, at_us, source, Unseen.UNREADABLE)
+            return ApplicationReading(place, at_us, source, Unseen.UNREADABLE)
         process_id, problem = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
         lock, inode = self._lock(f"{place.path}/{names.LOCK_FILE}")
-        return ApplicationLook(
+        return ApplicationReading(
             place,
             at_us,
             source,
@@ -115,24 +115,24 @@ class Observer:
             processes=tuple(x for x in self.disk.processes() if x.works_on(place.path)),
         )
 
-    def task(self, place: StatePath, at_us: int, source: Source) -> TaskLook:
-        """Look at a task directory: identity, children, lock."""
+    def task(self, place: StatePath, at_us: int, source: Source) -> TaskReading:
+        """Read a task directory: identity, children, lock."""
         stat = self.disk.stat(place.path)
         if isinstance(stat, Unseen):
-            return TaskLook(place, at_us, source, stat)
+            return TaskReading(place, at_us, source, stat)
         entries = self.disk.list(place.path)
         if isinstance(entries, Unseen):
-            return TaskLook(place, at_us, source, entries)
+            return TaskReading(place, at_us, source, entries)
         children = shared(frozenset(entry.name for entry in entries))
         lock = None
         if names.LOCK_FILE in children:
             lock, _ = self._lock(f"{place.path}/{names.LOCK_FILE}")
-        return TaskLook(place, at_us, source, None, stat.inode, stat.mtime_us, children, lock)
+        return TaskReading(place, at_us, source, None, stat.inode, stat.mtime_us, children, lock)
 
-    def lock(self, place: StatePath, at_us: int, source: Source, *, announced: bool = False) -> LockLook:
-        """Ask who holds a lock file; `announced` = a notification said that somebody closed it."""
+    def lock(self, place: StatePath, at_us: int, source: Source, *, announced: bool = False) -> LockReading:
+        """Ask who holds a lock file; `announced` = a notification said that it was closed."""
         lock, inode = self._lock(place.path)
-        return LockLook(place, at_us, source, None, lock, inode, announced)
+        return LockReading(place, at_us, source, None, lock, inode, announced)
 
     def ask_lock(self, path: str) -> LockState | None:
         """Ask who holds a lock file and nothing else, at half the cost of `lock`; None = it is not there."""
@@ -146,18 +146,18 @@ class Observer:
         return self._identity(path)[0]
 
     def written_us(self, path: str) -> int | None:
-        """Tell when a file was written; None = it is not there, or cannot be seen."""
+        """Return when a file was written; None = it is not there, or cannot be seen."""
         stat = self.disk.stat(path)
         return None if isinstance(stat, Unseen) else stat.mtime_us
 
-    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointLook:
+    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointReading:
         """Read a checkpoint file."""
         found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
         if isinstance(found, Unseen):
-            return CheckpointLook(place, at_us, source, found)
+            return CheckpointReading(place, at_us, source, found)
         stat, content = found
         if stat.size_bytes > MAX_CHECKPOINT_BYTES:
-            return CheckpointLook(
+            return CheckpointReading(
                 place,
                 at_us,
                 source,
@@ -167,33 +167,33 @@ class Observer:
         try:
             entries = parse_checkpoint(content)
         except CheckpointFormatError as error:
-            return CheckpointLook(place, at_us, source, mtime_us=stat.mtime_us, problem=str(error))
-        return CheckpointLook(place, at_us, source, None, stat.mtime_us, entries)
+            return CheckpointReading(place, at_us, source, mtime_us=stat.mtime_us, problem=str(error))
+        return CheckpointReading(place, at_us, source, None, stat.mtime_us, entries)
 
     def database(
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0
-    ) -> DatabaseLook:
-        """Look at a RocksDB directory: incarnation, manifest, lock, history of opens."""
+    ) -> DatabaseReading:
+        """Read a RocksDB directory: incarnation, manifest, lock, history of opens."""
         for _ in range(TRIES):
             with self.disk.stay_in(place.path):
-                look = self._database(place, at_us, source, announced_us)
-            if look.unseen is not None or look.identity is not None:
-                return look
+                reading = self._database(place, at_us, source, announced_us)
+            if reading.unseen is not None or reading.identity is not None:
+                return reading
             if self._identity(place.path)[0] is None:
-                return look
-            # made anew while we looked: what was read belongs to no single life
-        return DatabaseLook(place, at_us, source, Unseen.RACED, announced_us=announced_us)
+                return reading
+            # recreated during the reading: what was read belongs to no single incarnation
+        return DatabaseReading(place, at_us, source, Unseen.RACED, announced_us=announced_us)
 
-    def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseLook:
+    def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseReading:
         path = place.path
         stat = self.disk.stat(path)
         if isinstance(stat, Unseen):
             self._known.pop(path, None)
-            self._manifests.take(path)
-            return DatabaseLook(place, at_us, source, stat, announced_us=announced_us)
+            self._manifests.remove(path)
+            return DatabaseReading(place, at_us, source, stat, announced_us=announced_us)
         entries = self.disk.list(path)
         if isinstance(entries, Unseen):
-            return DatabaseLook(place, at_us, source, entries)
+            return DatabaseReading(place, at_us, source, entries)
         identity, born_us = self._identity(path)
         lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
@@ -201,7 +201,7 @@ class Observer:
         reopened_us = old_log_times_us(entry.name for entry in entries)
         kept = known.options.old_logs_kept if known.options else None
         facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
-        base = DatabaseLook(
+        base = DatabaseReading(
             place,
             at_us,
             source,
@@ -229,7 +229,7 @@ class Observer:
         return _with_store(base, facts, _flushes(facts, known, at_us))
 
     def note_written(self, place: StatePath, at_us: int) -> None:
-        """Remember when an SST was announced as written: it may be compacted away before it is looked at."""
+        """Remember when an SST was announced as written: it may be compacted away before it is read."""
         match = names.SST_FILE.fullmatch(place.name)
         database = place.database
         if match and database:
@@ -238,8 +238,8 @@ class Observer:
     def note_checkpoint(self, databases: Iterable[str], written_us: int) -> None:
         """Learn that a checkpoint was renamed after all that has been announced of its task's databases.
 
-        The kernel keeps the order, but an announcement has the time at which it was read: a short of CPU agent reads
-        it after the time of the checkpoint's file, and the flush would seem to have come later.
+        The kernel keeps the order, but an announcement has the time at which it was read: an agent short of CPU
+        reads it late, after the time of the checkpoint's file, and the flush would seem to have come later.
         """
         for path in databases:
             if (known := self._known.get(path)) is not None:
@@ -299,9 +299,9 @@ def _leftovers(entries: tuple[Entry, ...], identity: str | None) -> int:
     return sum(1 for x in found if names.SST_FILE.fullmatch(x) or names.WAL_FILE.fullmatch(x))
 
 
-def _with_store(base: DatabaseLook, facts: StoreFacts, flushes: tuple[Flush, ...]) -> DatabaseLook:
+def _with_store(base: DatabaseReading, facts: StoreFacts, flushes: tuple[Flush, ...]) -> DatabaseReading:
     view = facts.manifest
-    # what was written when all sequence numbers are 0: nobody had more to write than was given out at the open
+    # what was written when all sequence numbers are 0: no more was written than was given out at the open
     floor = view.opened_sequence or 0 if view.has_zeroed else 0
     offsets_unread = facts.offsets is not None and bool(facts.offsets.problems)
     return replace(
@@ -353,7 +353,7 @@ def _offsets(store: StoreFacts) -> StoreOffsets | None:
 
 
 def _flushes(facts: StoreFacts, known: _Known, at_us: int) -> tuple[Flush, ...]:
-    """Data files with the time at which each was written, as far as it is known at the time of the look."""
+    """Data files with the time at which each was written, as far as it is known at the time of the reading."""
     view = facts.manifest
     written_us = dict(known.announced_us or ())
     written_us.update((one.file.number, one.mtime_us) for one in facts.files if one.mtime_us is not None)

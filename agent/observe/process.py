@@ -28,7 +28,7 @@ class ProcessView:
     """Looks for processes at most every `max_age_s`, and only when asked."""
 
     def __init__(self, root: Path, clock: Clock, max_age_s: float = MAX_AGE_S) -> None:
-        """Remember where to look; does not look yet."""
+        """Remember where to read; reads nothing yet."""
         self._root = root
         self._clock = clock
         self._max_age_s = max_age_s
@@ -36,7 +36,7 @@ class ProcessView:
         self._facts: tuple[ProcessFact, ...] = ()
 
     def visible(self) -> tuple[ProcessFact, ...]:
-        """Answer from the last look, or look again if that one is too old."""
+        """Answer from the last reading, or read again if that one is too old."""
         now_s = self._clock.monotonic_s()
         if self._looked_at_s is None or now_s - self._looked_at_s >= self._max_age_s:
             self._looked_at_s = now_s
@@ -64,7 +64,7 @@ def visible_processes(root: Path) -> tuple[ProcessFact, ...]:
         real_root = os.path.realpath(root)
     except OSError:  # no /proc, or one that hides everything
         return ()
-    facts = (_look_at(pid, real_root) for pid in sorted(virtual_machines))
+    facts = (_read_process(pid, real_root) for pid in sorted(virtual_machines))
     return tuple(fact for fact in facts if fact is not None)
 
 
@@ -75,7 +75,7 @@ def _is_java(pid: int) -> bool:
         return False
 
 
-def _look_at(pid: int, root: str) -> ProcessFact | None:
+def _read_process(pid: int, root: str) -> ProcessFact | None:
     import psutil
 
     try:
@@ -85,7 +85,7 @@ def _look_at(pid: int, root: str) -> ProcessFact | None:
             return None
         jar = next((found for target, _ in targets if (found := _STREAMS_JAR.search(target))), None)
         started_at_us = int(psutil.Process(pid).create_time() * 1_000_000)
-    except (psutil.Error, OSError):  # ended meanwhile, or not ours to look at
+    except (psutil.Error, OSError):  # ended meanwhile, or not ours to read
         return None
     return ProcessFact(pid, started_at_us, jar[1] if jar else None, applications)
 
@@ -106,9 +106,9 @@ def _open_files(pid: int) -> Iterator[tuple[str, str]]:
 
 
 def _applications_of(root: str, files: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """Tell in which application directories a process works, also if its container mounts the volume elsewhere.
+    """Return in which application directories a process works, also if its container mounts the volume elsewhere.
 
-    The name of an open file is one in its process's own mount namespace: there another volume may stand under the same
+    The name of an open file is one in its process's own mount namespace: there another volume may have the same
     path. So a name counts only if it is the same file here. Only locks are asked: who works on a state directory
     holds one, and one per application is enough.
 

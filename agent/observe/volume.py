@@ -74,7 +74,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | Unseen:
-    """Tell which mount a path lies on.
+    """Return which mount a path is on.
 
     Args:
         path: Any path; symbolic links in it are resolved.
@@ -99,13 +99,13 @@ def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | Unseen:
 
 
 def volume_kind(path: Path) -> str:
-    """Tell the kind of volume a path lies on, as the inventory keeps it; empty if it cannot be told."""
+    """Return the kind of volume a path is on, as the inventory keeps it; empty if it is unknown."""
     mount = find_mount(path)
     return "" if isinstance(mount, Unseen) else mount.kind.value
 
 
 def measure_space(path: Path) -> Space | Unseen:
-    """Tell how full the volume below a path is."""
+    """Return how full the volume below a path is."""
     try:
         found = os.statvfs(path)
     except FileNotFoundError:

@@ -9,7 +9,7 @@ from agent.preflight import manifest
 from agent.preflight.facts import Directory, Facts, Identity, Level, Result
 
 _GROUP_READS = stat.S_IRGRP | stat.S_IXGRP
-_RECIPE = "the application will make directories 0750 of its own group, which must be one of the agent's"
+_RECIPE = "the application will create directories with mode 0750 and its own group, which must be one of the agent's"
 
 
 def judge_access(facts: Facts) -> Result:
@@ -21,23 +21,21 @@ def judge_access(facts: Facts) -> Result:
     if state.is_to_come:
         return Result("access", Level.OK, f"nothing to read yet; {_RECIPE} ({identity})", facts.state_dir)
     if state.root is None:
-        return Result(
-            "access", Level.WARNING, "cannot be told: the state directory is not there", facts.state_dir
-        )
+        return Result("access", Level.WARNING, "unknown: the state directory does not exist", facts.state_dir)
     looked = (state.root, *state.below)
     denied = [one for one in looked if not one.is_readable]
     if denied:
         why, change = explain(denied[0], identity)
         more = f" ({len(denied)} of {len(looked)} directories)" if len(looked) > 1 else ""
-        return Result("access", Level.FAILED, f"may not be read{more}: {why}", denied[0].path, change)
+        return Result("access", Level.FAILED, f"cannot be read{more}: {why}", denied[0].path, change)
     if state.below:
-        what = f"{len(looked)} directories looked at, all can be read"
+        what = f"{len(looked)} directories checked, all can be read"
         return Result("access", Level.OK, what, facts.state_dir)
     return Result("access", Level.OK, _forecast(state.root, identity), facts.state_dir)
 
 
 def explain(denied: Directory, identity: Identity) -> tuple[str, str]:
-    """Tell why a directory may not be read, and which line changes that.
+    """Return why a directory may not be read, and which line changes that.
 
     Source:
         StateDirectory (2.6.1+, 2.7.1+, 2.8+) makes state and application directory rwxr-x---; what is below them
@@ -51,7 +49,7 @@ def explain(denied: Directory, identity: Identity) -> tuple[str, str]:
     if denied.mode & _GROUP_READS != _GROUP_READS:
         return f"{seen}: the directory denies its own group, which the agent is not in either", manifest.UMASK
     if denied.gid == 0:
-        return f"{seen}: the group is root's, and nobody should be in that", manifest.any_group_line()
+        return f"{seen}: the group is root's, and the agent should not be in it", manifest.any_group_line()
     return f"{seen}: the agent is not in that group", manifest.group_line(denied.gid)
 
 

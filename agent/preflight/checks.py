@@ -36,7 +36,7 @@ def judge_inotify(facts: Facts) -> Result:
     allowed = budget(found.watches)
     if found.queue_refusal:
         line = manifest.sysctl_line(found.instances.name, enough_instances(found.instances))
-        what = f"no inotify queue to be had ({found.queue_refusal}); everything will be polled"
+        what = f"cannot create an inotify instance ({found.queue_refusal}); everything will be polled"
         return Result("inotify", Level.FAILED, what, str(found.instances), line)
     line = manifest.sysctl_line(found.watches.name, enough_watches(need))
     if found.watches_used_up:
@@ -46,9 +46,13 @@ def judge_inotify(facts: Facts) -> Result:
         what = f"the state directory cannot be watched: {found.watch_refusal}"
         return Result("inotify", Level.FAILED, what, facts.state_dir, manifest.STATE_MOUNT)
     if allowed is not None and need > allowed:
-        what = f"{need} directories want a watch, {allowed} may be had; the rest will be polled"
+        what = f"{need} directories need a watch, {allowed} are available; the rest will be polled"
         return Result("inotify", Level.WARNING, what, str(found.watches), line)
-    given = "a queue was given" if found.watch_refusal else "a queue and a watch were given"
+    given = (
+        "an inotify instance is available"
+        if found.watch_refusal
+        else "an inotify instance and a watch are available"
+    )
     what = f"{need} of {'?' if allowed is None else allowed} watches needed; {given}"
     return Result("inotify", Level.OK, what, str(found.watches))
 
@@ -59,7 +63,7 @@ def judge_clock(facts: Facts) -> Result:
     looked = tuple(x for x in (facts.state.root, *facts.state.below) if x is not None)
     newest = max(looked, key=lambda x: x.mtime_us, default=None)
     if clock.now_us < _OLDEST_US:
-        what = "the clock stands before 2025; every age that is told would be wrong"
+        what = "the clock is set before 2025; every reported age would be wrong"
         return Result("clock", Level.FAILED, what, change=manifest.NODE_CLOCK)
     if newest is not None and newest.mtime_us > clock.now_us + _FUTURE_US:
         ahead_s = (newest.mtime_us - clock.now_us) / 1_000_000
@@ -68,12 +72,12 @@ def judge_clock(facts: Facts) -> Result:
         )
         return Result("clock", Level.WARNING, what, newest.path, manifest.NODE_CLOCK)
     if clock.is_synchronised is False:
-        what = "the kernel says that nobody keeps its clock right; times of two pods may not be compared"
+        what = "the kernel reports an unsynchronised clock; times of two pods cannot be compared"
         return Result("clock", Level.WARNING, what, change=manifest.NODE_CLOCK)
     kept = (
-        "kept right by a time service"
+        "synchronised by a time service"
         if clock.is_synchronised
-        else "the kernel does not say whether it is kept right"
+        else "the kernel does not say whether it is synchronised"
     )
     return Result("clock", Level.OK, kept)
 
@@ -113,5 +117,5 @@ def judge(facts: Facts) -> tuple[Result, ...]:
 
 
 def exit_code(results: tuple[Result, ...]) -> int:
-    """Tell 1 if a check failed; warnings are no failure."""
+    """Return 1 if a check failed; warnings are no failure."""
     return int(any(result.level is Level.FAILED for result in results))

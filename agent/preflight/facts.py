@@ -1,4 +1,4 @@
-"""What preflight looks at and what it says, as values. Pure: nothing is opened here."""
+"""What preflight reads and what it says, as values. Pure: nothing is opened here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Identity:
     groups: frozenset[int] = frozenset()
 
     def is_member(self, gid: int) -> bool:
-        """Tell whether a group's rights are the agent's."""
+        """Return whether a group's rights are the agent's."""
         return gid == self.gid or gid in self.groups
 
     def __str__(self) -> str:
@@ -65,14 +65,14 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """One directory that was looked at.
+    """One directory that was read.
 
     Args of the dataclass:
         path: As a person would write it.
         uid: Owner.
         gid: Group.
         mode: Permission bits, set-group-id included.
-        is_readable: Whether the agent could list it and look at what is in it.
+        is_readable: Whether the agent could list it and stat what is in it.
         mtime_us: Modification time.
     """
 
@@ -101,7 +101,7 @@ class StateFacts:
         is_application: Whether it looks like an application directory, whose parent should be watched.
         tasks: Task directories.
         directories: Directories that want a watch, extrapolated from the sample.
-        mount: What it lies on.
+        mount: What it is on.
         may_write: Whether the agent could write there.
     """
 
@@ -118,7 +118,7 @@ class StateFacts:
 
     @property
     def is_on_volume(self) -> bool:
-        """Whether it lies, or would lie, on something that was mounted for it."""
+        """Whether it is, or would lie, on something that was mounted for it."""
         return not isinstance(self.mount, Unseen) and self.mount.mount_point != "/"
 
     @property
@@ -148,7 +148,7 @@ class InotifyFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
-    """The wall clock: time, and whether the kernel says that it is kept right; None = it does not say."""
+    """The wall clock: time, and whether the kernel says that it is synchronised; None = it does not say."""
 
     now_us: int
     is_synchronised: bool | None = None
@@ -160,13 +160,13 @@ class OwnVolume:
 
     Args of the dataclass:
         path: As configured; empty = not configured.
-        is_in_state: Whether it lies in the state directory.
+        is_in_state: Whether it is in the state directory.
         refusal: Why a file could not be made there (errno name and text); empty = it could.
         is_read_only: Whether the volume refuses because it is mounted read-only.
         space: How full the volume is.
-        mount: What it lies on.
-        shares_state_volume: Whether it lies on the application's state volume.
-        need_bytes: What the agent may put there; 0 = nobody knows.
+        mount: What it is on.
+        shares_state_volume: Whether it is on the application's state volume.
+        need_bytes: What the agent may put there; 0 = unknown.
     """
 
     path: str = ""
@@ -189,7 +189,7 @@ class EndpointFacts:
         settings_refusal: Why the sink could not be made from its settings; empty = it could, or was not tried.
         tried: Addresses that were tried, `host:port`.
         refusals: What each said that could not be reached.
-        may_go_another_way: A library could reach it by a proxy that nobody here knows of.
+        may_go_another_way: A library could reach it by a proxy that is not known here.
         directory: The directory, where the target is one.
     """
 

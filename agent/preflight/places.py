@@ -17,7 +17,7 @@ def judge_spool(facts: Facts) -> Result:
         what = "no spool: events are only logged, nothing can be shipped, and a restart remembers nothing"
         return Result("spool", Level.WARNING, what, change=manifest.SPOOL_ENV)
     if spool.is_in_state:
-        what = "lies in the state directory, where the agent never writes: it runs without a spool"
+        what = "is inside the state directory, where the agent never writes: it runs without a spool"
         return Result("spool", Level.FAILED, what, spool.path, manifest.SPOOL_ENV)
     if spool.refusal:
         cause = (
@@ -82,7 +82,7 @@ def judge_endpoint(facts: Facts) -> Result:
 
 def _of_directory(target: str, directory: OwnVolume) -> Result:
     if directory.is_in_state:
-        what = "lies in the state directory, where the agent never writes"
+        what = "is inside the state directory, where the agent never writes"
         return Result("endpoint", Level.FAILED, what, target, manifest.SHIP_TO)
     if directory.refusal:
         what = f"cannot be written: {directory.refusal}"
@@ -92,7 +92,9 @@ def _of_directory(target: str, directory: OwnVolume) -> Result:
 
 def _of_network(found: EndpointFacts) -> Result:
     if not found.tried:
-        return Result("endpoint", Level.OK, "not tried: its address is the library's business", found.target)
+        return Result(
+            "endpoint", Level.OK, "not checked: the client library chooses the address", found.target
+        )
     said = "; ".join(found.refusals)
     if len(found.refusals) < len(found.tried):
         if found.refusals:

@@ -13,7 +13,7 @@ LIMIT_S = 3.0
 """For all addresses together, names included: a resolver alone may take half a minute to say no."""
 
 _OWN_SHARE = 0.4
-"""Of it that connection and handshake may take each: then they tell themselves that time is up, and clean up."""
+"""Of it that connection and handshake may take each: then they notice themselves that time is up, and clean up."""
 
 Address = tuple[str, int]
 _PORTS = {"http": 80, "https": 443}
@@ -42,7 +42,7 @@ def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
 
 
 def is_by_tls(target: Target) -> bool:
-    """Tell whether the handshake is ours to try: a library has rules of its own."""
+    """Return whether the handshake is ours to try: a library has its own rules."""
     return target.kind is SinkKind.HTTP and target.url.startswith("https://")
 
 

@@ -46,7 +46,7 @@ def judge_file_system(facts: Facts) -> Result:
     """Judge the volume: does it outlive the pod, and does it announce what changes on it?"""
     state, where = facts.state, facts.state_dir
     if isinstance(state.mount, Unseen) or (state.outcome is Unseen.VANISHED and not state.is_to_come):
-        what = "cannot be told: the state directory is not there, or the table of mounts cannot be read"
+        what = "unknown: the state directory does not exist, or the table of mounts cannot be read"
         return Result("file-system", Level.WARNING, what, where)
     kind, seen = state.mount.kind, f"{state.mount.filesystem}, mounted at {state.mount.mount_point}"
     if kind is VolumeKind.OVERLAY and not state.applications:
@@ -71,10 +71,10 @@ def judge_applications(facts: Facts) -> Result:
     if facts.is_early and (state.outcome is None or state.is_to_come) and not _denied(facts):
         return Result("applications", Level.OK, "none yet; the application starts after its sidecar", where)
     if state.outcome is not None and not state.is_to_come:
-        what = "cannot be told: the state directory cannot be listed"
+        what = "unknown: the state directory cannot be listed"
         return Result("applications", Level.WARNING, what, where)
     if _denied(facts):
-        what = "cannot be told: directories in the state directory may not be read"
+        what = "unknown: directories in the state directory cannot be read"
         return Result("applications", Level.WARNING, what, where)
     others = f" ({len(state.strangers)} other directories)" if state.strangers else ""
     what = (
@@ -89,7 +89,7 @@ def _denied(facts: Facts) -> bool:
 
 
 def default_state_dir(release: str) -> str:
-    """Tell Kafka Streams' default of `state.dir`, of one release or of all where none is named.
+    """Return Kafka Streams' default of `state.dir`, of one release or of all where none is named.
 
     Source:
         StreamsConfig.STATE_DIR_CONFIG; KAFKA-10604 moved it below java.io.tmpdir in 2.8.

@@ -1,4 +1,4 @@
-"""Looks at a state directory: rights, applications, and how many watches it wants. Reads only, bounded."""
+"""Reads a state directory: rights, applications, and how many watches it wants. Reads only, bounded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from agent.observe.volume import find_mount
 from agent.preflight.facts import Directory, StateFacts
 
 SAMPLED_APPLICATIONS, SAMPLED_TASKS, SAMPLED_BELOW = 8, 8, 8
-"""How many of each are looked into; rights and stores of their siblings are alike."""
+"""How many of each are read; rights and stores of their siblings are alike."""
 
 _T = TypeVar("_T")
 
 
 class _Survey:
-    """One look at a state directory."""
+    """One reading of a state directory."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._disk = root, KernelDisk(root)
@@ -33,7 +33,7 @@ class _Survey:
         self.wanted = 0.0
 
     def directory(self, path: str) -> Directory | None:
-        """Look at one directory; None = it is not there, or hidden by one above."""
+        """Read one directory; None = it is not there, or hidden by one above."""
         try:
             found = (self._root / path).lstat() if path else self._root.stat()
         except OSError:
@@ -48,7 +48,7 @@ class _Survey:
         )
 
     def entries(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """List a directory, once in this look: an application may have ten thousand tasks."""
+        """List a directory, once in this reading: an application may have ten thousand tasks."""
         if path not in self._listed:
             self._listed[path] = self._disk.list(path)
         return self._listed[path]
@@ -66,7 +66,7 @@ class _Survey:
         return None if isinstance(entries, Unseen) else {x.name for x in entries}
 
     def add_application(self, path: str) -> None:
-        """Count the tasks of an application, or of a topology in one, and look at some of them down to the stores."""
+        """Count the tasks of an application, or of a topology in one, and read some of them down to the stores."""
         self.wanted += 1
         children = self.children(path)
         for topology in filter(names.TOPOLOGY_DIRECTORY.fullmatch, children):
@@ -79,7 +79,7 @@ class _Survey:
             self.wanted += len(tasks) * directories / len(chosen)
 
     def _add_task(self, path: str) -> int:
-        """Look at a task, its `rocksdb`, stores and segments; tells how many want a watch."""
+        """Read a task, its `rocksdb`, stores and segments; return how many want a watch."""
         count, level = 0, [path]
         for _ in range(4):  # task, rocksdb, store, segment
             count += len(level)
@@ -88,7 +88,7 @@ class _Survey:
         return count
 
     def _can_be_read(self, path: str) -> bool:
-        """List it and look at something in it: both rights are needed, and bits alone do not tell."""
+        """List it and stat something in it: both rights are needed, and bits alone do not show it."""
         entries = self.entries(path)
         if isinstance(entries, Unseen):
             return entries is not Unseen.DENIED
@@ -97,7 +97,7 @@ class _Survey:
 
 
 def survey(root: Path) -> StateFacts:
-    """Look at a state directory once.
+    """Read a state directory once.
 
     Cost:
         Listings of the applications and, of a few tasks, of everything below; 17 ms with 10,000 tasks.

@@ -14,22 +14,22 @@ LOG = logging.getLogger("agent.preflight")
 
 AGAIN_S, AGAIN_MOST_S = 60.0, 900.0
 """Distance of the first two rounds; doubled up to the second while something is wrong, or nothing is there yet. What
-was mended raises its alert for no longer than that."""
+was repaired raises its alert for no longer than that."""
 
 _LOG_LEVELS = {Level.OK: logging.INFO, Level.WARNING: logging.WARNING, Level.FAILED: logging.ERROR}
 
 
 class PreflightThread:
-    """Looks at the start and again until everything is right; of its own, because an endpoint may not answer."""
+    """Checks at the start and again until all is right; on a separate thread, because an endpoint may not answer."""
 
-    def __init__(self, look: Callable[[float], Facts], clock: Clock) -> None:
+    def __init__(self, gather: Callable[[float], Facts], clock: Clock) -> None:
         """Prepare; nothing runs before `start`.
 
         Args:
-            look: Gathers facts; given how long the agent has run, in seconds.
+            gather: Gathers facts; given how long the agent has run, in seconds.
             clock: Monotonic time.
         """
-        self._look, self._clock = look, clock
+        self._gather, self._clock = gather, clock
         self._stopping = threading.Event()
         self._told: dict[str, Result] = {}
         self._levels: Mapping[str, Level] = {}
@@ -37,16 +37,16 @@ class PreflightThread:
         self._thread = threading.Thread(target=self._run, name="preflight", daemon=True)
 
     def start(self) -> None:
-        """Begin to look; once."""
+        """Begin to check; once."""
         if not self._thread.ident:
             self._thread.start()
 
     def stop(self) -> None:
-        """Look no more. An address that is being tried is not waited for."""
+        """Check no more. An address that is being tried is not waited for."""
         self._stopping.set()
 
     def levels(self) -> Mapping[str, int]:
-        """Tell what came of each check: id -> 0 ok, 1 warning, 2 failed; empty before the first round."""
+        """Return what came of each check: id -> 0 ok, 1 warning, 2 failed; empty before the first round."""
         return {check: level.rank for check, level in self._levels.items()}
 
     def _run(self) -> None:
@@ -58,20 +58,20 @@ class PreflightThread:
             pause_s = min(2 * pause_s, AGAIN_MOST_S)
 
     def _turn(self, waited_s: float) -> bool:
-        """Look once; tells whether there is nothing left to look for."""
+        """Check once; return whether there is nothing left to check."""
         try:
-            facts = self._look(waited_s)
+            facts = self._gather(waited_s)
             results = judge(facts)
         except Exception:  # the fence of this thread
             LOG.exception("preflight: a round failed")
             return False
         self._levels = {x.check: x.level for x in results}
-        self.tell(results)
+        self.report(results)
         self._rounds += 1
         return bool(facts.state.applications) and all(x.level is Level.OK for x in results)
 
-    def tell(self, results: tuple[Result, ...]) -> None:
-        """Log what is wrong or mended, each once; what may come right by itself is not told in the first round."""
+    def report(self, results: tuple[Result, ...]) -> None:
+        """Log what is wrong or repaired, each once; what may come right by itself waits for the second round."""
         for result in results:
             before = self._told.get(result.check)
             is_early = self._rounds == 0 and result.check in PATIENT
@@ -80,7 +80,7 @@ class PreflightThread:
                 continue
             self._told[result.check] = result
             extra = {"check": result.check, "where": result.where or None, "change": result.change or None}
-            word = "mended" if result.level is Level.OK else result.level.value
+            word = "fixed" if result.level is Level.OK else result.level.value
             LOG.log(
                 _LOG_LEVELS[result.level],
                 "preflight: %s %s: %s",

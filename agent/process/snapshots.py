@@ -14,7 +14,7 @@ from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import task_rows, told_rows
+from agent.publish.finding_rows import reported_rows, task_rows
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
@@ -36,7 +36,7 @@ IDLE_SHARE = 1000
 
 
 class Snapshots:
-    """The latest snapshot; rows of tasks are made anew when something changed, the agent's own numbers always."""
+    """The latest snapshot; rows of tasks are recreated when something changed, the agent's own numbers always."""
 
     def __init__(self, lookout: Lookout, clock: Clock, store_name: StoreName | None = None) -> None:
         """Report on `lookout`; for `store_name` see `TaskTable`."""
@@ -107,7 +107,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         tasks=table.update(pipeline, now_us),
         tasks_seen_at_us=now_us,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
-        told=told_rows(pipeline.ledger),
+        told=reported_rows(pipeline.ledger),
         task_findings=listed,
         unlisted=unlisted,
         detectors=tuple(

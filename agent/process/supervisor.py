@@ -18,7 +18,7 @@ from agent.clock import Clock, SystemClock
 from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
 from agent.detectors import DETECTORS
-from agent.engine.one_look import strangers
+from agent.engine.one_reading import strangers
 from agent.engine.pipeline import Pipeline
 from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
@@ -34,7 +34,7 @@ from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
 from agent.preflight.facts import Facts
-from agent.preflight.look import look
+from agent.preflight.gather import gather
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
@@ -57,7 +57,7 @@ LOG = logging.getLogger(__name__)
 COMPLAIN_EVERY_S = 60.0
 STOP_EVENTS_S = 2.0
 STOP_SUMMARIES_S = 3.0
-"""Last summaries: enough for some thousand tasks. Of the others the one before stands, and every change was told."""
+"""Enough for the last summaries of some thousand tasks. The others keep the previous one; all changes were reported."""
 YOUNG_OBJECTS = 50_000
 """Made between two searches for cycles. The dossier has none, and Python's 700 cost a tenth of the first walk."""
 
@@ -68,8 +68,8 @@ class Supervisor:
     def __init__(self, config: Config, clock: Clock | None = None) -> None:
         """Wire everything; nothing runs before `run`.
 
-        Spool, home or sink that cannot be used are told and done without: a sidecar that does not start keeps the
-        application from starting.
+        Spool, home or sink that cannot be used are reported, and the agent runs without them: a sidecar
+        that does not start keeps the application from starting.
 
         Raises:
             ConfigError: the address of /metrics cannot be used.
@@ -121,7 +121,7 @@ class Supervisor:
             self._clock,
             self._store_name if settings.metrics_detail == "store" else None,
         )
-        self._preflight = PreflightThread(self._look_around, self._clock)
+        self._preflight = PreflightThread(self._gather_facts, self._clock)
         self._http = self._make_http(settings)
 
     def run(self) -> int:
@@ -157,7 +157,7 @@ class Supervisor:
     # -- the loop ---------------------------------------------------------------------------------------
 
     def _lingers(self) -> bool:
-        """Tell whether to watch on after a signal: an application that closes now says most in its last seconds."""
+        """Return whether to watch on after a signal: an application that closes now says most in its last seconds."""
         now_s = self._clock.monotonic_s()
         if self._linger_until_s is None:
             self._linger_until_s = now_s + self._settings.linger_seconds
@@ -171,12 +171,12 @@ class Supervisor:
         self._lookout.turn()
         if self._lookout.is_ready and not was_ready:
             gc.freeze()  # the dossier stays: no search for cycles need walk through it
-            self._preflight.start()  # not before: the first look is what the start waits for
+            self._preflight.start()  # not before: the first reading is what the start waits for
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if self._lookout.is_ready and not self._names_checked:
             self._check_names()
         if self._baseline is not None and self._lookout.is_ready:
-            self._baseline.mind(now_us, now_s, self._clock.monotonic_s)
+            self._baseline.save_if_due(now_us, now_s, self._clock.monotonic_s)
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
@@ -189,7 +189,7 @@ class Supervisor:
         )
 
     def _check_names(self) -> None:
-        """Tell once, when the first application is there, if a flag speaks of one that is not."""
+        """Log once, when the first application is there, if a flag names one that is not."""
         inventory = self._pipeline.inventory
         self._names_checked = any(x.exists for x in inventory.applications.values())
         unknown = strangers(self._config.applications, inventory)
@@ -267,7 +267,7 @@ class Supervisor:
         except SpoolInUseError:
             raise
         except SpoolError as error:
-            LOG.error("going on without a spool, events are only logged: %s", error)
+            LOG.error("running without a spool, events are only logged: %s", error)
             return None
 
     def _make_home(self, settings: AgentSettings) -> OwnHome | None:
@@ -275,7 +275,7 @@ class Supervisor:
         try:
             return OwnHome(Path(directory), self._root) if directory else None
         except HomeError as error:
-            LOG.error("going on without a home, a restart will remember nothing: %s", error)
+            LOG.error("running without a home, a restart will remember nothing: %s", error)
             return None
 
     def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
@@ -308,11 +308,11 @@ class Supervisor:
             return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
         except ConfigError as error:
             self._sink_refusal = str(error)
-            LOG.error("going on without a sink, events stay in the spool: %s", error)
+            LOG.error("running without a sink, events stay in the spool: %s", error)
             return None
 
-    def _look_around(self, waited_s: float) -> Facts:
-        return look(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
+    def _gather_facts(self, waited_s: float) -> Facts:
+        return gather(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:

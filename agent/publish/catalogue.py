@@ -33,7 +33,7 @@ ALLOWED_LABELS = frozenset(
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE),
-    ("Watching and looking", WATCH),
+    ("Watching and reading", WATCH),
     ("Spool and shipping", SHIPPING),
     ("Kubernetes Events", KUBERNETES),
     ("The agent itself", AGENT),

@@ -32,7 +32,7 @@ class EventOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is to be told of one finding.
+    """What is to be reported of one finding.
 
     Args of the dataclass:
         name: Name of the Event object, the same for the whole life of the finding.
@@ -49,7 +49,7 @@ class EventDesk:
     """Takes every record, gives out what may be sent now."""
 
     def __init__(self, least: Severity, origin: Origin, namespace: str) -> None:
-        """Start with nothing told.
+        """Start with nothing reported.
 
         Args:
             least: Quietest severity that becomes an Event.
@@ -64,7 +64,7 @@ class EventDesk:
         self._tokens, self._refilled_s = float(BURST), 0.0
         self.suppressed = 0
 
-    def take(self, record: Record) -> None:
+    def receive(self, record: Record) -> None:
         """Take a record; only a finding that opens, gets louder or is resolved is news."""
         if record.kind is not Kind.FINDING:
             return
@@ -110,7 +110,7 @@ class EventDesk:
 
     @property
     def waiting(self) -> int:
-        """Number of findings that wait to be told."""
+        """Number of findings that wait to be reported."""
         return len(self._waiting)
 
     def _news(self, finding_id: str, record: Record, *, is_open: bool) -> News:

@@ -80,7 +80,7 @@ class Exposition:
         snapshot = self._snapshot()
         applications = _applications(snapshot)
         for metric in self._catalogue:
-            # the count of errors is the last family: it tells of this scrape, too
+            # the count of errors is the last family: it covers this scrape, too
             yield self._family(metric, replace(snapshot, collector_errors=self._errors), applications)
 
     def _family(self, metric: Metric, snapshot: MetricsSnapshot, applications: tuple[str, ...]) -> Family:
@@ -148,7 +148,7 @@ def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
 def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, ...]) -> Series:
     """Make the series that exist whether or not anything happened; none if a label has no known values."""
     if metric.kind is MetricKind.INFO or not metric.labels:
-        return {}  # one series at most, and its reader decides whether it can be told
+        return {}  # one series at most, and its reader decides whether there is a value
     known: Mapping[str, Sequence[str]] = {
         **metric.initial,
         "application_id": applications,

@@ -12,18 +12,21 @@ from agent.judging.base import Kind
 from agent.publish.snapshot import FindingsTold, TaskFindings, TaskMetrics
 
 EVENT_SHOWN_US = 3_600_000_000
-"""An event is over when it is told; alerts see it for this long."""
+"""An event is over when it is reported; alerts see it for this long."""
 
 GONE_SHOWN_US = 3_600_000_000
-"""When a directory that is gone was last seen is told for this long."""
+"""When a directory that is gone was last seen is reported for this long."""
 
 ROWS_LISTED = 500
 """Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
 
 
-def told_rows(ledger: Ledger) -> tuple[FindingsTold, ...]:
-    """Count what was told since the start."""
-    return tuple(FindingsTold(*what, told.times, told.newest_id) for what, told in ledger.told().items())
+def reported_rows(ledger: Ledger) -> tuple[FindingsTold, ...]:
+    """Count what was reported since the start."""
+    return tuple(
+        FindingsTold(*what, reported.times, reported.newest_id)
+        for what, reported in ledger.reported().items()
+    )
 
 
 def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], int]:
@@ -44,7 +47,7 @@ def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], in
 
 
 def gone_row(task: Task, now_us: int) -> TaskMetrics | None:
-    """Tell when a task's directory that is gone was last seen, for a while."""
+    """Return when a task's directory that is gone was last seen, for a while."""
     if task.exists or not task.past:
         return None
     ended_us = task.past[-1].ended_us

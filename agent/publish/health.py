@@ -6,14 +6,14 @@ Both answer None when all is well, else the reason in one line.
 from __future__ import annotations
 
 HEARTBEAT_LIMIT_S = 60.0
-"""A worker that did not come round for this long counts as dead; its loop turns every few seconds."""
+"""A worker that did not complete a turn for this long counts as dead; its loop turns every few seconds."""
 
 
 def liveness(heartbeat_s: float | None, now_s: float, limit_s: float = HEARTBEAT_LIMIT_S) -> str | None:
     """Judge the worker by its own heartbeat, never by that of a thread that watches over it.
 
     Args:
-        heartbeat_s: Monotonic time at which the worker's loop last came round; None = not yet.
+        heartbeat_s: Monotonic time at which the worker's loop last completed a turn; None = not yet.
         now_s: Monotonic time.
         limit_s: Age from which the worker counts as dead.
 
@@ -24,7 +24,7 @@ def liveness(heartbeat_s: float | None, now_s: float, limit_s: float = HEARTBEAT
         return "the worker has not started"
     age_s = now_s - heartbeat_s
     if age_s > limit_s:
-        return f"the worker's loop last came round {age_s:.0f} s ago (limit {limit_s:.0f} s)"
+        return f"the worker's loop last completed a turn {age_s:.0f} s ago (limit {limit_s:.0f} s)"
     return None
 
 

@@ -1,7 +1,7 @@
 """Sends Events to the Kubernetes API with the pod's service account; optional, off by default.
 
 Needs `create` and `patch` on `events` in the pod's own namespace, and nothing else. Nothing that goes wrong here
-touches the audit: what cannot be told is counted.
+touches the audit: what is unknown is counted.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class KubernetesEvents:
     def offer(self, record: Record) -> None:
         """Take a record; never waits for the network."""
         with self._mutex:
-            self._desk.take(record)
+            self._desk.receive(record)
 
     def outcomes(self) -> Mapping[str, int]:
         """Count Events by what became of them."""
@@ -85,7 +85,7 @@ class KubernetesEvents:
         self._turn()
 
     def _turn(self) -> float:
-        """Send what may be sent; tell how long to wait."""
+        """Send what may be sent; return how long to wait."""
         while True:
             with self._mutex:
                 ready = self._desk.next(self._clock.monotonic_s())
@@ -107,7 +107,7 @@ class KubernetesEvents:
                 self._desk.done(finding_id, news)
 
     def _send(self, news: News) -> bool:
-        """Create the Event, or change the one that is there; tell whether it is settled, for better or worse."""
+        """Create the Event, or change the one that is there; say whether it is settled, for better or worse."""
         events = f"/api/v1/namespaces/{self._namespace}/events"
         first_time = news.patch["count"] == 1
         status = _CONFLICT

@@ -1,4 +1,4 @@
-"""One family of metrics: what it is called, what it says, and how it is read off a snapshot. Values only."""
+"""One family of metrics: its name, its meaning, and how it is read from a snapshot. Values only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Metric:
         name: As Prometheus shows it, with `_total` or `_info`.
         kind: Type.
         help: One sentence; stable, because scrapers compare it.
-        read: Reads its series off a snapshot; what cannot be told is left out.
+        read: Reads its series from a snapshot; unknown values are left out.
         unit: Base unit at the end of the name; empty = a count or a number.
         labels: Label names, in the order in which values are given.
         stability: Whether to build on it.
@@ -76,7 +76,7 @@ def flags(labels: Iterable[str]) -> Series:
 
 
 def of_tasks(read: Callable[[TaskMetrics], float | None]) -> Callable[[MetricsSnapshot], Series]:
-    """Make a reader with one series per task; of two rows for one task the last that tells counts."""
+    """Make a reader with one series per task; of two rows for one task the last one with a value counts."""
 
     def reader(snapshot: MetricsSnapshot) -> Series:
         values = ((task.application_id, task.task_id, read(task)) for task in snapshot.tasks)

@@ -18,7 +18,7 @@ HASH_CHARS = 12
 PREFIX = "h-"
 _CHANGELOG = "-changelog"
 _NAMED = frozenset({"store", "topic"})
-"""Fields that hold a name and nothing else, wherever they stand."""
+"""Fields that hold a name and nothing else, wherever they are."""
 
 _KEPT = frozenset(
     {
@@ -64,7 +64,7 @@ class Pseudonyms:
                 self._pattern = None
 
     def text(self, text: str) -> str:
-        """Replace every known name in a sentence or path, where it stands as a word of its own."""
+        """Replace every known name in a sentence or path, where it is a word by itself."""
         if not self._known:
             return text
         if self._pattern is None:
@@ -108,7 +108,7 @@ class Pseudonyms:
 
 
 def names_in(name: str, application: str) -> tuple[str, ...]:
-    """Tell which names a store or topic name gives away: a changelog's topic holds its store's."""
+    """Return which names a store or topic name gives away: a changelog's topic holds its store's."""
     if name.startswith(f"{application}-") and name.endswith(_CHANGELOG):
         return name, name[len(application) + 1 : -len(_CHANGELOG)]
     return (name,)

@@ -1,4 +1,4 @@
-"""The rows of a snapshot that tell of tasks; a row is made anew only when its task may have changed.
+"""The rows of a snapshot about tasks; a row is recreated only when its task may have changed.
 
 Of ten thousand tasks a few hundred change within a second, and making every row took a twentieth of a core.
 """
@@ -33,12 +33,12 @@ class TaskTable:
         self._gone: set[Key] = set()
 
     def update(self, pipeline: Pipeline, now_us: int) -> tuple[TaskMetrics, ...]:
-        """Bring the rows up to date; takes the list of tasks that were looked at."""
+        """Bring the rows up to date; takes the list of tasks that were read."""
         found = worst_by_task(pipeline.ledger.open_findings())
         worst = {key: severity for key, severity in found.items() if key[1]}
         judged = {key for key, _ in worst.items() ^ self._worst.items()}
-        # a directory that is gone is told for a while only
-        keys = pipeline.looker.take_looked_at() | judged | self._gone
+        # a directory that is gone is reported for a while only
+        keys = pipeline.looker.take_read_tasks() | judged | self._gone
         self._worst = worst
         for key in keys:
             self._renew(pipeline, key, now_us)

@@ -18,7 +18,7 @@ _NOT_SHOWN = ("level", "identity", "opened_at_us", "resolved_at_us", "summary", 
 
 
 def loudness(body: Mapping[str, object]) -> tuple[int, int]:
-    """Tell how loud a finding is, and at the same loudness how sure; to compare."""
+    """Return the rank of a finding's severity, then of its confidence; to compare."""
     return Severity(str(body["severity"])).rank, Confidence(str(body["confidence"])).rank
 
 

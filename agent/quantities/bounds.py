@@ -26,7 +26,7 @@ class Bounds:
         return cls(value, value)
 
     def exceeds(self, other: Bounds) -> Truth:
-        """Tell whether this is more than another: YES and NO hold at the worst ends, MAYBE is everything else."""
+        """Return whether this is more than another: YES and NO hold at the worst ends, MAYBE is everything else."""
         if other.high is not None and self.low > other.high:
             return Truth.YES
         if self.high is not None and self.high <= other.low:

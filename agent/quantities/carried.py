@@ -8,7 +8,7 @@ from agent.quantities.verdicts import continues_offset
 
 
 def continued_from(task: Task, store: Store, session: Session) -> CheckpointFact | None:
-    """Tell which checkpoint of a deleted store its successor continues from.
+    """Return which checkpoint of a deleted store its successor continues from.
 
     Returns:
         The last checkpoint before the deletion; None if the first checkpoint of the new store does not follow it.

@@ -10,7 +10,7 @@ TEN_THOUSAND = 10_000
 
 
 def is_real(offset: int | None) -> bool:
-    """Tell whether an entry says that something was applied: not absent, not unknown, not zero."""
+    """Return whether an entry says that something was applied: not absent, not unknown, not zero."""
     return offset is not None and offset > 0
 
 
@@ -20,7 +20,7 @@ def base_offset(offset: int | None) -> int:
 
 
 def records_between(start: int | None, end: int | None) -> Bounds:
-    """Tell how many records a store can have taken from its changelog between two of its offsets.
+    """Return how many records a store can have taken from its changelog between two of its offsets.
 
     The low end is 0: markers, aborted and compacted records take offsets as well. The high end counts every offset,
     and one more, because an entry is the next offset up to 2.5 and the last one since.
@@ -35,7 +35,7 @@ def records_between(start: int | None, end: int | None) -> Bounds:
 
 
 def records_at_least(start: int | None, end: int) -> int:
-    """Tell how many records lie between two offsets at least, where nothing was compacted or aborted.
+    """Return how many records lie between two offsets at least, where nothing was compacted or aborted.
 
     A transaction that wrote to a partition left one marker there, behind one record or more: at most every second
     offset is a marker.

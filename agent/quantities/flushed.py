@@ -1,4 +1,4 @@
-"""What reached the disk: puts flushed beyond a checkpoint, and the records that they stand for."""
+"""What reached the disk: puts flushed beyond a checkpoint, and the records that they represent."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def dirty_puts(store: Store, session: Session, settings: ApplicationSettings) ->
 
 
 def is_more_than_ten_thousand(puts: int, store: Store, profile: Profile) -> bool:
-    """Tell whether puts are more than 10,000 records for sure: a standby would have written a checkpoint since."""
+    """Return whether puts are more than 10,000 records for sure: a standby would have written a checkpoint since."""
     beside = puts_beside_records(store, profile)
     records = Bounds.exactly(max(puts - (beside.high or 0), 0)).over(puts_per_record(store, profile))
     return records.exceeds(Bounds.exactly(TEN_THOUSAND)) is Truth.YES
 
 
 def commits_passed(settings: ApplicationSettings, duration_us: int) -> bool:
-    """Tell whether commits went by in a time for sure: what the commit timer writes would be there."""
+    """Return whether commits went by in a time for sure: what the commit timer writes would be there."""
     interval_ms = settings.assumed("commit_interval_ms") or LONGEST_DEFAULT_MS
     return duration_us >= COMMITS * interval_ms * 1_000 + LATE_US
 

@@ -15,13 +15,13 @@ range: 26 at most by default (history retention by segment interval)."""
 
 
 def puts_per_record(store: Store, profile: Profile) -> Bounds:
-    """Tell how many puts one record of the changelog makes while it is processed or restored.
+    """Return how many puts one record of the changelog makes while it is processed or restored.
 
     The low end is 0 where a record may make none: a windowed store skips an expired one, a restoration of a
     versioned store puts only the newest version of a key and batch.
 
     Args:
-        store: The store: its shape and its column families tell its kind.
+        store: The store: its shape and its column families show its kind.
         profile: The releases that may have written it.
 
     Source:
@@ -43,7 +43,7 @@ def puts_per_record(store: Store, profile: Profile) -> Bounds:
 
 
 def puts_beside_records(store: Store, profile: Profile) -> Bounds:
-    """Tell how many puts stand for no record of their own: segments of a versioned store that were dropped at once.
+    """Return how many puts represent no separate record: segments of a versioned store that were dropped at once.
 
     Source:
         LogicalKeyValueSegments.cleanupExpiredSegments, VersionedBytesStoreSupplier (3.5.0 to 4.3.1).

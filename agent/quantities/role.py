@@ -1,4 +1,4 @@
-"""Active or standby? What a task's own checkpoints tell under exactly-once."""
+"""Active or standby? What a task's own checkpoints show under exactly-once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 
 def moved_by(task: Task, fact: CheckpointFact) -> int:
-    """Tell by how many offsets, over all stores of the task, a checkpoint moved from the one before."""
+    """Return by how many offsets, over all stores of the task, a checkpoint moved from the one before."""
     before: dict[str, int] = {}
     for known in task.checkpoints:
         if known is fact:
@@ -32,7 +32,7 @@ def moved_by(task: Task, fact: CheckpointFact) -> int:
 
 
 def may_be_on_the_way(task: Task, fact: CheckpointFact, opened_us: int) -> bool:
-    """Tell whether the commit timer may have written a checkpoint: of a standby, or half way in a restoration.
+    """Return whether the commit timer may have written a checkpoint: of a standby, or half way in a restoration.
 
     It writes when the offsets moved by more than 10,000 in all since the last one of this task object. The first
     one is compared with nothing, so that any offset above 10,000 in all is written, however little was restored.
@@ -67,12 +67,12 @@ def role_of(
     profile: Profile,
     now_us: int,
 ) -> Role:
-    """Tell what a task was that flushed beyond its checkpoint in a session.
+    """Return what a task was that flushed beyond its checkpoint in a session.
 
     From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
     it is let go. So one that flushed more than that, and commits went by without one, is active; and so is one whose
-    last checkpoint lies below that and stands: that is the end of an active task's restoration. Copies that warm up
-    are standbys that no setting announces.
+    last checkpoint is below that and no longer moves: that is the end of an active task's restoration. Copies that warm
+    up are standbys that no setting announces.
 
     Source:
         StateManagerUtil.checkpointNeeded, DefaultStateUpdater.maybeCompleteRestoration (3.8.0 to 4.2.1);
@@ -106,7 +106,7 @@ def _wrote_the_end(task: Task, session: Session | None) -> bool:
 
 
 def was_deleted_in(fact: CheckpointFact, until_us: int | None) -> bool:
-    """Tell whether a checkpoint was deleted in the session that wrote it, which lasted until then (None = it lasts).
+    """Return whether a checkpoint was deleted in the session that wrote it, which lasted until then (None = it lasts).
 
     Under exactly-once each initialisation deletes the file: an active task became a standby, or the other way round.
 

@@ -18,7 +18,7 @@ SAME_RATIO = 0.5
 def holds_uncommitted(
     store: Store, profile: Profile, flushed_puts: int, start: int | None, end: int | None
 ) -> Truth:
-    """Tell whether a store holds more than its changelog can have given it.
+    """Return whether a store holds more than its changelog can have given it.
 
     Args:
         store: The store.
@@ -35,7 +35,7 @@ def holds_uncommitted(
 
 
 def replay_fell_short(live_entries: int | None, restored_puts: int) -> Truth:
-    """Tell whether a replay from the very start gave back fewer puts than the store had live entries.
+    """Return whether a replay from the very start gave back fewer puts than the store had live entries.
 
     Compaction keeps the newest record of each key, so a whole replay puts every key that is not deleted at least once.
 
@@ -49,7 +49,7 @@ def replay_fell_short(live_entries: int | None, restored_puts: int) -> Truth:
 
 
 def skipped_offsets(settings: ApplicationSettings, advance: int, applied_puts: int, duration_us: int) -> int:
-    """Tell how many offsets were neither applied nor a commit marker: aborted ones, or what compaction took.
+    """Return how many offsets were neither applied nor a commit marker: aborted ones, or what compaction took.
 
     Args:
         settings: Guarantee and commit interval.
@@ -63,7 +63,7 @@ def skipped_offsets(settings: ApplicationSettings, advance: int, applied_puts: i
 def is_mostly_skipped(
     store: Store, profile: Profile, flushed_puts: int, skipped: int, start: int, end: int
 ) -> Truth:
-    """Tell whether as many offsets were skipped as had been flushed; MAYBE at most, compaction skips offsets, too."""
+    """Return whether as many offsets were skipped as had been flushed; MAYBE at most, compaction skips offsets, too."""
     if puts_per_record(store, profile) != Bounds.exactly(1) or end <= start:
         return Truth.NO
     return Truth.MAYBE if skipped >= flushed_puts else Truth.NO
@@ -86,7 +86,7 @@ def transaction_markers(settings: ApplicationSettings, duration_us: int) -> int:
 
 
 def claims_unseen_records(session: Session, settings: ApplicationSettings) -> Truth:
-    """Tell whether the last checkpoint of a session lies further ahead than what was put can explain.
+    """Return whether the last checkpoint of a session is further ahead than what was put can explain.
 
     Asked of sessions in which nothing was restored: what one owner appended it also put, and each marker follows a
     record, so at most every second offset is a marker.
@@ -110,12 +110,12 @@ def claims_unseen_records(session: Session, settings: ApplicationSettings) -> Tr
 
 
 def claims_old_offset(session: Session, before: PastDatabase, old_offset: int | None) -> Truth:
-    """Tell whether a store that was made anew claims its predecessor's offset without its entries (KAFKA-16017).
+    """Return whether a store that was recreated claims its predecessor's offset without its entries (KAFKA-16017).
 
     Args:
         session: The new store's session.
         before: The incarnation that was wiped.
-        old_offset: The best offset known of it; None = no checkpoint told one.
+        old_offset: The best offset known of it; None = no checkpoint held one.
 
     Returns:
         YES: nothing at all was restored, or less than the predecessor held live; MAYBE: how much it held is not known.
@@ -131,7 +131,7 @@ def claims_old_offset(session: Session, before: PastDatabase, old_offset: int | 
 
 
 def is_half_restored(restored_puts: int, offset: int, before: PastDatabase | None) -> Truth:
-    """Tell whether a released restoration is short of the offset that the next owner trusts (KAFKA-8574).
+    """Return whether a released restoration is short of the offset that the next owner trusts (KAFKA-8574).
 
     A finished one put as much as its offset says, or, of a compacted changelog, each live entry of the predecessor.
     """
@@ -143,7 +143,7 @@ def is_half_restored(restored_puts: int, offset: int, before: PastDatabase | Non
 
 
 def continues_offset(store: Store, mark_puts: int, advance: int) -> bool:
-    """Tell whether a new store's first checkpoint is an old offset plus what was put since.
+    """Return whether a new store's first checkpoint is an old offset plus what was put since.
 
     About as many puts as offsets, never more, and far fewer than the old store held. A full restoration puts as much
     as its offset says, or what compaction left.
@@ -159,7 +159,7 @@ def held_before(store: Store) -> int:
 
 
 def outruns_changelog(store: Store, profile: Profile, session: Session) -> Truth:
-    """Tell whether a session put more than its changelog grew by since the offset that its opening trusted.
+    """Return whether a session put more than its changelog grew by since the offset that its opening trusted.
 
     Asked of one opening that restored from that offset: every put since is a record beyond it.
 

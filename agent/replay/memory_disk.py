@@ -46,7 +46,7 @@ class MemoryDisk:
         return tuple(Entry(name, child.kind) for name, child in node.children.items())
 
     def stat(self, path: str) -> FileStat | Unseen:
-        """Look at one entry."""
+        """Stat one entry."""
         node = self._find(path)
         if node is None:
             return Unseen.VANISHED
@@ -62,7 +62,7 @@ class MemoryDisk:
         return bytes(node.content[offset : offset + length])
 
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
-        """Look at a file and read it, unless it has more than `most_bytes`."""
+        """Stat a file and read it, unless it has more than `most_bytes`."""
         content = self.read_at(path, 0, most_bytes + 1)
         stat = self.stat(path)
         if isinstance(content, Unseen) or isinstance(stat, Unseen):
@@ -70,14 +70,14 @@ class MemoryDisk:
         return stat, content if stat.size_bytes <= most_bytes else b""
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Tell whether the file that has this name now is locked."""
+        """Return whether the file that has this name now is locked."""
         node = self._find(path)
         if node is None:
             return Unseen.VANISHED
         return LockState.HELD if node.locked else LockState.FREE
 
     def stay_in(self, path: str) -> AbstractContextManager[None]:
-        """Do nothing: nobody changes this disk during a look."""
+        """Do nothing: no process changes this disk during a reading."""
         return nullcontext()
 
     def processes(self) -> tuple[ProcessFact, ...]:

@@ -22,7 +22,7 @@ def replay(
     show_process: bool = False,
     delays: Iterator[int] | None = None,
 ) -> int:
-    """Play a trace into a pipeline that looks at `disk`.
+    """Play a trace into a pipeline that reads `disk`.
 
     Args:
         trace: The recording.

@@ -1,1 +1,1 @@
-"""Notifications of the kernel as hints in a mailbox. Says where to look, never what is there."""
+"""Notifications of the kernel as hints in a mailbox. Says what to read, never what is there."""

@@ -1,6 +1,6 @@
 """The inotify queue. Sole importer of watchdog, of which it takes the libc bindings and the constants.
 
-Not `InotifyFD`: its read has no timeout (so nobody could check the root), it takes a denied watch for a good
+Not `InotifyFD`: its read has no timeout (so the root could not be checked), it takes a denied watch for a good
 one, and it makes an object of every event. Reading and parsing are done here instead.
 """
 
@@ -33,8 +33,8 @@ _BITS: dict[HintKind, int] = {
     HintKind.WRITTEN: InotifyConstants.IN_CLOSE_WRITE,
     HintKind.SELF_GONE: InotifyConstants.IN_DELETE_SELF,
 }
-# EXCL_UNLINK: what still happens to a file without a name is nobody's business. No IN_DONT_FOLLOW: the watch
-# is put on an open descriptor by way of its link in /proc, and whoever opened it did not follow links.
+# EXCL_UNLINK: what still happens to a file without a name does not matter. No IN_DONT_FOLLOW: the watch
+# is put on an open descriptor by way of its link in /proc, and it was opened without following links.
 _ALWAYS = InotifyConstants.IN_ONLYDIR | InotifyConstants.IN_EXCL_UNLINK
 
 MASKS: dict[Role, int] = {
@@ -42,8 +42,8 @@ MASKS: dict[Role, int] = {
 }
 """What is asked for in a directory of each role that is watched."""
 
-# Below the root the parent tells of a move. The directory's own word comes after that and could end a watch
-# that stands for the new path already.
+# Below the root the parent reports a move. The directory's own word comes after that and could end a watch
+# that represents the new path already.
 MASKS[Role.STATE_DIRECTORY] |= InotifyConstants.IN_MOVE_SELF
 
 _MEANINGS: dict[int, HintKind] = {
@@ -146,7 +146,7 @@ class InotifyQueue:
         return self._add(directory, InotifyConstants.IN_MOVED_TO | _ALWAYS)
 
     def _add(self, directory: int, mask: int) -> int:
-        # By descriptor and not by path: nobody can swap a component of the path for a symbolic link.
+        # By descriptor and not by path: no process can swap a component of the path for a symbolic link.
         link = b"/proc/self/fd/%d" % directory
         watch = inotify_add_watch(self._descriptor, link, mask)
         if watch < 0:

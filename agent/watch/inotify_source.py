@@ -42,7 +42,7 @@ class InotifySource:
         self._failure = ""
 
     def start(self) -> None:
-        """Start the thread; the first hint is a RESCAN, put when the watches stand."""
+        """Start the thread; the first hint is a RESCAN, put when the watches are in place."""
         stop_reader, self._stop_writer = os.pipe()
         self._thread = threading.Thread(target=self._run, args=(stop_reader,), name="watch", daemon=True)
         self._thread.start()
@@ -52,7 +52,7 @@ class InotifySource:
 
         Args:
             timeout_s: How long to wait for the thread; one that hangs in the kernel is left to itself, and
-                nothing that it still reads is put into the mailbox. None = for ever.
+                nothing that it still reads is put into the mailbox. None = forever.
         """
         if self._is_given_up:
             return
@@ -64,17 +64,17 @@ class InotifySource:
         self._thread.join(timeout_s)
 
     def is_alive(self) -> bool:
-        """Tell whether notifications still arrive; False before the start and after a failure."""
+        """Return whether notifications still arrive; False before the start and after a failure."""
         return self._thread is not None and self._thread.is_alive()
 
     def failure(self) -> str:
-        """Tell why the thread died; empty if it did not."""
+        """Return why the thread died; empty if it did not."""
         return self._failure
 
     def _run(self, stop_reader: int) -> None:
         try:
             self._read(stop_reader)
-        except Exception as error:  # the fence around this thread's loop: a dead watch must be told
+        except Exception as error:  # the fence around this thread's loop: a dead watch must be reported
             self._failure = str(WatchLostError(f"thread `watch` on {self.watch.root} ended: {error!r}"))
             LOGGER.exception("thread %s died", "watch")
         finally:

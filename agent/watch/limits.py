@@ -49,27 +49,27 @@ def read_limits(sysctls: Path = SYSCTLS) -> InotifyLimits:
 
 
 def watch_limit(sysctls: Path = SYSCTLS) -> Limit:
-    """Tell what limits the watches: the user's limit, or that of the user namespace if it is lower."""
+    """Return what limits the watches: the user's limit, or that of the user namespace if it is lower."""
     return _lower(sysctls, "max_user_watches", "max_inotify_watches")
 
 
 def instance_limit(sysctls: Path = SYSCTLS) -> Limit:
-    """Tell what limits the queues, as for `watch_limit`."""
+    """Return what limits the queues, as for `watch_limit`."""
     return _lower(sysctls, "max_user_instances", "max_inotify_instances")
 
 
 def budget(limit: Limit) -> int | None:
-    """Tell how many directories the agent may watch; None = nobody says."""
+    """Return how many directories the agent may watch; None = unknown."""
     return None if limit.value is None else int(limit.value * SHARE)
 
 
 def enough_watches(need: int) -> int:
-    """Tell which limit is enough for `need` directories with room to grow: a power of two."""
+    """Return which limit is enough for `need` directories with room to grow: a power of two."""
     return max(LEAST_WATCHES, 1 << (2 * need - 1).bit_length())
 
 
 def enough_instances(limit: Limit) -> int:
-    """Tell which limit to try when there are no queues left."""
+    """Return which limit to try when there are no queues left."""
     return max(LEAST_INSTANCES, 2 * (limit.value or 0))
 
 

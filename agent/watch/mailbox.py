@@ -12,11 +12,11 @@ CAPACITY = 65_536
 """Hints that may wait. About 20 MiB when full."""
 
 MAILBOX_FULL = "mailbox-full"
-"""Cause of the RESCAN that stands for hints that were dropped."""
+"""Cause of the RESCAN that represents hints that were dropped."""
 
 # What these say about a file is read from the disk anyway, so the newest one is enough: it is there. That a file
 # went (DELETED, MOVED_OUT) is all that is left of a wipe: kept, and nothing is merged across it, so that what is
-# announced after it tells of its re-creation.
+# announced after it reports its re-creation.
 _COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN})
 _CANARY = "canary\0"  # no path has a NUL
 _TEMPORARY = ".tmp"
@@ -62,7 +62,7 @@ class Mailbox:
             if self._waiting:
                 self._condition.notify()
 
-    def take(self, timeout_s: float) -> list[Hint]:
+    def drain(self, timeout_s: float) -> list[Hint]:
         """Take everything that waits.
 
         Args:
@@ -81,7 +81,7 @@ class Mailbox:
             return taken
 
     def counters(self) -> MailboxCounters:
-        """Tell what went through so far."""
+        """Return what went through so far."""
         with self._condition:
             waiting = len(self._waiting) - self._gaps
             return MailboxCounters(self._coalesced, self._dropped, waiting)

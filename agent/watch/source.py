@@ -10,7 +10,7 @@ from typing import Protocol
 class Cause(StrEnum):
     """Why a source asks for a rescan, and what may be wrong with it now."""
 
-    START = "start"  # the watches stand: look at everything once
+    START = "start"  # the watches are in place: read everything once
     QUEUE_OVERFLOW = "queue-overflow"  # the kernel dropped notifications
     WATCH_LIMIT = "watch-limit"  # the kernel refuses more watches: those directories are only polled
     WATCH_REFUSED = "watch-refused"  # a directory cannot be read (permissions), so it cannot be watched
@@ -53,19 +53,19 @@ class WatchedTree(Protocol):
     """What is watched, and how well."""
 
     def is_watched(self, path: str) -> bool:
-        """Tell whether a directory has a watch now."""
+        """Return whether a directory has a watch now."""
         ...
 
-    def hears_canary(self) -> bool:
-        """Tell whether moves in the agent's own directory are announced now."""
+    def is_canary_watched(self) -> bool:
+        """Return whether moves in the agent's own directory are announced now."""
         ...
 
     def degraded(self) -> dict[str, str]:
-        """Tell what is wrong now: cause -> one sentence with what to do."""
+        """Return what is wrong now: cause -> one sentence with what to do."""
         ...
 
     def counters(self) -> WatchCounters:
-        """Tell what was done so far; a copy."""
+        """Return what was done so far; a copy."""
         ...
 
 
@@ -78,21 +78,21 @@ class NotificationSource(Protocol):
         ...
 
     def start(self) -> None:
-        """Begin; the first hint is a RESCAN of everything, put when the watches stand."""
+        """Begin; the first hint is a RESCAN of everything, put when the watches are in place."""
         ...
 
     def stop(self, timeout_s: float | None = None) -> None:
         """End and give everything back; may be called twice, and without a start.
 
         Args:
-            timeout_s: How long to wait for a thread that hangs; None = for ever.
+            timeout_s: How long to wait for a thread that hangs; None = forever.
         """
         ...
 
     def is_alive(self) -> bool:
-        """Tell whether notifications still arrive; False before the start and after a failure."""
+        """Return whether notifications still arrive; False before the start and after a failure."""
         ...
 
     def failure(self) -> str:
-        """Tell why the source died; empty if it did not."""
+        """Return why the source died; empty if it did not."""
         ...

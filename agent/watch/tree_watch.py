@@ -1,4 +1,4 @@
-"""Keeps every directory of interest watched, and turns notifications into hints. No thread of its own.
+"""Keeps every directory of interest watched, and turns notifications into hints. No thread.
 
 Two rules keep this free of silent losses. A directory is watched first and listed second, so that whatever is
 made in it is either announced or found. And whatever the kernel lost, refused or took away ends in a RESCAN
@@ -89,7 +89,7 @@ class TreeWatch:
                 continue
             path = self._watches.path_of(watch)
             if path is None:
-                continue  # a watch that was given up: its directory is gone, or was looked at anew
+                continue  # a watch that was given up: its directory is gone, or was read again
             if kind is HintKind.SELF_GONE:
                 self._lose(watch, path)
                 hints.append(Hint(path, kind, self._now_us, is_directory=True))
@@ -101,7 +101,7 @@ class TreeWatch:
         return hints
 
     def tick(self) -> list[Hint]:
-        """Put right what notifications do not tell: a root that came, went or was replaced; losses; limits.
+        """Put right what notifications do not report: a root that came, went or was replaced; losses; limits.
 
         Cost: one stat when nothing is wrong. Call it after every batch and at least once a second.
         """
@@ -126,23 +126,23 @@ class TreeWatch:
         return hints
 
     def counters(self) -> WatchCounters:
-        """Tell what was done so far; a copy."""
+        """Return what was done so far; a copy."""
         return replace(self._counters, watches=len(self._watches))
 
     def degraded(self) -> dict[str, str]:
-        """Tell what is wrong now: cause -> one sentence with what to do."""
+        """Return what is wrong now: cause -> one sentence with what to do."""
         return self._degraded | self._watches.refusals()
 
     def awaits_root(self) -> bool:
-        """Tell whether the root cannot be opened, so that its watches wait for it."""
+        """Return whether the root cannot be opened, so that its watches wait for it."""
         return self._identity is None
 
     def is_watched(self, path: str) -> bool:
-        """Tell whether a directory has a watch; may be asked by another thread."""
+        """Return whether a directory has a watch; may be asked by another thread."""
         return self._watches.has(path)
 
-    def hears_canary(self) -> bool:
-        """Tell whether moves in the agent's own directory are announced; may be asked by another thread."""
+    def is_canary_watched(self) -> bool:
+        """Return whether moves in the agent's own directory are announced; may be asked by another thread."""
         return self._canary_watch >= 0
 
     def _take_canary(self, kind: HintKind, name: bytes, hints: list[Hint]) -> None:
@@ -152,7 +152,7 @@ class TreeWatch:
             hints.append(Hint(os.fsdecode(name), HintKind.CANARY, self._now_us))
 
     def _watch_canary(self, directory: Path) -> None:
-        """No canary directory or no watch left for it: the canary stays away, and whoever sent it knows why."""
+        """No canary directory or no watch left for it: the canary stays away, and its sender knows why."""
         with suppress(OSError), open_root(directory) as opened:
             self._canary_watch = self.queue.add_canary(opened)
 
@@ -180,7 +180,7 @@ class TreeWatch:
                 self._identity = (found.st_dev, found.st_ino)
                 later: list[str] = []
                 self._walk(root, "", None, later)
-                # what lies inside stores gets what watches are left when every task has its own
+                # what is inside stores gets what watches are left when every task has its own
                 for path in later:
                     self._enter(root, path, path, None, None)
         except OSError as error:
@@ -205,7 +205,7 @@ class TreeWatch:
         self._overflowed = False
 
     def _walk(self, directory: int, path: str, announced: list[Hint] | None, later: list[str] | None) -> None:
-        """Watch an open directory, then what lies in it; announce what is found if somebody wants it."""
+        """Watch an open directory, then what is in it; announce what is found if asked to."""
         try:
             self._watch(directory, path, announced)
             names = list_names(directory)

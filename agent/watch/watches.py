@@ -17,10 +17,10 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # ELOOP, ENOTDIR:
 
 
 class Watches:
-    """The watches of one queue: watch -> path that it stands for."""
+    """The watches of one queue: watch -> path that it represents."""
 
     def __init__(self, queue: InotifyQueue, limit: Callable[[], Limit] = watch_limit) -> None:
-        """Put watches on `queue`; `limit` tells what the kernel allows, read anew at every walk."""
+        """Put watches on `queue`; `limit` says what the kernel allows, read again at every walk."""
         self._queue = queue
         self._limit = limit
         self._paths: dict[int, str] = {}
@@ -42,11 +42,11 @@ class Watches:
         return self._short + self._refusals
 
     def path_of(self, watch: int) -> str | None:
-        """Tell which path a watch stands for; None = it was given up."""
+        """Return which path a watch represents; None = it was given up."""
         return self._paths.get(watch)
 
     def has(self, path: str) -> bool:
-        """Tell whether a directory is watched. Looks at every watch: for rare questions."""
+        """Return whether a directory is watched. Reads every watch: for rare questions."""
         return path in list(self._paths.values())
 
     def begin(self) -> None:
@@ -57,7 +57,7 @@ class Watches:
         self._known_limit = self._limit()
 
     def end(self) -> bool:
-        """End the walk: what was not added again is given back. Tells whether anything new is watched."""
+        """End the walk: what was not added again is given back. Returns whether anything new is watched."""
         for watch in self._former.keys() - self._paths.keys():
             self._queue.remove(watch)
         added = bool(self._paths.keys() - self._before)
@@ -122,7 +122,7 @@ class Watches:
         return True
 
     def refusals(self) -> dict[str, str]:
-        """Tell what is wrong now: cause -> one sentence with what to do."""
+        """Return what is wrong now: cause -> one sentence with what to do."""
         found = dict(self._refused)
         if self._short:
             need = len(self._paths) + self.unwatched
@@ -144,7 +144,7 @@ class Watches:
             self._paths, self._holes = {key: path for key, path in self._paths.items()}, 0  # noqa: C416
 
     def give_up_below(self, path: str) -> None:
-        """Give back the watches of a tree that was moved away. Looks at every watch: this is rare."""
+        """Give back the watches of a tree that was moved away. Reads every watch: this is rare."""
         for watch, at in list(self._paths.items()):
             if at == path or at.startswith(path + "/"):
                 self.give_up(watch)

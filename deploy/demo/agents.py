@@ -49,7 +49,7 @@ class Agent:
             own_dir: Its own volume: spool and error output.
             ship_to: Directory that it ships sealed segments to.
             settings: Operator's settings, given as `--set`.
-            on_line: Called with pod and parsed line for each line of its log, on a thread of its own.
+            on_line: Called with pod and parsed line for each line of its log, on its own thread.
             launcher: Command that runs the agent's command line.
         """
         self.pod = pod
@@ -88,7 +88,7 @@ class Agent:
         return self._errors.read_text(errors="replace").strip()
 
     def wait_ready(self) -> None:
-        """Wait until `/readyz` says yes: its watches are installed and the first look is done.
+        """Wait until `/readyz` says yes: its watches are installed and the first reading is done.
 
         Raises:
             AgentError: the process ended, or is not ready in time.
@@ -163,7 +163,7 @@ def _parse(raw: bytes) -> LogLine:
 
 
 def free_port() -> int:
-    """Find a TCP port of the loopback interface that nobody listens on."""
+    """Find a TCP port of the loopback interface that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -41,7 +41,7 @@ class Timeline:
     started_monotonic: float = field(default_factory=time.monotonic)
 
     def wait_s(self, recorded: float) -> float:
-        """Tell how many seconds are left until a recorded moment is due; negative if it is late."""
+        """Return how many seconds are left until a recorded moment is due; negative if it is late."""
         return self.started_monotonic + (recorded - self.recorded_at) / self.speed - time.monotonic()
 
     def shift(self, recorded: float) -> float:
@@ -73,7 +73,7 @@ class Outcome:
 
 
 class Holder:
-    """One child process that stands for one JVM run."""
+    """One child process that represents one JVM run."""
 
     def __init__(self, directory: Path) -> None:
         """Start the child inside `directory`; isolated from the terminal's Ctrl-C, ends with its parent."""
@@ -275,6 +275,6 @@ def materialise_fleet(
         running = {pod: threads.submit(run, replay) for pod, replay in replays.items()}
         try:
             return {pod: future.result() for pod, future in running.items()}
-        except BaseException:  # Ctrl-C as well: the pool waits for its threads, so tell them to end
+        except BaseException:  # Ctrl-C as well: the pool waits for its threads, so they are asked to end
             stop.set()
             raise

@@ -1,6 +1,6 @@
 """`make demo`: recorded incidents repeated on real directories under live agents, then the verdict over the fleet.
 
-Nothing is precomputed: the file operations and locks of the recorded pods are done anew, one real agent per pod
+Nothing is precomputed: the file operations and locks of the recorded pods are done again, one real agent per pod
 finds what it finds, and the fleet audit reads what the agents shipped. Exit code: 0 all recorded bugs were found,
 1 something was missed, 2 the demo itself failed, 130 interrupted.
 """
@@ -160,7 +160,7 @@ class Demo:
     def _show_status(self) -> None:
         done = sum(self._done.copy().values())
         loud, quiet = self._told
-        told = f"{loud} findings told, {quiet} more of level info"
+        told = f"{loud} findings reported, {quiet} more of level info"
         self._screen.event("", f"-- {done} file operations repeated, {told}", "dim")
 
     # -- verdict ----------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Demo:
                 what = (
                     f"{'/'.join(item.detectors)} on task {item.task_id} of {pod.name} ({pod.scenario.issue})"
                 )
-                if not any(_tells(line, item) for line in pod.agent.lines):
+                if not any(_reports(line, item) for line in pod.agent.lines):
                     problems.append(f"the agent did not report {what}")
                 if item.severity == "critical" and not any(
                     _confirms(row, item, pod.scenario) for row in findings
@@ -210,7 +210,7 @@ class Demo:
         return problems
 
 
-def _tells(line: LogLine, item: Expected) -> bool:
+def _reports(line: LogLine, item: Expected) -> bool:
     return (
         line.get("detector") in item.detectors
         and line.get("task_id") == item.task_id
@@ -272,7 +272,7 @@ def run(demo: Demo, screen: Screen, *, keep: bool) -> int:
         for problem in missed:
             screen.say(f"MISSED: {problem}", "critical")
         if not missed:
-            screen.say("Every recorded bug was found by its agent and told by the fleet audit.", "good")
+            screen.say("Every recorded bug was found by its agent and reported by the fleet audit.", "good")
         screen.say(f"Report: {report}", "head")
         screen.say(f"Took {time.monotonic() - began:.0f} s.")
         if keep:

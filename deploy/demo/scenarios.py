@@ -28,7 +28,7 @@ class Scenario:
         issue: Upstream issue key; empty if there is none.
         release: Kafka Streams release of the recording.
         application_id: The application.
-        settings: What an operator would tell the agent.
+        settings: What an operator would configure.
         traces: Pod -> trace.
         expected: Findings that must be made.
     """

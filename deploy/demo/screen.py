@@ -20,7 +20,7 @@ class Screen:
     """Prints lines with the seconds since `restart_clock`."""
 
     def __init__(self, stream: TextIO = sys.stdout, *, colour: bool | None = None) -> None:
-        """Use colour if the stream is a terminal, unless told otherwise."""
+        """Use colour if the stream is a terminal, unless asked otherwise."""
         self._stream = stream
         self._colour = stream.isatty() if colour is None else colour
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Screen:
         )
 
     def finding(self, pod: str, line: Finding) -> None:
-        """Print a line of an agent's log that tells of a finding."""
+        """Print a line of an agent's log that reports a finding."""
         severity, change = str(line["severity"]), str(line["change"])
         head = f"{severity.upper() if change != 'resolved' else 'resolved':<8} {line['detector']}"
         where = " ".join(str(line[key]) for key in ("task_id", "store") if line.get(key))

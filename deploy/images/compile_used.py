@@ -1,6 +1,6 @@
 """Compile what an image's program loads: its own packages whole, the standard library as far as it is used.
 
-A container with a read-only root and another user can keep no byte code: every start would compile everything anew.
+A container with a read-only root and another user can keep no byte code: every start would compile everything again.
 All of the standard library would be 20 MB; what is loaded is a tenth of that. Byte code is not checked against its
 source at run time, because a layer never changes.
 

@@ -4,12 +4,12 @@ Signal: the process id that agents read in `kafka-streams-process-metadata`, and
 Fires when: the same id is seen on two pods of one application and namespace while a process lives on each, for longer
     than clocks can differ; critical if both hold tasks meanwhile: only a process with stores on disk uses that id.
 Clears when: one of the two processes ends, or shows another id.
-Stays quiet when: a volume moves (the process that had it before is gone by then), or the copy lies idle, of which
-    `cloned-volume` tells.
+Stays quiet when: a volume moves (the process that had it before is gone by then), or the copy is idle, of which
+    `cloned-volume` reports it.
 Blind spots: process ids exist since 2.6.2; a process that holds no task is seen only where the agent sees processes.
 Source: StateDirectory.initializeProcessId; StreamsProducer at exactly_once_v2 makes its transactional.id of the process
-    id, so two of them fence each other for ever: every task is wiped every few seconds, and nothing gets on (seen live
-    on 4.3.1).
+    id, so two of them fence each other without end: every task is wiped every few seconds, and no work is done
+    (seen live on 4.3.1).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find(facts: Facts) -> DataFrame:
         .agg(
             F.min("from_us").alias("from_us"),
             F.max("to_us").alias("to_us"),
-            F.array_sort(F.collect_set(told)).alias("told"),
+            F.array_sort(F.collect_set(told)).alias("entries"),
         )
         .where(F.col("to_us") >= facts.since_us)
         .withColumn("row_key", F.concat_ws("/", *PAIR))
@@ -72,10 +72,10 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
             "affected": F.lit(Affected.YES.value),
             "summary": numbered(
                 "%s and %s run %s under one process id: a cloned or shared volume; under exactly_once_v2 they fence "
-                "each other for ever",
+                "each other without end",
                 "pod", "other_pod", "application_id",
             ),
-            "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("told")),
+            "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("entries")),
             "next_action": _next_action(),
             "pods": F.array("pod", "other_pod"),
             "confirms": F.col("confirms"),
@@ -85,9 +85,9 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
 
 def _next_action() -> Column:
     return numbered(
-        "Stop one of %s and %s, rather the one that got the copy, and look at its claim. A copy: delete its "
+        "Stop one of %s and %s, rather the one that got the copy, and check its volume claim. A copy: delete its "
         "kafka-streams-process-metadata, or its whole state directory, while it is stopped; then start it. "
-        "One claim for both: delete nothing, give it a volume of its own.",
+        "One claim for both: delete nothing, give it its own volume.",
         "pod", "other_pod",
     )  # fmt: skip
 

@@ -4,9 +4,9 @@ Signal: process ids and store identities that agents see, per boot of each agent
 Fires when: the same process id, or the same store's IDENTITY, is seen on two pods of one application and namespace at
     times that overlap by more than clocks can differ.
 Clears when: one of the two no longer shows it.
-Stays quiet when: a volume moves (the agent that had it before is gone by then), a copy stands in another namespace, or
-    processes with one id live on both (`cloned-process` tells of that).
-Blind spots: process ids exist since 2.6.2; a clone whose stores have been made anew and whose process file is gone.
+Stays quiet when: a volume moves (the agent that had it before is gone by then), a copy is in another namespace, or
+    processes with one id live on both (`cloned-process` reports that).
+Blind spots: process ids exist since 2.6.2; a clone whose stores have been recreated and whose process file is gone.
 Source: KAFKA-6647 and the process file `kafka-streams-process-metadata` (2.6.2, 2.7.1, 2.8 and later).
 """
 
@@ -56,7 +56,7 @@ def find(facts: Facts) -> DataFrame:
 def pairs(sightings: DataFrame) -> DataFrame:
     """Find pods with something in common at the same time.
 
-    Output columns: `PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), told (evidence), row_key.
+    Output columns: `PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), entries (evidence), row_key.
     Grain: one row per pair of pods, the smaller name first.
     """
     where = F.concat_ws("/", "application_id", "task_id", "store")
@@ -73,7 +73,7 @@ def pairs(sightings: DataFrame) -> DataFrame:
             F.max("to_us").alias("to_us"),
             F.count_distinct(F.when(F.col("what") == PROCESS, F.col("key"))).alias("processes"),
             F.count_distinct(F.when(F.col("what") == "store", F.col("key"))).alias("stores"),
-            F.slice(F.array_sort(F.collect_list(told)), 1, MAX_THINGS).alias("told"),
+            F.slice(F.array_sort(F.collect_list(told)), 1, MAX_THINGS).alias("entries"),
         )
         .withColumn("row_key", F.concat_ws("/", *PAIR))
     )
@@ -109,7 +109,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
                 "pod", F.lit(" and "), "other_pod", F.lit(" have "), what, F.lit(" at once"), busy
             ),
             "evidence": chain(
-                F.array(entry(F.col("from_us"), times, F.col("application_id"))), F.col("told")
+                F.array(entry(F.col("from_us"), times, F.col("application_id"))), F.col("entries")
             ),
             "next_action": _next_action(),
             "pods": F.array("pod", "other_pod"),
@@ -120,7 +120,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
 
 def _next_action() -> Column:
     return numbered(
-        "Stop the instance on %s in an orderly way and give it an empty volume of its own; look whether the claim is "
+        "Stop the instance on %s cleanly and give it its own empty volume; check whether the claim is "
         "shared (ReadWriteMany) or was cloned. Keep the volume of %s as it is until then.",
         "other_pod", "pod",
     )  # fmt: skip

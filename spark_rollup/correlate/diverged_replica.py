@@ -1,11 +1,11 @@
 """Two copies of a store at the same changelog offset cannot both be right: their numbers of live entries differ.
 
-Signal: each copy's lower and upper bound of live entries at an offset that it is known to stand at.
+Signal: each copy's lower and upper bound of live entries at an offset at which it is known to be.
 Fires when: two pods' copies at the same offset have bounds that do not overlap.
-Clears when: one of the two copies is made anew.
-Stays quiet when: offset and files are not known to tell the same moment (a flush after the checkpoint, an open store of
-    4.3 or later, a task of several stores up to 4.2), or the store is windowed (segments expire one by one).
-Blind spots: copies that lost as many entries as they gained; stores that nobody closes or checkpoints.
+Clears when: one of the two copies is recreated.
+Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, an open store
+    of 4.3 or later, a task of several stores up to 4.2), or the store is windowed (segments expire one by one).
+Blind spots: copies that lost as many entries as they gained; stores that are not closed or checkpointed.
 Source: entries and deletions in the table properties of RocksDB's files; the offset from `.checkpoint` or, since 4.3
     (KIP-1035), from the store.
 """
@@ -28,7 +28,7 @@ from spark_rollup.judging.past import Past, Seen
 
 META = RuleMeta(
     id="diverged-replica",
-    title="Two copies at the same offset do not hold the same",
+    title="Two copies at the same offset have different contents",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
 )
@@ -41,7 +41,7 @@ _EXPLAINS = (
 
 
 def find(facts: Facts) -> DataFrame:
-    """Compare copies that stand at the same offset.
+    """Compare copies that are at the same offset.
 
     Output columns: `FINDING`.
     """
@@ -108,7 +108,7 @@ def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
     )
     found = {
         "confirms": F.array_sort(F.collect_set("local_finding_id")),
-        "accused": F.array_sort(F.collect_set("local_pod")),
+        "suspects": F.array_sort(F.collect_set("local_pod")),
     }
     return attach(story, local, same, found)
 
@@ -134,7 +134,7 @@ def _findings(story: DataFrame) -> DataFrame:
                     "offset", "less_pod", "less_entries_high", "more_pod", "more_entries_low",
                 ),
             ),
-            "evidence": chain(F.array(_told("less"), _told("more"))),
+            "evidence": chain(F.array(_entry("less"), _entry("more"))),
             "next_action": _next_action(),
             "pods": F.array("less_pod", "more_pod"),
             "confirms": F.col("confirms"),
@@ -142,11 +142,11 @@ def _findings(story: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _told(side: str) -> Column:
+def _entry(side: str) -> Column:
     return entry(
         F.col(f"{side}_first_us"),
         numbered(
-            "%s stands at offset %d with %d to %d live entries (identity %s)",
+            "%s is at offset %d with %d to %d live entries (identity %s)",
             f"{side}_pod", "offset", f"{side}_entries_low", f"{side}_entries_high",
             F.coalesce(f"{side}_identity", F.lit("unknown")),
         ),
@@ -158,7 +158,7 @@ def _next_action() -> Column:
     known = numbered(
         "The copy of %s on %s is the wrong one, as its own agent says: do what that finding asks for, and do not fail "
         "over to it.",
-        "task_id", F.try_element_at("accused", F.lit(1)),
+        "task_id", F.try_element_at("suspects", F.lit(1)),
     )  # fmt: skip
     unknown = numbered(
         "Do not fail over between %s and %s until it is known which one is right: keep copies of both directories of "
@@ -166,11 +166,11 @@ def _next_action() -> Column:
         "stopped, and let it restore.",
         "less_pod", "more_pod", "task_id", "offset",
     )  # fmt: skip
-    return F.when(F.size("accused") == 1, known).otherwise(unknown)
+    return F.when(F.size("suspects") == 1, known).otherwise(unknown)
 
 
 def _compared(seen: Seen) -> DataFrame:
-    """Choose the looks that may be compared: each copy's furthest settled one, and those that differ already.
+    """Choose the readings that may be compared: each copy's furthest settled one, and those that differ already.
 
     Output columns: `PLACE`.
     """

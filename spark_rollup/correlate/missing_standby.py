@@ -5,10 +5,10 @@ Fires when: a task has fewer holders than 1 + min(standbys, pods - 1) for longer
     rebalance interval, on pods that all lived through that time, and either sibling tasks of the subtopology are
     complete or a living pod has the task's directory and does not hold it.
 Clears when: the task has all its holders again.
-Stays quiet when: pods come or go (they are not counted while they do), or nobody can see the task's locks.
-Blind spots: up to 2.5 a stopped process cannot be told from an idle one unless the agent sees processes; then only a
-    later sign of life (a cleaner's deletion, other tasks held throughout) makes the verdict loud. Holders on pods that
-    have no agent, as while it is being rolled out.
+Stays quiet when: pods come or go (they are not counted while they do), or no agent can see the task's locks.
+Blind spots: up to 2.5 a stopped process cannot be distinguished from an idle one unless the agent sees processes; then
+    only a later sign of life (a cleaner's deletion, other tasks held throughout) makes the verdict loud. Holders on
+    pods that have no agent, as while it is being rolled out.
 Source: KAFKA-8187 stage 1 (up to 2.2.1).
 """
 
@@ -120,7 +120,7 @@ def _judged(story: DataFrame) -> DataFrame:
     """Add `loud` (the bug's own signature), severity and confidence."""
     loud = F.col("unowned_pod").isNotNull() & (_affected() != Affected.NO.value)
     doubtful = F.size("unwatched_pods") > 0
-    # begin and end are told by two pods: their clocks may make this much of it
+    # begin and end are reported by two pods: their clocks may make this much of it
     brief = F.col("to_us") - F.col("settled_us") <= SKEW_US
     certain = loud & (_affected() == Affected.YES.value) & ~doubtful & ~brief
     confidence = (
@@ -137,8 +137,8 @@ def _judged(story: DataFrame) -> DataFrame:
 
 
 def _summary() -> Column:
-    idle = F.when(F.col("unowned_gone_us").isNull(), F.lit(" is there and nobody holds it")).otherwise(
-        F.lit(" lay unowned until its cleaner deleted it")
+    idle = F.when(F.col("unowned_gone_us").isNull(), F.lit(" is there and no process holds it")).otherwise(
+        F.lit(" was unowned until its cleaner deleted it")
     )
     where = F.when(F.col("loud"), F.concat(F.lit("; the directory on "), F.col("unowned_pod"), idle))
     lasted_s = seconds(F.col("since_us"), F.col("until_us"))
@@ -176,10 +176,10 @@ def _next_action() -> Column:
     )
     look = numbered(
         "The shortage is over. Find out how %s got its copy of %s back before you trust it: a copy that was deleted "
-        "and made anew under the old offset looks complete.",
+        "and recreated under the old offset seems complete.",
         "unowned_pod", "task_id",
     )  # fmt: skip
-    wait = F.lit("Nothing urgent: look whether a warm-up or a long restoration explains it.")
+    wait = F.lit("Nothing urgent: check whether a warm-up or a long restoration explains it.")
     return F.when(F.col("loud") & F.col("over"), look).when(F.col("loud"), restart).otherwise(wait)
 
 
@@ -238,7 +238,7 @@ def _undecidable(applications: DataFrame, facts: Facts) -> DataFrame:
             "missing_facts": F.array(F.lit("num_standby_replicas")),
             "summary": F.concat(
                 F.lit("how many copies each task of "), F.col("application_id"),
-                F.lit(" should have is not known, so missing ones cannot be told"),
+                F.lit(" should have is not known, so missing ones cannot be found"),
             ),
             "evidence": F.array(
                 entry(F.col("since_us"), F.lit("no agent reported num_standby_replicas"), F.lit("configuration"))

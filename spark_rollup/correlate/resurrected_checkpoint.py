@@ -1,7 +1,7 @@
 """An old changelog offset was carried over onto a fresh store: who deleted, who re-created, and what is missing.
 
 Signal: an agent's `resurrected-checkpoint` finding, or transitions that show the same: a task deleted at offset P,
-    its store made anew on that pod, and a first checkpoint at or beyond P.
+    its store recreated on that pod, and a first checkpoint at or beyond P.
 Fires when: the agent saw it; or the new store holds less than half of what a replica held at about the same offset,
     and no more puts than offsets since P.
 Clears when: the agent's finding is resolved.
@@ -46,7 +46,7 @@ _LOOK_BACK_US = 3_600_000_000
 """How long before the damage other holders are listed (microseconds)."""
 
 _AFTER_US = 1_000_000
-"""A deletion or creation this long after the finding opened still belongs to it: looks are not instants."""
+"""A deletion or creation this long after the finding opened still belongs to it: readings are not instants."""
 
 
 def find(facts: Facts) -> DataFrame:
@@ -130,7 +130,7 @@ def _deletion_and_creation(suspects: DataFrame, marks: DataFrame) -> DataFrame:
         & (F.col("step_pod") == F.col("pod"))
         & (F.col("step_at_us") <= F.col("opened_at_us") + _AFTER_US)
     )
-    # the whole directory's deletion tells more than its stores'; prefer the last of those
+    # the whole directory's deletion says more than its stores'; prefer the last of those
     whole = F.col("step_change") == Change.TASK_DELETED.value
     found = {
         "deletion": F.max_by(F.when(deleted, step), F.when(deleted, F.struct(whole, F.col("step_at_us")))),
@@ -211,7 +211,7 @@ def _evidence() -> Column:
     who = (
         F.when(F.col("deletion.shape") == "cleaner-walk", F.lit("the cleaner"))
         .when(F.col("deletion.shape") == "owner-walk", F.lit("the task's owner"))
-        .otherwise(F.lit("somebody unseen"))
+        .otherwise(F.lit("an unseen process"))
     )
     whole = F.col("deletion.change") == Change.TASK_DELETED.value
     what = F.when(whole, F.lit("the task directory")).otherwise(F.lit("the store"))
@@ -248,7 +248,7 @@ def _next_action() -> Column:
 
 
 def _first_writes(seen: Seen) -> DataFrame:
-    """Choose the checkpoints by which an old offset on a fresh store is told.
+    """Choose the checkpoints by which an old offset on a fresh store is found.
 
     Output columns: `PLACE`.
     """

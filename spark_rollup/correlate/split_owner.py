@@ -1,13 +1,13 @@
-"""Two pods hold one task, and the files of one stand still while the other works: a zombie that was expelled.
+"""Two pods hold one task, and the files of one are stalled while the other works: a zombie that was expelled.
 
 Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
-Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one stood
-    still all that time, and the other wrote beyond what the first one has.
+Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one were
+    stalled all that time, and the other wrote beyond what the first one has.
 Clears when: one of the two lets go; then it is left out as soon as that was before the look-back.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
-Blind spots: from 2.6 on, a zombie is not told from an idle active beside a warm-up before the new owner is 10,000
-    records ahead; an active of exactly-once has no offset while it runs, so puts are compared instead.
+Blind spots: from 2.6 on, a zombie is not distinguished from an idle active with a warm-up before the new owner is
+    10,000 records ahead; an active of exactly-once has no offset while it runs, so puts are compared instead.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
 """
 
@@ -24,7 +24,7 @@ from spark_rollup.judging.past import PLACE, Past, Seen, most, neighbours
 
 META = RuleMeta(
     id="split-owner",
-    title="Two pods hold one task, and one of them stands still",
+    title="Two pods hold one task, and one of them is stalled",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     needs=("num_standby_replicas", "session_timeout_ms", "processing_guarantee"),
@@ -49,7 +49,7 @@ MOVES = (
 
 
 def find(facts: Facts) -> DataFrame:
-    """Find pairs of holders of which one stands still.
+    """Find pairs of holders of which one is stalled.
 
     Output columns: `FINDING`.
     """
@@ -116,11 +116,11 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         & (F.col("look_at_us") <= F.col("still_to_us"))
     )
     furthest = {"own_offset": F.max("look_offset"), "own_puts": F.max("look_puts")}
-    return attach(still, prefixed(_looks(facts), "look_"), seen, furthest)
+    return attach(still, prefixed(_readings(facts), "look_"), seen, furthest)
 
 
-def _looks(facts: Facts) -> DataFrame:
-    """Put all that tells how far a copy is on one table: looks, checkpoints and flushes."""
+def _readings(facts: Facts) -> DataFrame:
+    """Put all that shows how far a copy is into one table: readings, checkpoints and flushes."""
     flushed = facts.marks.where(F.col("change") == Change.STORE_FLUSHED.value)
     nothing = F.lit(None).cast("bigint").alias("offset")
     return facts.sizes.select(*TASK, "pod", "at_us", "offset", "puts").unionByName(
@@ -146,7 +146,7 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
     by_offset = F.col("other_offset") > F.col("own_offset") + slack
     by_puts = F.col("other_grown") > F.col("own_puts") + slack
     beyond = F.coalesce(by_offset, by_puts, F.lit(False))
-    return attach(pairs, prefixed(_looks(facts), "look_"), meanwhile, found).where(
+    return attach(pairs, prefixed(_readings(facts), "look_"), meanwhile, found).where(
         beyond & (F.col("other_steps") > 2)
     )
 
@@ -154,7 +154,7 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
 def _findings(story: DataFrame) -> DataFrame:
     unwatched = F.col("frozen_unwatched") | F.col("other_unwatched")
     unknown_standbys = F.col("num_standby_replicas").isNull()
-    # the overlap's ends are told by two pods: their clocks may make this much of it
+    # the overlap's ends are reported by two pods: their clocks may make this much of it
     brief = F.col("still_to_us") - F.col("from_us") <= F.col("session_us") + SKEW_US
     confidence = (
         F.when(unwatched, F.lit(Confidence.UNKNOWN.value))
@@ -198,7 +198,7 @@ def _evidence() -> Column:
     )  # fmt: skip
     frozen = F.concat(
         numbered("no file of %s's copy changed until %s", "pod", clock("still_to_us")),
-        F.coalesce(numbered("; it stands at offset %d", "own_offset"), F.lit("")),
+        F.coalesce(numbered("; it is at offset %d", "own_offset"), F.lit("")),
     )
     moving = F.concat(
         F.col("other_pod"),
@@ -222,7 +222,7 @@ def _evidence() -> Column:
 
 def _next_action() -> Column:
     alive = numbered(
-        "Look at the process on %s: it is paused, stuck in collection of garbage or cut off. Restart it before it "
+        "Check the process on %s: it is paused, stuck in garbage collection or cut off. Restart it before it "
         "wakes up; under at-least-once what it still has in memory may be written twice.",
         "pod",
     )  # fmt: skip

@@ -6,7 +6,7 @@ Fires when: such a finding is there; of information, when the fleet shows that t
     later pods with the same store IDENTITY (the volume moved), and later owners of the task, whose copy comes from a
     changelog that the suspect wrote to.
 Clears when: the agent's finding is resolved.
-Stays quiet when: the agents report nothing of the kind, or information about a copy whose role the fleet cannot tell.
+Stays quiet when: the agents report nothing of the kind, or information about a copy whose role the fleet does not know.
 Blind spots: what other applications read from the output cannot be seen here; pods without an agent may hold a task.
 Source: KAFKA-20685, KAFKA-10362, KAFKA-7192, KAFKA-9891.
 """
@@ -42,8 +42,8 @@ META = RuleMeta(
 
 
 ROLE_US = 24 * 3600 * MICROS
-"""So long before a crash whose owner's role the agent could not tell all looks and steps are remembered: what each copy
-put in, and who wrote checkpoints meanwhile, tells it."""
+"""So long before a crash whose owner's role the agent does not know all readings and steps are remembered: what each
+copy put in, and who wrote checkpoints meanwhile, shows it."""
 
 UNSAVED_RECORDS = 10_000
 """More records than this without a checkpoint prove an active of exactly-once (the agent's own role test)."""
@@ -103,8 +103,9 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
 def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
     """Add `active_pod`: another pod that was the active while the suspect's role is unknown (null = none).
 
-    Under exactly-once an active writes no checkpoint while it works and a standby does: whoever put in more than 10,000
-    records without one was the active, so the suspect was a standby, whose stores need no wipe (KAFKA-9891 aside).
+    Under exactly-once an active writes no checkpoint while it works and a standby does: a pod that put in more than
+    10,000 records without one was the active, so the suspect was a standby, whose stores need no wipe (KAFKA-9891
+    aside).
     """
     roles = facts.settings.select(
         "namespace", "application_id", "num_standby_replicas", F.col("release_low").alias("since_release")
@@ -136,7 +137,7 @@ def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _is_refuted() -> Column:
-    """Tell whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
+    """Return whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
     return F.coalesce(
         (F.col("confidence") == Confidence.SUSPECTED.value)
         & (F.coalesce("num_standby_replicas", F.lit(1)) >= 1)
@@ -162,12 +163,12 @@ def _findings(story: DataFrame) -> DataFrame:
             "confidence": F.when(F.col("refuted"), F.lit(Confidence.CONFIRMED.value)).otherwise(
                 lowered(F.col("confidence"), F.col("unwatched"))
             ),
-            "summary": F.when(F.col("refuted"), _acquitted()).otherwise(_summary()),
+            "summary": F.when(F.col("refuted"), _ruled_out()).otherwise(_summary()),
             "evidence": chain(
                 F.array(
                     entry(
                         F.when(F.col("refuted"), F.col("tenure.own_from_us")),
-                        _acquitted(),
+                        _ruled_out(),
                         F.col("active_pod"),
                     )
                 ),
@@ -192,7 +193,7 @@ def _findings(story: DataFrame) -> DataFrame:
     )
 
 
-def _acquitted() -> Column:
+def _ruled_out() -> Column:
     return numbered(
         "%s was the active of %s before the crash: more than 10,000 records without a checkpoint; %s was its standby",
         "active_pod", "task_id", "pod",
@@ -231,7 +232,7 @@ def _next_action() -> Column:
     )
     return F.concat(
         numbered(
-            "Leave the volume of %s where it is. Stop the instance there in an orderly way, keep a copy of its "
+            "Leave the volume of %s where it is. Stop the instance there cleanly, keep a copy of its "
             "directory of %s aside, remove that directory only, start it again: it restores committed records only.",
             "pod", "task_id",
         ),

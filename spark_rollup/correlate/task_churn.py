@@ -1,6 +1,6 @@
 """A task that moves, is wiped or restored again and again, and what that costs.
 
-Signal: pods that take the task after another one had it, deletions of stores by their owner, stores made anew.
+Signal: pods that take the task after another one had it, deletions of stores by their owner, stores recreated.
 Fires when: within one hour a task moved, or was restored, at least six times, or was wiped at least three times; a
     warning from twice as many on.
 Clears when: that hour is before the look-back.
@@ -57,7 +57,7 @@ def find(facts: Facts) -> DataFrame:
             **{f"{kind}s": F.count_if(F.col("step") == kind).over(hour) for kind in LIMITS},
             "cost_bytes": F.sum("bytes").over(hour),
             "from_us": F.min("at_us").over(hour),
-            "told": F.collect_list(_told()).over(hour),
+            "entries": F.collect_list(_entry()).over(hour),
             "pods": F.collect_set("pod").over(hour),
         }
     )
@@ -94,7 +94,7 @@ def steps(facts: Facts) -> DataFrame:
 def _moves(held: DataFrame) -> DataFrame:
     """Keep the holds with which a pod took a task over: its first, or one after an absence in which another had it.
 
-    Whoever held the task first in the whole fleet took it from nobody.
+    The first holder in the whole fleet took it from no other pod.
 
     Output columns: `TASK`, pod, from_us.
     Grain: one row per move.
@@ -115,7 +115,7 @@ def _away(one: Column) -> Column:
 
 
 def _meanwhile(one: Column) -> Callable[[Column], Column]:
-    """Tell whether another pod's hold touches the absence before `one`, whatever the two clocks say."""
+    """Return whether another pod's hold touches the absence before `one`, whatever the two clocks say."""
 
     def judge(other: Column) -> Column:
         begun = other["from_us"] <= one["from_us"] + SKEW_US
@@ -158,11 +158,11 @@ def per_hour(facts: Facts) -> DataFrame:
     return hours.select(*CHURN.names)
 
 
-def _told() -> Column:
+def _entry() -> Column:
     what = (
         F.when(F.col("step") == "move", F.lit(" took the task"))
         .when(F.col("step") == "wipe", F.lit(" wiped its store"))
-        .when(F.col("step") == "restore", F.lit(" made its store anew"))
+        .when(F.col("step") == "restore", F.lit(" recreated its store"))
     )
     return entry(F.col("at_us"), F.concat("pod", what), F.concat_ws("/", "application_id", "task_id"))
 
@@ -187,10 +187,10 @@ def _findings(rows: DataFrame) -> DataFrame:
             "status": F.lit(Status.OPEN.value),
             "affected": F.lit(Affected.NO.value),
             "summary": F.concat(counts, cost),
-            "evidence": F.slice(chain(F.col("told")), 1, MAX_STEPS),
+            "evidence": F.slice(chain(F.col("entries")), 1, MAX_STEPS),
             "next_action": F.lit(
-                "Look why members leave: max.poll.interval.ms, liveness probes, restarts; wipes that repeat point at "
-                "fencing. A task that moves all the time serves nobody while it is restored."
+                "Find out why members leave the group: max.poll.interval.ms, liveness probes, restarts; "
+                "repeated wipes point at fencing. A task that moves all the time is useless while it is restored."
             ),
             "pods": F.array_sort("pods"),
         },

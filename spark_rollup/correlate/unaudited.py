@@ -1,4 +1,4 @@
-"""Pods and times that nobody watched: there "no finding" means "unknown", not "fine".
+"""Pods and times that no agent watched: there "no finding" means "unknown", not "fine".
 
 Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run, a clock
     that is ahead of all others.
@@ -20,7 +20,7 @@ from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 
 META = RuleMeta(
     id="unaudited",
-    title="Pods and times that nobody watched",
+    title="Pods and times that no agent watched",
     level=Level.SELF,
     severity=Severity.WARNING,
 )
@@ -32,7 +32,7 @@ MAX_INTERVALS = 20
 """How many intervals the evidence lists; the summary counts them all."""
 
 _SENTENCES = {
-    LOST: "events were lost on the way and nobody announced it",
+    LOST: "events were lost on the way and no agent announced it",
     DROPPED: "the agent dropped events because its spool was full",
     EARLIER: "the input starts in the middle of the agent's stream",
     SILENT: "the agent said nothing",
@@ -42,11 +42,11 @@ _SENTENCES = {
 
 _ACTIONS = {
     LOST: "Find the missing segments (spool directory, sink, retention) and audit again: sending twice is harmless.",
-    DROPPED: "Give the agent's spool more room, or look why shipping was behind.",
+    DROPPED: "Give the agent's spool more room, or find out why shipping was behind.",
     EARLIER: "Nothing, if the input was cut on purpose; else add the earlier segments.",
-    SILENT: "Look at the agent on that pod: does it run, does it ship? Then audit again.",
+    SILENT: "Check the agent on that pod: does it run, does it ship? Then audit again.",
     STOPPED: "Nothing, if the agent was restarted on purpose; what changed meanwhile is unknown.",
-    FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, look at the other agents.",
+    FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, check the other agents.",
 }
 
 
@@ -60,13 +60,13 @@ def find(facts: Facts) -> DataFrame:
     told = entry(
         F.col("from_us"),
         F.concat(
-            F.lit("nobody watched from "), clock("from_us"), F.lit(" to "), clock("to_us"), missing,
+            F.lit("no agent watched from "), clock("from_us"), F.lit(" to "), clock("to_us"), missing,
             F.coalesce(F.concat(F.lit(", task "), F.col("task_id")), F.lit("")),
         ),
         F.col("pod"),
     )  # fmt: skip
     groups = (
-        facts.gaps.withColumn("told", told)
+        facts.gaps.withColumn("entries", told)
         .withColumn("span_us", span)
         .groupBy("namespace", "application_id", "pod", "cause")
         .agg(
@@ -74,7 +74,7 @@ def find(facts: Facts) -> DataFrame:
             F.count("*").alias("intervals"),
             F.sum("span_us").alias("unwatched_us"),
             F.sum("missing").alias("missing"),
-            F.slice(F.array_sort(F.collect_list("told")), 1, MAX_INTERVALS).alias("evidence"),
+            F.slice(F.array_sort(F.collect_list("entries")), 1, MAX_INTERVALS).alias("evidence"),
         )
         # the cause is part of the finding's identity
         .withColumn("identity", F.col("cause"))

@@ -9,7 +9,7 @@ Stays quiet when: a process started or a copy was let go within session timeout 
     more: clocks of two pods may differ by that. Counted from when every pod had spoken: one that is heard every thirty
     seconds may have taken the copy since.
 Blind spots: copies of in-memory stores; copies on pods that have no agent, as while it is being rolled out; a copy
-    whose offset nobody can see counts as recent.
+    whose offset no agent can see counts as recent.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _findings(tasks: DataFrame) -> DataFrame:
-    # a pod that fell silent after the application's last sign has its copy, for all that anybody knows
+    # a pod that fell silent after the application's last sign has its copy, as far as is known
     unheard = F.transform(F.filter("copies", lambda copy: ~copy["watched"]), lambda copy: copy["pod"])
     unwatched_pods = F.array_sort(F.array_union("unwatched_pods", unheard))
     doubtful = F.size(unwatched_pods) > 0
@@ -118,8 +118,8 @@ def _findings(tasks: DataFrame) -> DataFrame:
 def _next_action() -> Column:
     good = F.filter("copies", lambda copy: copy["healthy"])
     keep = numbered(
-        "Do not restart %s before another pod has caught up with %s: look why its standby is not there, is damaged or "
-        "lags.",
+        "Do not restart %s before another pod has caught up with %s: find out why its standby is missing, damaged "
+        "or behind.",
         F.try_element_at(good, F.lit(1))["pod"], "task_id",
     )  # fmt: skip
     none = numbered(

@@ -1,4 +1,4 @@
-"""A task moved and ran before its new owner can have restored it: the previous owner's size tells.
+"""A task moved and ran before its new owner can have restored it: the previous owner's size shows it.
 
 Signal: an agent's `unrestored-store` finding, which decides by mechanism on the new owner's disk.
 Fires when: that finding is there; the previous owner had far more live entries at no higher an
@@ -6,8 +6,8 @@ Fires when: that finding is there; the previous owner had far more live entries 
 Clears when: the agent's finding is resolved.
 Stays quiet when: no agent reports it (sizes alone never raise it: a copy restored from a compacted changelog is small),
     or the agent also calls the same store a `resurrected-checkpoint`: one damage, one finding.
-Blind spots: no earlier owner was watched: the local verdict stands alone, and says so. Where messages were lost the
-    agent may have called it a `resurrected-checkpoint` in one of them: the damage is there, its name is suspected.
+Blind spots: no earlier owner was watched: the local verdict is the only evidence, and says so. Where messages were lost
+    the agent may have called it a `resurrected-checkpoint` in one of them: the damage is there, its name is suspected.
 Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
 """
 
@@ -51,7 +51,7 @@ def find(facts: Facts) -> DataFrame:
     Output columns: `FINDING`.
     """
     suspects = suspects_of(facts.local, "unrestored-store").join(
-        _told_already(facts.said), [*TASK, "pod", "identity"], "left_anti"
+        _already_reported(facts.said), [*TASK, "pod", "identity"], "left_anti"
     )
     suspects = own_size(suspects, facts.sizes, "opened_at_us")
     told = F.least(F.col("observed_at_us"), F.col("opened_at_us") + _TOLD_WITHIN_US)
@@ -61,7 +61,7 @@ def find(facts: Facts) -> DataFrame:
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
 
 
-def _told_already(said: DataFrame) -> DataFrame:
+def _already_reported(said: DataFrame) -> DataFrame:
     """List stores of which the agent itself says that they carry an old offset: one damage, one finding."""
     return said.where((F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()).select(
         *TASK, "pod", "identity"
@@ -79,7 +79,7 @@ def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
 
 
 def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Add the fullest look at the previous owner's copy while it was the owner (`held_*`; null = none)."""
+    """Add the fullest reading of the previous owner's copy while it was the owner (`held_*`; null = none)."""
     looks = prefixed(sizes.where(F.col("puts").isNotNull()), "look_")
     meanwhile = F.col("look_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
     same = same_task("look_") & (F.col("look_pod") == F.col("owner_pod")) & same_store("look_") & meanwhile
@@ -150,7 +150,8 @@ def _evidence() -> Column:
         "%s held the task from %s to %s", "owner_pod", clock("owner_from_us"), clock("owner_to_us")
     )  # fmt: skip
     alone = F.when(
-        F.col("owner_pod").isNull(), F.lit("no earlier owner was watched: the agent's verdict stands alone")
+        F.col("owner_pod").isNull(),
+        F.lit("no earlier owner was watched: the agent's verdict is the only evidence"),
     )
     return chain(
         F.array(

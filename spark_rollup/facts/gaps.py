@@ -1,4 +1,4 @@
-"""Where nobody was looking: holes in each agent's sequence, its own blind intervals, silence.
+"""Where no agent was watching: gaps in each agent's sequence, its own blind intervals, silence.
 
 Nothing may be concluded inside any of these intervals. Half-open, microseconds since the epoch.
 """
@@ -24,7 +24,7 @@ SILENT, STOPPED = "silent-agent", "agent-not-running"
 FAST = "clock-ahead"
 
 MOST_US = 86_400 * MICROS
-"""No gap of a fast clock is told as longer than this (microseconds)."""
+"""No gap of a fast clock is reported as longer than this (microseconds)."""
 
 
 def find_gaps(events: DataFrame, counted: DataFrame, as_of_us: int) -> DataFrame:
@@ -200,14 +200,14 @@ def merged(gaps: DataFrame) -> DataFrame:
 
 
 def touches(from_us: Column, to_us: Column) -> Column:
-    """Tell whether a gap (columns `gap_from_us`, `gap_until_us`) overlaps a closed interval."""
+    """Return whether a gap (columns `gap_from_us`, `gap_until_us`) overlaps a closed interval."""
     return (F.col("gap_from_us") <= to_us) & (F.col("gap_until_us") >= from_us)
 
 
 def _gap(rows: DataFrame) -> DataFrame:
     lost = F.col("cause").isin(
         LOST, DROPPED, EARLIER
-    )  # nobody rescans after these: the next summaries repair
+    )  # no agent rescans after these: the next summaries repair
     repaired = F.col("to_us") + F.when(lost, F.lit((SUMMARY_S + 1) * MICROS)).otherwise(F.lit(0))
     rows = rows.withColumn("until_us", repaired)
     missing = set(rows.columns)

@@ -17,7 +17,7 @@ DEFAULT_SESSION_TIMEOUT_MS = 45_000  # consumer default since 3.0 (KIP-735)
 OLD_SESSION_TIMEOUT_MS = 10_000  # up to 2.8
 DEFAULT_PROBING_MS = 600_000  # probing.rebalance.interval.ms, since 2.6 (KIP-441)
 DEFAULT = "default"
-"""Origin of a value that nobody gave: an agent assumed it, and the fleet counts it as not known."""
+"""Origin of a value that was not configured: an agent assumed it, and the fleet counts it as not known."""
 _APP = ("namespace", "application_id")
 
 
@@ -71,7 +71,7 @@ def releases(effective: DataFrame) -> DataFrame:
 
 
 def disabled(effective: DataFrame) -> DataFrame:
-    """List the detectors that agents were told not to run.
+    """List the detectors that agents have disabled.
 
     Input columns: those of `effective_settings`.
     Output columns: namespace, application_id, pod, detector, reason.

@@ -1,8 +1,8 @@
-"""How far each copy of a store had come: every look, and what the looks of all copies come down to.
+"""How far each copy of a store had come: every reading, and what the readings of all copies come down to.
 
-A look is a summary's row about one store, or a checkpoint's writing. Fleets send one look per store and minute, so only
-tasks in question are looked at one by one; for all others the last look per `SLOT_US`, the last of all, and the looks
-that can be compared between pods.
+A reading is a summary's row about one store, or a checkpoint's writing. Fleets send one reading per store and minute,
+so only tasks in question are read one by one; for all others the last reading per `SLOT_US`, the last of all, and the
+readings that can be compared between pods.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ COPY = (*TASK, "store", "offset", "pod", "identity", "entries_low", "entries_hig
 def sizes(events: DataFrame, single: DataFrame) -> DataFrame:
     """Measure how far each copy of a store had come: puts and bytes at a changelog offset.
 
-    Segments of a windowed store are added up. A checkpoint transition speaks of all stores of its task together, so
+    Segments of a windowed store are added up. A checkpoint transition covers all stores of its task together, so
     it counts only where the task has a single one.
 
     Input columns: `EVENT_ROW`, one row per id; those of `single_stores`.
     Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes, entries_low, entries_high (null =
-        unknown), segmented, sealed (offset and files are known to tell the same moment: a closed store of
-        4.3 or later), checkpoint (the row was told by a checkpoint's writing).
-    Grain: one row per look at a store.
+        unknown), segmented, sealed (offset and files are known to be of the same moment: a closed store of
+        4.3 or later), checkpoint (the row comes from a checkpoint's writing).
+    Grain: one row per reading of a store.
     """
     looks = whole_stores(events).unionByName(_segmented_stores(events))
     written = (
@@ -70,7 +70,7 @@ def _parts(events: DataFrame) -> DataFrame:
 
 
 def whole_stores(events: DataFrame) -> DataFrame:
-    """Take looks at stores without segments as they are: nothing is moved or sorted for them."""
+    """Take readings of stores without segments as they are: nothing is moved or sorted for them."""
     rows = _parts(events).where(F.col("part.segment").isNull())
     return rows.select(
         *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us"),
@@ -116,14 +116,14 @@ def _only_offset() -> Column:
 
 
 def curve(looks: DataFrame) -> DataFrame:
-    """Thin the looks out: the last known numbers of each copy per slot.
+    """Thin the readings out: the last known numbers of each copy per slot.
 
     Input columns: those of `sizes`.
-    Output columns: `TASK`, store, pod, at_us (the last look), offset, offset_us (when it was known), puts, bytes,
+    Output columns: `TASK`, store, pod, at_us (the last reading), offset, offset_us (when it was known), puts, bytes,
         bytes_us, most_bytes.
     Grain: one row per copy and `SLOT_US`.
     """
-    # at one time a checkpoint's word goes before a look's
+    # at one time a checkpoint's word goes before a reading's
     order = F.col("at_us") * 2 + F.col("checkpoint").cast("bigint")
     known = {name: F.when(F.col(name).isNotNull(), order) for name in ("offset", "puts", "bytes")}
     return looks.groupBy(*TASK, "store", "pod", F.floor(F.col("at_us") / F.lit(SLOT_US)).alias("slot")).agg(
@@ -166,9 +166,10 @@ def latest(points: DataFrame) -> DataFrame:
 
 
 def settled_copies(looks: DataFrame) -> DataFrame:
-    """Keep looks whose offset and files tell the same moment.
+    """Keep readings whose offset and files are of the same moment.
 
-    Up to 4.2 that is a look with exactly the puts that the checkpoint's writing told; later, a store marked closed.
+    Up to 4.2 that is a reading with exactly the puts that the checkpoint's writing reported; later, a store marked
+    closed.
 
     Input columns: those of `sizes`.
     Output columns: `COPY`, first_us, last_us.

@@ -16,7 +16,7 @@ from spark_rollup.facts.heartbeats import last_words
 HOUR_US = 3600 * MICROS
 
 FREQUENT = (Change.CHECKPOINT_WRITTEN.value, Change.STORE_FLUSHED.value)
-"""Transitions that every working task tells with every commit."""
+"""Transitions that every working task makes with every commit."""
 
 CLEANER_MARGIN_US = 2 * MICROS
 """A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
@@ -25,7 +25,7 @@ CLEANER_MARGIN_US = 2 * MICROS
 def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
     """Find who held a task when, from `task-held`, `task-released` and the summaries between them.
 
-    A holder is visible through an open RocksDB or a held task lock; a task whose locks nobody can see has no row.
+    A holder is visible through an open RocksDB or a held task lock; a task whose locks no agent can see has no row.
     The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
 
     Input columns: `EVENT_ROW`, one row per id; those of `heartbeats.beats`.
@@ -71,7 +71,7 @@ _SLOT = (*TASK, "pod", "boot_id", "slot")
 def _points(events: DataFrame) -> DataFrame:
     """List who was seen to hold what when, without summaries that only repeat.
 
-    Where all summaries of a slot agree, or changed their mind once, and no transition came between, the first of each
+    Where all summaries of a slot agree, or changed once, and no transition came between, the first of each
     kind says it all. All other slots are taken apart, summary by summary.
 
     Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
@@ -133,7 +133,7 @@ def _mark_cleaners(intervals: DataFrame, cleaned: DataFrame) -> DataFrame:
 
 
 def marks(events: DataFrame) -> DataFrame:
-    """List what changed on disk, with the artefact's own time where that is earlier than the look.
+    """List what changed on disk, with the artefact's own time where that is earlier than the reading.
 
     Output columns: `TASK`, pod, at_us, observed_at_us, sequence, change, store, segment, identity, identity_before,
         offset_before, offset_after, puts, puts_before, bytes, shape, detail.
@@ -148,7 +148,7 @@ def marks(events: DataFrame) -> DataFrame:
 
 
 def lives(events: DataFrame, held: DataFrame, counted: DataFrame) -> DataFrame:
-    """Find when each pod's Streams process lived, as far as anybody could tell.
+    """Find when each pod's Streams process lived, as far as is known.
 
     Process transitions decide where the agent sees them. Otherwise a process lived at least from its first hold to
     its last sign: a lock it held, or a directory its cleaner deleted.

@@ -53,7 +53,7 @@ def _columns() -> list[Column]:
     known = F.col("severity").isin([level.value for level in Severity])
     given = {
         "id": F.col("finding_id"),
-        # of a later minor version: whoever cannot tell how loud it is must not take it for quiet
+        # of a later minor version: where its severity is not known it must not be taken for a low one
         "severity": F.when(known, F.col("severity")).otherwise(F.lit(Severity.CRITICAL.value)),
         "opened_at": rfc3339("opened_at_us"),
         "pods": F.array("pod"),

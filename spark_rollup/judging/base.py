@@ -28,7 +28,7 @@ class RuleMeta:
         severity: The loudest it gets.
         upstream: Upstream issue keys.
         needs: Settings that it cannot decide without, or decides better with.
-        asks: Agents' detectors whose findings it checks against every look at the task.
+        asks: Agents' detectors whose findings it checks against every reading of the task.
     """
 
     id: str
@@ -42,13 +42,13 @@ class RuleMeta:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that rules may look at; all frames are of the same input up to `as_of_us`.
+    """Everything that rules may read; all frames are of the same input up to `as_of_us`.
 
     Args of the dataclass:
         said: Each agent finding's last word (`last_local_findings`).
         local: Those that are open, or were resolved in the look-back.
         held: `timeline.holders`.
-        questioned: Tasks (`TASK`) that some rule looks at one by one (`questioned.questioned`).
+        questioned: Tasks (`TASK`) that some rule reads one by one (`questioned.questioned`).
         marks: `timeline.marks`; of tasks not in question without what happens all the time (`timeline.FREQUENT`).
         sizes: `sizes.sizes` of the tasks in question.
         curve: `sizes.curve` of all tasks.
@@ -59,7 +59,7 @@ class Facts:
         members: `timeline.members`.
         sightings: `timeline.sightings`.
         gaps: `gaps.find_gaps`, those that reach into the look-back.
-        unwatched: `gaps.merged`: all times that were not watched, each told once per pod.
+        unwatched: `gaps.merged`: all times that were not watched, each listed once per pod.
         heard: `heartbeats.last_words`.
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
@@ -96,7 +96,7 @@ class Rule:
         find: From facts to findings (`FINDING` columns); pure.
         remembers: What it still needs of days that are over.
         questions: From `Facts.held`, transitions without the frequent ones, and settings to the tasks (`TASK`) that it
-            looks at one by one; those with a finding that it asks about (`RuleMeta.asks`) come by themselves.
+            reads one by one; those with a finding that it asks about (`RuleMeta.asks`) come by themselves.
     """
 
     meta: RuleMeta

@@ -56,7 +56,7 @@ def horizons(facts: Facts) -> DataFrame:
 
 
 def _last_words(facts: Facts) -> DataFrame:
-    """Find until when all pods of each application have spoken; who is silent or at its end is told apart elsewhere."""
+    """Find until when all pods of each application have reported; silent and ended ones are distinguished elsewhere."""
     speaking = facts.heard.where(~F.col("stopped") & (F.col("last_us") >= facts.as_of_us - SLOT_US)).select(
         "namespace", "pod", "last_us"
     )

@@ -60,7 +60,7 @@ def same_task(prefix: str) -> Column:
 
 
 def same_store(prefix: str) -> Column:
-    """Compare stores; a finding without a store speaks of all of its task's."""
+    """Compare stores; a finding without a store covers all of its task's."""
     return F.coalesce(F.col(f"{prefix}store") == F.col("store"), F.lit(True))
 
 
@@ -70,7 +70,7 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
     Args:
         suspects: row_key, `TASK`, pod, store, identity and the time column `since`.
         sizes: `sizes.sizes`.
-        since: Looks without an identity count from this time on.
+        since: Readings without an identity count from this time on.
 
     Returns:
         The suspects with own_at_us, own_offset, own_puts (null = never seen).
@@ -88,7 +88,7 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
 
 
 def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Add the other pod's look that lies closest to the suspect's offset, and not beyond it.
+    """Add the other pod's reading that is closest to the suspect's offset, and not beyond it.
 
     A copy at a higher offset may hold more for good reason, so it proves nothing.
 
@@ -118,7 +118,7 @@ def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
 
 
 def far_less(own: Column, other: Column) -> Column:
-    """Tell whether one copy holds far less than another; null when one of the two is unknown."""
+    """Return whether one copy holds far less than another; null when one of the two is unknown."""
     return (other > own * FAR_MORE_RATIO) & (other - own > NOISE_PUTS)
 
 
@@ -126,12 +126,12 @@ def elsewhere(suspects: DataFrame, held: DataFrame, from_us: str, to_us: str) ->
     """Add who else held the task between two times.
 
     Returns:
-        The suspects with `elsewhere` (array of evidence entries) and `other_pods` (array of names); empty = nobody.
+        The suspects with `elsewhere` (array of evidence entries) and `other_pods` (array of names); empty = none.
     """
     others = prefixed(held.where(~F.col("cleaner")), "held_")
     overlap = (F.col("held_from_us") <= F.col(to_us)) & (F.col("held_to_us") >= F.col(from_us))
     same = same_task("held_") & (F.col("held_pod") != F.col("pod")) & overlap
-    until = F.when(F.col("held_lasting"), F.lit("the last look")).otherwise(clock("held_to_us"))
+    until = F.when(F.col("held_lasting"), F.lit("the last reading")).otherwise(clock("held_to_us"))
     told = entry(
         F.col("held_from_us"),
         numbered("%s held the task from %s to %s", "held_pod", clock("held_from_us"), until),
@@ -189,7 +189,7 @@ def homes(facts: Facts) -> DataFrame:
 
 
 def concerns_task() -> Column:
-    """Tell whether a gap (prefixed `gap_`) concerns the suspect's task: most concern all of the pod."""
+    """Return whether a gap (prefixed `gap_`) concerns the suspect's task: most concern all of the pod."""
     application, task = F.col("gap_application_id"), F.col("gap_task_id")
     return F.coalesce(application == F.col("application_id"), F.lit(True)) & F.coalesce(
         task == F.col("task_id"), F.lit(True)

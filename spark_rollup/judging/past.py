@@ -1,7 +1,7 @@
 """What of the past a rule needs: it declares it, `history` keeps it and knows no rule.
 
-Looks are summaries; steps are changes of files. They are nearly all of the events, so only some are kept: the extreme
-looks of each copy, and what lies next to a moment that a rule asks about.
+Readings are summaries; steps are changes of files. They are nearly all of the events, so only some are kept: the
+extreme readings of each copy, and what is next to a moment that a rule asks about.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from agent.contract.events import Severity
 from spark_rollup.columns import TASK
 
 PLACE = (*TASK, "pod", "at_us")
-"""One look or step: of a task, on a pod, at a time."""
+"""One reading or step: of a task, on a pod, at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An extreme look of each copy.
+    """An extreme reading of each copy.
 
     Args of the dataclass:
         of: The column of `sizes.sizes` that must be known.
@@ -34,18 +34,18 @@ class Look:
 
 
 def most(of: str) -> Look:
-    """Ask for the look with the most of something."""
+    """Ask for the reading with the most of something."""
     return Look(of, of)
 
 
 def last(of: str) -> Look:
-    """Ask for the last look in which something is known."""
+    """Ask for the last reading in which something is known."""
     return Look(of, "at_us")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """All looks and steps of a task in the time before open findings.
+    """All readings and steps of a task in the time before open findings.
 
     Args of the dataclass:
         detector: Whose findings.
@@ -65,7 +65,7 @@ class Seen:
     Args of the dataclass:
         events: All events.
         looks: `sizes.sizes` of them.
-        steps: Looks and steps: `PLACE`, what (the change, or `summary`).
+        steps: Readings and steps: `PLACE`, what (the change, or `summary`).
         copies: Which copies have which steps: `TASK`, pod, what, each once.
         flips: `timeline.flips`, those that are kept.
         counted: `heartbeats.beats`.
@@ -87,13 +87,13 @@ class Past:
     of all copies of the task. Moments are for every rule: changes of holder, and when open findings opened.
 
     Args of the dataclass:
-        looks: Extreme looks.
+        looks: Extreme readings.
         steps: Changes of files that it looks for between two moments.
         turns: Changes that are moments themselves.
         settled_us: So long after a change of holder is a moment, too (microseconds).
-        window: Where it needs all looks and steps.
+        window: Where it needs all readings and steps.
         moments: Chooses further moments: `TASK`, at_us.
-        places: Chooses looks and steps: `PLACE`.
+        places: Chooses readings and steps: `PLACE`.
         sights: Chooses sightings that are kept for good, from those of `timeline.sightings`: namespace,
             application_id, what, key.
     """

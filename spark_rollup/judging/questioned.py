@@ -1,4 +1,4 @@
-"""Which tasks the rules look at one by one; of all the others a summary is enough."""
+"""Which tasks the rules read one by one; of all the others a summary is enough."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_rollup.judging.base import Rule
 def questioned(
     rules: Sequence[Rule], local: DataFrame, held: DataFrame, marks: DataFrame, settings: DataFrame
 ) -> DataFrame:
-    """List the tasks of which some rule needs every look and every transition.
+    """List the tasks of which some rule needs every reading and every transition.
 
     Args:
         rules: Who asks: about agents' findings (`RuleMeta.asks`), and on its own (`Rule.questions`).

@@ -22,8 +22,8 @@ from spark_rollup.judging.fleet import (
 def with_proof_of_active(suspects: DataFrame, facts: Facts) -> DataFrame:
     """Add `why_active`: what shows that the suspect was the active when it crashed (null = nothing does).
 
-    The application has no other pod. Or nobody else held the task for longer than it takes a group to miss an active
-    and give the task to somebody, and all its pods were watched meanwhile. Or others held it, but as standbys: one of
+    The application has no other pod. Or no other pod held the task for longer than it takes a group to miss an active
+    and give the task to another, and all its pods were watched meanwhile. Or others held it, but as standbys: one of
     them wrote checkpoints as it went on, which under exactly-once a standby does every 10,000 records and an active
     never, while the suspect put in records and wrote none.
 

@@ -19,7 +19,7 @@ from spark_rollup.judging.fleet import attach, prefixed, same_task, with_unwatch
 APPLICATION = ("namespace", "application_id")
 
 SETTLE_US = 5 * MICROS
-"""A deletion this long after the shortage ended still belongs to it: looks are not instants."""
+"""A deletion this long after the shortage ended still belongs to it: readings are not instants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def settled(shortages: DataFrame, parts: Parts) -> DataFrame:
     The clock starts when the last process of the application started. Processes that end meanwhile do not count.
 
     Output columns: those of `find_shortages`, row_key, since_us, settled_us (= since_us + patience), alive, expected,
-        until_us (the end, or the last sign of any process: nobody is missing from a stopped application).
+        until_us (the end, or the last sign of any process: nothing is missing from a stopped application).
     """
     keyed = shortages.withColumn("row_key", F.concat_ws("/", *TASK, F.col("from_us").cast("string")))
     # one array per application, not one row per shortage and life: a hot application has thousands of both
@@ -114,7 +114,7 @@ def settled(shortages: DataFrame, parts: Parts) -> DataFrame:
 
 
 def with_unowned(shortages: DataFrame, parts: Parts, facts: Facts) -> DataFrame:
-    """Add the pod whose directory nobody holds though its process lives (`unowned_*`; null = none)."""
+    """Add the pod whose directory no process holds though its process lives (`unowned_*`; null = none)."""
     gone = facts.marks.where(F.col("change") == Change.TASK_DELETED.value).select(
         *TASK, "pod", "at_us", "shape"
     )

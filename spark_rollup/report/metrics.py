@@ -1,7 +1,7 @@
 """The rollup's metrics as data, and their Prometheus text: for a textfile collector or a Pushgateway. Values only.
 
-An audit is a job that ends, so nobody can scrape it: it leaves `metrics.prom` beside its tables, whole or not at
-all, and may push the same text. Namespace and pod of what was audited are labels of their own names, because
+An audit is a job that ends, so it cannot be scraped: it leaves `metrics.prom` beside its tables, whole or not at
+all, and may push the same text. Namespace and pod of what was audited have their own label names, because
 those of the scrape belong to the job.
 """
 
@@ -39,7 +39,7 @@ class Stability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a run has to tell.
+    """What a run has to report.
 
     Args of the dataclass:
         findings: Rows of the table `findings`, the worst first.
@@ -122,7 +122,7 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric(
         "statewarden_rollup_watermark_timestamp_seconds",
-        "Up to when the last audit looked: the time of its newest event, or what it was told.",
+        "Up to when the last audit read events: the time of its newest event, or the configured end.",
         lambda facts: _one(facts.as_of_us / 1_000_000),
         "seconds",
     ),
@@ -195,7 +195,7 @@ def push(facts: Facts, url: str) -> None:
     """Replace what a Pushgateway holds of this job.
 
     Args:
-        facts: What to tell.
+        facts: What to report.
         url: Base address of the Pushgateway, such as `http://localhost:9091`.
 
     Raises:

@@ -22,9 +22,9 @@ KEEP, CLEAN_ONLY, DAMAGED = "keep", "clean-stop-only", "damaged"
 
 ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",
-    NOT_RUNNING: "nobody holds it there: a start changes nothing for the others",
+    NOT_RUNNING: "no process holds it there: a start changes nothing for the others",
     RESTORE: "no copy elsewhere: the task is restored from the changelog, or waits until the pod is back",
-    UNKNOWN: "the pod, or one that may have the other copy, is not watched: nobody can say",
+    UNKNOWN: "the pod, or one that may have the other copy, is not watched: unknown",
     KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
     CLEAN_ONLY: "stop it cleanly: a kill after the grace period leaves records that were never committed (KAFKA-20685)",
     DAMAGED: "an open critical finding: do first what it asks for, a restart may make the damage final",
@@ -73,10 +73,10 @@ def restarts(facts: Facts, findings: DataFrame) -> DataFrame:
 
 
 def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
-    """Say of which pods nobody knows what they hold by now, and why.
+    """Say of which pods it is unknown what they hold by now, and why.
 
     A pod is not known while it is silent or blind, and until a whole round of summaries came after something was lost.
-    One whose agent said that it ends is taken at its word for a moment; what runs there later nobody sees.
+    One whose agent said that it ends is taken at its word for a moment; what runs there later is not seen.
 
     Args:
         facts: All facts.
@@ -110,13 +110,13 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
 
 
 def _unrepaired(facts: Facts) -> DataFrame:
-    """Take the unwatched times after which no pod has told everything anew."""
+    """Take the unwatched times after which no pod has reported everything again."""
     heard = facts.heard.select(*_POD, "last_us")
     return facts.unwatched.join(heard, _POD, "inner").where(F.col("until_us") >= F.col("last_us"))
 
 
 def _to_follow(findings: DataFrame) -> DataFrame:
-    """Take what has to be done first: open criticals, by every pod that one without a task speaks of.
+    """Take what has to be done first: open criticals, by every pod that one without a task names.
 
     Output columns: `TASK` (task_id null = the whole application there), pod, follow, first_action.
     """
@@ -140,9 +140,9 @@ def _without_task(follow: DataFrame) -> DataFrame:
 
 
 def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
-    """Add copies that nobody holds but that are damaged or exposed, and to each what has to be followed first.
+    """Add copies that no process holds but that are damaged or exposed, and to each what has to be followed first.
 
-    Output columns: `TASK`, pod, bytes, ill, healthy, now (held at the last look), exposed, follow, first_action.
+    Output columns: `TASK`, pod, bytes, ill, healthy, now (held at the last reading), exposed, follow, first_action.
     """
     exposed = facts.local.where(
         (F.col("detector") == "stale-eos-checkpoint")
@@ -159,7 +159,7 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
         .join(now.withColumn("now", F.lit(True)), _COPY, "left")
         .withColumns({"now": F.coalesce("now", F.lit(False)), "exposed": F.col("risk_action").isNotNull()})
     )
-    # of a process that is gone an exposure is no longer a risk: the next start trusts what lies there
+    # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
     dead = F.col("exposed") & ~F.col("now")
     known = F.coalesce("follow", no_texts())
     return rows.select(
@@ -173,7 +173,7 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
 
 
 def _with_doubt(rows: DataFrame, facts: Facts) -> DataFrame:
-    """Add `doubt`: why nobody knows what became of the copy; null = it is watched."""
+    """Add `doubt`: why the present state of the copy is unknown; null = it is watched."""
     gaps = prefixed(_unrepaired(facts), "gap_")
     same = (
         (F.col("gap_namespace") == F.col("namespace")) & (F.col("gap_pod") == F.col("pod")) & concerns_task()
@@ -190,7 +190,7 @@ def _with_doubt(rows: DataFrame, facts: Facts) -> DataFrame:
 
 
 def _with_others(states: DataFrame) -> DataFrame:
-    """Add who else has the task: healthy_elsewhere, ill_elsewhere, ill_held (a bad copy works), unheard."""
+    """Add who else has the task: healthy_elsewhere, ill_elsewhere, ill_held (a bad copy works), unwatched."""
     known = F.col("doubt").isNull()
     why = F.concat_ws(
         " and ",
@@ -211,7 +211,7 @@ def _with_others(states: DataFrame) -> DataFrame:
         "healthy_elsewhere": F.array_sort(F.collect_set(F.when(F.col("other_fit"), F.col("other_pod")))),
         "ill_elsewhere": F.array_sort(F.collect_set(F.when(ill, F.concat_ws(" ", "other_pod", "other_why")))),
         "ill_held": F.coalesce(F.max(ill & F.col("other_now")), F.lit(False)),
-        "unheard": F.coalesce(F.max(ill & F.col("other_quiet")), F.lit(False)),
+        "unwatched": F.coalesce(F.max(ill & F.col("other_quiet")), F.lit(False)),
     }
     return attach(states, prefixed(others, "other_"), same, found)
 
@@ -220,7 +220,7 @@ def _kinds() -> Column:
     """List all answers that hold for a copy, the worst first."""
     alone = F.size("healthy_elsewhere") == 0
     running = F.col("now")
-    doubtful = F.col("doubt").isNotNull() | (alone & F.col("unheard"))
+    doubtful = F.col("doubt").isNotNull() | (alone & F.col("unwatched"))
     only = running & ~doubtful & F.col("healthy") & alone & F.col("ill_held")
     known = F.filter(
         F.array(
@@ -277,7 +277,7 @@ def _unclean() -> Column:
         .otherwise(F.lit("the store is wiped at the next start and restored"))
     )
     held = F.concat(main, F.coalesce(deleted, F.lit("")))
-    return F.when(F.col("now"), held).otherwise(F.lit("not running: nobody holds it there"))
+    return F.when(F.col("now"), held).otherwise(F.lit("not running: no process holds it there"))
 
 
 def _may_be(first: tuple[int, ...], last: tuple[int, ...]) -> Column:

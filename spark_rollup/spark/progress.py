@@ -1,4 +1,4 @@
-"""`--progress`: what Spark is at, on stderr: a bar on a terminal, a line per finished stage elsewhere.
+"""`--progress`: Spark's progress on stderr: a bar on a terminal, a line per finished stage elsewhere.
 
 A thread asks Spark's status tracker twice a second. Spark's own bar would not do: it knows terminals only.
 """
@@ -15,7 +15,7 @@ from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
 POLL_S = 0.5
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 
 BAR_CHARS = 30
 
@@ -25,7 +25,7 @@ _LOOK_AHEAD = 20
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage as Spark tells it."""
+    """One stage as Spark reports it."""
 
     number: int
     tasks: int
@@ -58,7 +58,7 @@ def line(stage: Stage) -> str:
 
 
 class Watcher:
-    """Turns what the tracker says into what is new, look by look."""
+    """Turns what the tracker says into what is new since the reading before."""
 
     def __init__(self) -> None:
         """Begin before the first stage."""
@@ -70,8 +70,8 @@ class Watcher:
         """How many stages were finished so far."""
         return len(self._told)
 
-    def look(self, known: Sequence[Stage], active: Sequence[int]) -> list[Stage]:
-        """Give the stages that finished since the last look.
+    def poll(self, known: Sequence[Stage], active: Sequence[int]) -> list[Stage]:
+        """Give the stages that finished since the last reading.
 
         Args:
             known: Stages that the tracker knows, from `first` on.
@@ -104,7 +104,7 @@ def _show(spark: SparkSession, out: TextIO, stop: threading.Event) -> None:
         last = stop.wait(POLL_S)
         active = list(tracker.getActiveStageIds())
         known = _known(tracker, watcher.first)
-        fresh = watcher.look(known, active)
+        fresh = watcher.poll(known, active)
         if terminal:
             running = [stage for stage in known if stage.number in active]
             out.write("\r\033[K" + ("" if last else bar(running, watcher.finished)))

@@ -1,4 +1,4 @@
-"""Keep Java's and Spark's greetings off standard error: mail from cron is for what is wrong."""
+"""Keep Java's and Spark's start-up messages off standard error: mail from cron is for what is wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STDERR = 2
 
 
 @contextmanager
-def greetings_dropped() -> Iterator[None]:
+def banner_dropped() -> Iterator[None]:
     """Let processes that are started meanwhile write to standard error through a filter, for as long as they live."""
     try:
         real = os.dup(_STDERR)

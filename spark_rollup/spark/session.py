@@ -59,7 +59,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 logger.stream.name = org.apache.spark.sql.execution.streaming
 logger.stream.level = off
 """
-"""A failure is told in one line at the edge of the command line; what Spark logs about it is for `--debug`."""
+"""A failure is reported in one line at the edge of the command line; what Spark logs about it is for `--debug`."""
 
 
 def build_session(
@@ -106,12 +106,12 @@ def build_session(
     else:
         settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch, debug)}
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**settings, **(conf or {})})
-    with quiet.greetings_dropped():
+    with quiet.banner_dropped():
         return builder.getOrCreate()
 
 
 def is_submitted() -> bool:
-    """Tell whether `spark-submit` started this process: then it chose master, memory and jars already."""
+    """Return whether `spark-submit` started this process: then it chose master, memory and jars already."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -136,7 +136,7 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     """Refuse a SPARK_HOME whose Spark is not the one that belongs to this Python package.
 
     Args:
-        environment: Where SPARK_HOME may stand.
+        environment: Where SPARK_HOME may be.
         release: The package's.
 
     Raises:

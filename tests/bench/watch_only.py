@@ -26,7 +26,7 @@ def main(root: Path) -> None:
     source.start()
     is_ready = False
     while not stop.is_set():
-        if mailbox.take(0.2) and not is_ready:
+        if mailbox.drain(0.2) and not is_ready:
             is_ready = True
             print("ready", flush=True)
     source.stop()

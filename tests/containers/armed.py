@@ -33,7 +33,7 @@ def main(state: str) -> int:
     mailbox = Mailbox()
     source = InotifySource(TreeWatch(Path(state), InotifyQueue(), SystemClock()), mailbox)
     source.start()
-    while not mailbox.take(10.0):  # the request for the first look comes when every watch is in place
+    while not mailbox.drain(10.0):  # the request for the first look comes when every watch is in place
         pass
     armed = {
         "armed_s": since_start_s(),

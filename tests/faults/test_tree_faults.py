@@ -212,7 +212,7 @@ def test_odd_files_in_the_place_of_a_checkpoint(live: LiveLookout, kind: str) ->
             checkpoint.mkdir()
         live.turn_until(lambda: live.offset("app/0_0") is None)
         looks = live.pipeline.looker.outcomes.total()
-        live.lookout.pipeline.look_again("app/0_0", live.clock.now_us())
+        live.lookout.pipeline.reread("app/0_0", live.clock.now_us())
         assert live.pipeline.looker.outcomes.total() > looks
         if kind == "directory":
             checkpoint.rmdir()

@@ -223,7 +223,7 @@ def new_store(stage: Stage) -> None:
 
 
 def upgrade(stage: Stage) -> None:
-    """The same directory under one release after the other; agent and application are told anew each time."""
+    """The same directory under one release after the other; agent and application are configured again each time."""
     stage.send(1000, step_ms=50)
     for release in [x for x in CHAIN if numbers(x) >= numbers(stage.plan.release)]:
         stage.start(release=release)
@@ -236,7 +236,7 @@ def upgrade(stage: Stage) -> None:
 
 
 def stall(stage: Stage) -> None:
-    """The broker answers nobody for a while; commits time out, exactly-once wipes and restores, all goes on."""
+    """The broker does not answer for a while; commits time out, exactly-once wipes and restores, all goes on."""
     stage.send(4000)
     stage.start()
     stage.settle()

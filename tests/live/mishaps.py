@@ -111,7 +111,7 @@ def rolling_kills(stage: Stage) -> None:
 
 
 def reset_without_cleanup(stage: Stage) -> None:
-    """The application is reset, offsets and changelogs are deleted, but nobody calls `cleanUp()`: state is kept."""
+    """The application is reset, offsets and changelogs are deleted, but `cleanUp()` is not called: state is kept."""
     stage.send(1500)
     stage.start()
     stage.settle()
@@ -139,7 +139,7 @@ def reset_without_cleanup(stage: Stage) -> None:
 
 
 def changelog_lost(stage: Stage) -> None:
-    """Changelogs are made anew, offsets stay: what the state holds is in no changelog, and an empty disk shows it."""
+    """Changelogs are recreated, offsets stay: what the state holds is in no changelog, and an empty disk shows it."""
     stage.send(1500)
     stage.start()
     stage.settle()

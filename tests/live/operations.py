@@ -46,7 +46,7 @@ def clean_starts(stage: Stage) -> None:
 
 
 def crash_loop(stage: Stage) -> None:
-    """A record that nobody can process ends the instance, again and again, until somebody mends it."""
+    """A record that cannot be processed ends the instance, again and again, until it is fixed."""
     stage.send(1500)
     stage.start()
     stage.settle()

@@ -31,7 +31,7 @@ from agent.contract.events import Kind, Record, Severity  # noqa: E402 - path fi
 from agent.engine.pipeline import Pipeline  # noqa: E402
 from agent.inventory import flushes, reduce, sessions, store_changes, task_changes  # noqa: E402
 from agent.inventory.disk import Unseen  # noqa: E402
-from agent.inventory.observations import DatabaseLook  # noqa: E402
+from agent.inventory.observations import DatabaseReading  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402
 from agent.replay.player import Player  # noqa: E402
@@ -155,7 +155,7 @@ def _begin(operations: Sequence[Operation], form: Form) -> int:
 
 def _take_less(take: Callable[..., object], less: Mapping[str, Any], *rest: object) -> object:
     *before, look = rest
-    assert isinstance(look, DatabaseLook)
+    assert isinstance(look, DatabaseReading)
     return take(*before, replace(look, **less) if look.identity is not None else look)
 
 

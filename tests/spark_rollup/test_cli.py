@@ -227,7 +227,7 @@ class TestRealRuns:
             assert "no event up to" in capsys.readouterr().err
         assert main(["why", *asked, "0_0"]) == 0
         told = capsys.readouterr().out
-        assert "pod-a  holds the task until the last look" in told
+        assert "pod-a  holds the task until the last reading" in told
         assert "agent on pod-a: critical suspected resurrected-checkpoint" in told
         assert "fleet: critical confirmed resurrected-checkpoint" in told
         assert main(["why", *asked, "0_0", "--as-of", "2026-11-18T11:07:00Z"]) == 0

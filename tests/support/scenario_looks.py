@@ -9,15 +9,15 @@ from agent.contract.events import Source
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import Application, Inventory, Store, Task
 from agent.inventory.observations import (
-    ApplicationLook,
-    CheckpointLook,
-    DatabaseLook,
+    ApplicationReading,
+    CheckpointReading,
+    DatabaseReading,
     Flush,
-    LockLook,
+    LockReading,
     Observation,
     Removal,
     StoreOffsets,
-    TaskLook,
+    TaskReading,
 )
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.transitions import Transition
@@ -34,10 +34,10 @@ ID_1 = "identity-1"
 
 def application_look(
     seconds: float, lock: LockState | None = None, *, inode: int = 7, unseen: Unseen | None = None
-) -> ApplicationLook:
+) -> ApplicationReading:
     """A look at `app`."""
     lock_inode = 0 if lock is None else inode
-    return ApplicationLook(
+    return ApplicationReading(
         classify("app"), at(seconds), Source.TIMER, unseen, inode=1, lock=lock, lock_inode=lock_inode
     )
 
@@ -49,9 +49,9 @@ def lock_look(
     *,
     inode: int = 7,
     announced: bool = False,
-) -> LockLook:
+) -> LockReading:
     """An answer about a lock file."""
-    return LockLook(classify(path), at(seconds), Source.TIMER, None, lock, inode, announced)
+    return LockReading(classify(path), at(seconds), Source.TIMER, None, lock, inode, announced)
 
 
 def task_look(
@@ -62,9 +62,9 @@ def task_look(
     lock: LockState | None = None,
     unseen: Unseen | None = None,
     path: str = TASK,
-) -> TaskLook:
+) -> TaskReading:
     """A look at a task directory."""
-    return TaskLook(
+    return TaskReading(
         classify(path), at(seconds), Source.INOTIFY, unseen, inode, at(seconds), frozenset(names), lock
     )
 
@@ -78,12 +78,12 @@ def checkpoint_look(
     problem: str | None = None,
     foreign: tuple[OffsetEntry, ...] = (),
     path: str = f"{TASK}/.checkpoint",
-) -> CheckpointLook:
+) -> CheckpointReading:
     """A look at the checkpoint; `offsets` by store."""
     entries = tuple(
         OffsetEntry(f"app-{name}-changelog", 0, offset) for name, offset in (offsets or {}).items()
     )
-    return CheckpointLook(
+    return CheckpointReading(
         classify(path),
         at(seconds),
         Source.INOTIFY,
@@ -111,11 +111,11 @@ def database_look(
     offsets: StoreOffsets | None = None,
     deletions: int | None = None,
     path: str = DATABASE,
-) -> DatabaseLook:
+) -> DatabaseReading:
     """A look at a store's directory."""
     if unseen is not None:
-        return DatabaseLook(classify(path), at(seconds), Source.INOTIFY, unseen)
-    return DatabaseLook(
+        return DatabaseReading(classify(path), at(seconds), Source.INOTIFY, unseen)
+    return DatabaseReading(
         classify(path),
         at(seconds),
         Source.INOTIFY,

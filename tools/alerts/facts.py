@@ -43,14 +43,12 @@ _UNCOMMITTED = (
 DETECTORS: dict[str, AlertFacts] = {
     "resurrected-checkpoint": AlertFacts(_WRONG),
     "carried-checkpoint": AlertFacts(_WRONG),
-    "unowned-task": AlertFacts("The cleaner is about to delete a directory that somebody may need.", 5),
+    "unowned-task": AlertFacts("The cleaner is about to delete a directory that may still be needed.", 5),
     "stale-eos-checkpoint": AlertFacts(
         "A crash or SIGKILL now leaves uncommitted records in the store, and the next start trusts them.", 30
     ),
     "skipped-eos-wipe": AlertFacts(_UNCOMMITTED),
-    "interrupted-wipe": AlertFacts(
-        "Uncommitted records may have been kept; nobody can tell from the disk alone."
-    ),
+    "interrupted-wipe": AlertFacts("Uncommitted records may have been kept; the disk alone cannot show it."),
     "unrestored-store": AlertFacts(_WRONG),
     "changelog-truncated": AlertFacts(
         "The store holds what its changelog does not: after a reset it counts twice, after a loss it is the only copy."
@@ -76,8 +74,8 @@ DETECTORS: dict[str, AlertFacts] = {
         "A bug of the release wrote it; on this release it may decide a restoration."
     ),
     "torn-store": AlertFacts("The store cannot be opened whole; up to 4.2 a start makes an empty one."),
-    "zombie-state": AlertFacts("Keys that were deleted while the directory lay idle are back."),
-    "orphaned-task": AlertFacts("It takes disk space until somebody removes it.", 60),
+    "zombie-state": AlertFacts("Keys that were deleted while the directory was idle are back."),
+    "orphaned-task": AlertFacts("It takes disk space until it is removed by hand.", 60),
     "shared-state-dir": AlertFacts("Two processes write the same stores: they destroy each other's state."),
     "temp-cleaner": AlertFacts("The store works until its next open, and fails then."),
     "ephemeral-state-dir": AlertFacts("Every start of the pod restores all its state in full.", 30),
@@ -92,7 +90,7 @@ RULES: dict[str, AlertFacts] = {
     "unrestored-task": AlertFacts(_WRONG),
     "stale-eos-state": AlertFacts(_UNCOMMITTED + " Pods that restored from it since have them too."),
     "cloned-process": AlertFacts(
-        "Under exactly_once_v2 both fence each other for ever: every task is wiped again and again, and nothing gets on."
+        "Under exactly_once_v2 both fence each other without end: every task is wiped again and again, and no work is done."
     ),
     "missing-standby": AlertFacts(
         "If the last copy goes, the task restores from its changelog; up to 2.2.1 it loses data."

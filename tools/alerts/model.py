@@ -32,7 +32,7 @@ class Case:
     Args of the dataclass:
         name: What is tested, a sentence.
         series: Series -> values in promtool's notation, one per minute.
-        at_m: When the alert is looked at, minutes.
+        at_m: When the alert is checked, minutes.
         labels: Labels of the alert that must fire (with what the rule adds); None = it must not.
         says: Placeholder -> text that the description must show.
     """
@@ -57,7 +57,7 @@ class Alert:
         summary: Static and short.
         description: Task, pod, bug, consequence, next safe action; with placeholders.
         runbook: Page below docs, without `.md`.
-        board: Uid of the dashboard to look at.
+        board: Uid of the dashboard to open.
         cases: Its tests.
     """
 
@@ -130,7 +130,7 @@ def rule_file(group: str, alerts: Iterable[Alert], links: Links, note: str) -> s
 
 
 def test_file(rules: str, alerts: Iterable[Alert], links: Links, note: str) -> str:
-    """Render the promtool tests of a rule file, which lies one directory up."""
+    """Render the promtool tests of a rule file, which is one directory up."""
     lines = [f"# {note}", "rule_files:", f"- ../{rules}", "evaluation_interval: 1m", "tests:"]
     for alert in alerts:
         for case in alert.cases:

@@ -62,7 +62,7 @@ AGENT: tuple[Alert, ...] = (
         summary="A statewarden agent does not answer",
         description=(
             "The agent on pod <pod> has not answered scrapes for 10 minutes: the pod's state is not audited, silence is no "
-            "proof. Next: look at the container (kubectl describe pod, its log). The application need not be restarted."
+            "proof. Next: check the container (kubectl describe pod, its log). There is no need to restart the application."
         ),
         runbook="detectors/auditor-blind",
         board="statewarden-agent",
@@ -81,7 +81,7 @@ AGENT: tuple[Alert, ...] = (
         summary="No statewarden agent is scraped at all",
         description=(
             "No agent has been scraped for 15 minutes: nothing is audited and every other alert on state is silent. Next: "
-            "look at the scrape configuration (PodMonitor, labels, network policy), then at the pods."
+            "check the scrape configuration (PodMonitor, labels, network policy), then the pods."
         ),
         runbook="detectors/auditor-blind",
         board="statewarden-agent",
@@ -93,14 +93,14 @@ AGENT: tuple[Alert, ...] = (
         ),
     ),
     _agent_alert(
-        "StatewardenAgentStuck", f"time() - {_UP} > 120", 5, "A statewarden agent's worker does not come round",
-        "its worker has not come round for more than two minutes; what it shows is old. Next: keep its log, restart the "
+        "StatewardenAgentStuck", f"time() - {_UP} > 120", 5, "A statewarden agent's worker is stalled",
+        "its worker has not completed a turn for more than two minutes; what it shows is old. Next: keep its log, restart the "
         "agent's container only.",
         {_on_pod(_UP): "0x100"}, {_on_pod(_UP): "0+60x100"}, "the heart beats", at_m=9, early_m=6,
     ),
     _agent_alert(
         "StatewardenAgentNotReady", "statewarden_agent_ready == 0", 10, "A statewarden agent does not get ready",
-        "it has not finished its first look within 10 minutes. Next: read its log; a directory that may not be read and "
+        "it has not finished its first walk within 10 minutes. Next: read its log; an unreadable directory and "
         "a missing volume are the usual causes.",
         {_on_pod("statewarden_agent_ready"): "0x60"}, {_on_pod("statewarden_agent_ready"): "0x8 1x60"},
         "a slow start", at_m=11, early_m=9,
@@ -146,14 +146,14 @@ AGENT: tuple[Alert, ...] = (
         "StatewardenAgentSpoolFilling", f"({_OLDEST} > 0) and (time() - {_OLDEST} > 900)", 5,
         "A statewarden agent cannot ship its events",
         "its oldest waiting event is older than 15 minutes: the rollup does not see this pod, and the spool will drop events when "
-        "it is full. Next: look at the sink and at the agent's log; do not remove the spool.",
+        "it is full. Next: check the sink and the agent's log; do not remove the spool.",
         {_on_pod(_OLDEST): "60x200"}, {_on_pod(_OLDEST): "0x200"}, "nothing waits", at_m=30, early_m=18,
         runbook="rules/unaudited",
     ),
     _agent_alert(
         "StatewardenAgentDropsEvents", "sum without (kind) (increase(statewarden_agent_spool_drops_total[30m])) > 0", 1,
         "A statewarden agent dropped events",
-        "its spool was full and events were given up; the rollup has a hole there. Next: mend the sink, give the spool room.",
+        "its spool was full and events were given up; the rollup has a gap there. Next: fix the sink, give the spool more room.",
         {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "0x30 50x100"},
         {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "50x200"},
         "drops of long ago", at_m=35, early_m=29, runbook="rules/unaudited",
@@ -161,7 +161,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentSpoolRefused", "increase(statewarden_agent_spool_write_failures_total[30m]) > 0", 5,
         "A statewarden agent's spool disk refuses writes",
-        "its spool refused records: they are lost to the rollup. Next: look at the spool's volume (full, read-only).",
+        "its spool refused records: they are lost to the rollup. Next: check the spool's volume (full, read-only).",
         {_on_pod("statewarden_agent_spool_write_failures_total"): "0x30 9x100"},
         {_on_pod("statewarden_agent_spool_write_failures_total"): "0x200"}, "all was written", at_m=40, early_m=33,
         runbook="rules/unaudited",
@@ -170,7 +170,7 @@ AGENT: tuple[Alert, ...] = (
         "StatewardenAgentDetectorFails",
         "sum without (detector) (increase(statewarden_agent_detector_failures_total[30m])) > 0", 5,
         "A detector of a statewarden agent fails",
-        "a detector raised and is blind; the others go on. Next: keep the agent's log (detector failed) and report it.",
+        "a detector raised an error and is blind; the others go on. Next: keep the agent's log (detector failed) and report it.",
         {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x30 9x100"},
         {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x200"},
         "all detectors run", at_m=40, early_m=33,
@@ -178,7 +178,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenFindingsUnlisted", "statewarden_task_findings_unlisted > 0", 30,
         "More findings on one pod than are listed by task",
-        "findings are left out of the series that alerts look at; the worst are listed. Next: read all of them on the agent's own "
+        "findings are left out of the series that alerts read; the worst are listed. Next: read all of them on the agent's own "
         "page or with `statewarden scan`.",
         {_on_pod("statewarden_task_findings_unlisted"): "12x200"}, {_on_pod("statewarden_task_findings_unlisted"): "0x200"},
         "all are listed", at_m=31, early_m=29, severity="info",
@@ -198,7 +198,7 @@ ROLLUP: tuple[Alert, ...] = (
         for_m=5,
         summary="The fleet audit has not succeeded for three hours",
         description=(
-            "The rollup has not finished an audit for three hours: what needs several pods to be seen is not seen. Next: look at its "
+            "The rollup has not finished an audit for three hours: what only shows across several pods is not detected. Next: check its "
             "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly."
         ),
         runbook="rules/unaudited",
@@ -218,7 +218,7 @@ ROLLUP: tuple[Alert, ...] = (
         summary="The fleet audit runs, but on old events",
         description=(
             "The newest event of the last audit was more than an hour old when it ran: agents do not ship, or not to where the rollup "
-            "reads. Next: look at StatewardenAgentSpoolFilling and at the rollup's input."
+            "reads. Next: check StatewardenAgentSpoolFilling and the rollup's input."
         ),
         runbook="rules/unaudited",
         board="statewarden-fleet",
@@ -236,7 +236,7 @@ ROLLUP: tuple[Alert, ...] = (
         for_m=180,
         summary="There are agents but no fleet audit",
         description=(
-            "Agents are scraped and no rollup has reported: what needs several pods to be seen is not seen. Next: deploy the rollup, or "
+            "Agents are scraped and no rollup has reported: what only shows across several pods is not detected. Next: deploy the rollup, or "
             "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway); silence this alert if you do not want one."
         ),
         runbook="rules/unaudited",

@@ -16,7 +16,7 @@ SAYS = {"<application>": "orders", "<pod>": "shop/orders-0", "<task>": "task 0_3
 
 
 def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
-    """Make the alerts of a detector: one per severity that somebody has to act on."""
+    """Make the alerts of a detector: one per severity that needs an operator."""
     what = facts.DETECTORS[meta.id]
     upstream = ", ".join(dict.fromkeys(x.key for x in meta.upstream if "no upstream" not in x.key))
     return tuple(
@@ -164,7 +164,7 @@ def _cases(
     cases.append(
         Case(
             "stays quiet: "
-            + ("the benign look-alike is told as info" if len(twin) == 1 else "another unit told it"),
+            + ("the benign look-alike is reported as info" if len(twin) == 1 else "another unit reported it"),
             {benign: "1x200"},
             180,
         )

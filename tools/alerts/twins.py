@@ -1,6 +1,6 @@
 """The benign twin of each detector and rule: a recorded run that looks like the fault and is none.
 
-What the twin shows in the series that alerts look at is stated here and becomes a promtool case of every alert of
+What the twin shows in the series that alerts read is stated here and becomes a promtool case of every alert of
 the unit. `tests/deploy/test_alert_twins.py` (detectors) and `tests/spark_rollup/test_recorded.py` (rules) replay the
 recordings and hold these statements against them. N1 to N25 are the look-alikes of `tests/benign`.
 """

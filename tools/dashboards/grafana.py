@@ -102,7 +102,7 @@ def _boards_link() -> builders.DashboardLink:
 
 
 def _alerts() -> builders.AnnotationQuery:
-    """Alerts on the time axis, so that a step in a curve and its alert stand side by side."""
+    """Alerts on the time axis, so that a step in a curve and its alert are side by side."""
     return (
         builders.AnnotationQuery()
         .name("Alerts")

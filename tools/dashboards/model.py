@@ -51,7 +51,7 @@ class Panel:
         height: In rows of the grid.
         unit: Grafana's unit id.
         meaning: What the numbers mean.
-        empty: What stands there while there is no data: silence must not look like a fault, nor a fault like silence.
+        empty: What is shown while there is no data: silence must not seem a fault, nor a fault like silence.
     """
 
     kind: Kind

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.observe.rocksdb.coding import Cursor, DamagedError, UnsupportedError
 
 TRAILER_BYTES = 5  # compression type 1, checksum 4
-_HASH_INDEX_BIT = 1 << 31  # data_block_footer.cc: a hash index lies behind the restart points
+_HASH_INDEX_BIT = 1 << 31  # data_block_footer.cc: a hash index is behind the restart points
 _UNIFORM_BIT = 1 << 29  # only a hint for searching
 _MAX_RESTARTS = (1 << 28) - 1
 _MAX_KEY_BYTES = 320
@@ -48,7 +48,7 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
         if at >= end:
             return
         if at + 3 <= end and content[at] < 0x80 and content[at + 1] < 0x80 and content[at + 2] < 0x80:
-            # short numbers, nearly always: every file of a first look has some forty entries
+            # short numbers, nearly always: every file of a first reading has some forty entries
             shared, unshared, value_size = content[at], content[at + 1], content[at + 2]
             cursor.position = at + 3
         else:
@@ -57,8 +57,8 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
             raise DamagedError("entry shares more than its predecessor has")
         if shared + unshared > _MAX_KEY_BYTES:
             raise DamagedError(f"key of {shared + unshared} bytes")
-        key = key[:shared] + cursor.take(unshared)
-        yield key, cursor.take(value_size)
+        key = key[:shared] + cursor.read(unshared)
+        yield key, cursor.read(value_size)
     if not cursor.is_at_end:
         raise DamagedError(f"more than {limit} entries in a block")
 

@@ -51,7 +51,7 @@ class SstCache:
         return len(self._known)
 
     def get(self, key: FileKey) -> FileContent | None:
-        """Look a file up."""
+        """Find a file."""
         content = self._known.pop(key, None)
         if content is not None:
             self._known[key] = content  # used last

@@ -28,5 +28,5 @@ def compute(kind: int, data: bytes) -> int | None:
 
 
 def context_modifier(base: int, offset: int) -> int:
-    """Compute what format version 6 adds to a checksum for the place at which the block lies."""
+    """Compute what format version 6 adds to a checksum for the place at which the block is."""
     return base ^ ((offset + (offset >> 32)) & 0xFFFFFFFF) if base else 0

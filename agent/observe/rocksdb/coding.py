@@ -57,7 +57,7 @@ class Cursor:
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
-    def take(self, length: int) -> bytes:
+    def read(self, length: int) -> bytes:
         """Read exactly `length` bytes.
 
         Raises:
@@ -68,7 +68,7 @@ class Cursor:
         return self.data[start : start + length]
 
     def skip(self, length: int) -> None:
-        """Pass over exactly `length` bytes without looking at them.
+        """Pass over exactly `length` bytes without reading them.
 
         Raises:
             DamagedError: the buffer has fewer.
@@ -79,8 +79,8 @@ class Cursor:
 
     def string(self) -> bytes:
         """Read a string with a varint length before it."""
-        return self.take(self.varint())
+        return self.read(self.varint())
 
     def skip_string(self) -> None:
-        """Pass over a string with a varint length before it; its bytes are not looked at."""
+        """Pass over a string with a varint length before it; its bytes are not read."""
         self.skip(self.varint())

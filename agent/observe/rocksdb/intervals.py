@@ -48,5 +48,5 @@ def newest_first(files: Iterable[LiveFile]) -> list[LiveFile]:
 def _run(file: LiveFile) -> tuple[int, ...]:
     if file.level > 0:
         return (file.level,)
-    # every file of level 0 is a run of its own; newer ones hold higher sequence numbers
+    # every file of level 0 is its own run; newer ones hold higher sequence numbers
     return (0, -file.largest_sequence, -file.smallest_sequence, -file.number)

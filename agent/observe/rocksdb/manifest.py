@@ -11,8 +11,8 @@ from agent.observe.rocksdb.replay import ManifestView, Replay, manifest_name
 from agent.observe.rocksdb.version_edit import parse_edit
 
 BYTES_PER_LOOK = 1 << 20
-"""Replay no more of one manifest in one look, a third of a second's work; a longer one is read on at the next look.
-RocksDB begins a new one at every open and beyond 1 GiB (`max_manifest_file_size`): a busy process gets there."""
+"""Replay no more of one manifest in one reading, a third of a second's work; a longer one is read on at the next
+reading. RocksDB begins a new one at every open and beyond 1 GiB (`max_manifest_file_size`): a busy process does."""
 
 READ_AT_ONCE = 2
 """So many long manifests are read side by side; others wait, so that memory and work stay bounded."""
@@ -40,7 +40,7 @@ def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None)
     that the next manifest begins with.
 
     Args:
-        disk: Where to look.
+        disk: What to read.
         database: Directory of the store or segment.
         cache: Remembers how far each manifest was replayed, from one call to the next, and lets a long one be read in
             several; without it a manifest is read whole.
@@ -66,14 +66,14 @@ def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None)
 
 
 def _may_be_passing(outcome: ManifestView | Unread) -> bool:
-    """A missing or torn manifest is believed only at a second look: a writer may be at work."""
+    """A missing or torn manifest is believed only at a second reading: a writer may be at work."""
     return outcome.unseen is Unseen.VANISHED if isinstance(outcome, Unread) else outcome.torn
 
 
 def parse_manifest(content: bytes, number: int) -> ManifestView:
-    """Replay a manifest; total: damage ends the replay and is told by `torn`."""
+    """Replay a manifest; total: damage ends the replay and is reported by `torn`."""
     known = Replayed(number)
-    return known.replay.view(number, known.take(read_records(content), content), known.end)
+    return known.replay.view(number, known.apply(read_records(content), content), known.end)
 
 
 def _current(disk: Disk, database: str) -> int | Unread:
@@ -94,12 +94,12 @@ def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -
     stat = disk.stat(path)
     if isinstance(stat, Unseen):
         return _unread(name, stat)
-    known = cache.take(database)
+    known = cache.remove(database)
     if known is not None and known.number == number:
         if known.stat == stat and known.view is not None:
             cache.put(database, known)
             return known.view
-        if not known.is_begun_by(disk, path, stat):
+        if not known.is_started_by(disk, path, stat):
             known = None
     if known is None or known.number != number:
         known = Replayed(number)
@@ -118,7 +118,7 @@ def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -
 
 
 def _too_long(name: str, *, waits: bool) -> Unread:
-    what = "waits for others to be read" if waits else "more than one look reads, it is read on"
+    what = "waits for others to be read" if waits else "more than one reading takes in, the rest follows"
     return Unread(Unseen.TOO_LARGE, f"{name}: {Unseen.TOO_LARGE}: {what}", goes_on=True, waits=waits)
 
 
@@ -131,7 +131,7 @@ def _read_on(disk: Disk, path: str, number: int, known: Replayed, most: int | No
         if isinstance(piece, Unseen):
             return _unread(manifest_name(number), piece)
         log = read_records(piece, base=at)
-        ending = known.take(log, piece)
+        ending = known.apply(log, piece)
         if len(piece) < length or ending in (End.CORRUPT, End.UNSUPPORTED):
             return known.replay.view(number, ending, known.end)
         if known.end > at:
@@ -148,7 +148,7 @@ def _read_on(disk: Disk, path: str, number: int, known: Replayed, most: int | No
 
 
 def _rest(disk: Disk, path: str, at: int) -> End:
-    """Tell whether nothing but zeros follows in a file that was made long in advance."""
+    """Return whether nothing but zeros follows in a file that was made long in advance."""
     while True:
         piece = disk.read_at(path, at, _PIECE_BYTES)
         if isinstance(piece, Unseen) or any(piece):
@@ -189,7 +189,7 @@ class Replayed:
 
     @property
     def is_half_read(self) -> bool:
-        """Whether the next look reads on, and nobody has seen its end yet."""
+        """Whether the next reading reads on, and its end has not been read yet."""
         return self.view is None and self.end > 0
 
     @property
@@ -197,12 +197,12 @@ class Replayed:
         """How much of it is kept."""
         return min(self.end, self.replay.size_bytes)
 
-    def take(self, log: LogContent, piece: bytes) -> End:
+    def apply(self, log: LogContent, piece: bytes) -> End:
         """Replay records that follow, which `piece` (from `end` on) holds; how they end."""
         began, ending = self.end, log.ending
         for record, end in zip(log.records, log.ends, strict=True):
             try:
-                self.replay.take(parse_edit(record))
+                self.replay.apply(parse_edit(record))
             except (DamagedError, UnsupportedError):
                 ending = End.UNSUPPORTED
                 break
@@ -213,10 +213,10 @@ class Replayed:
         self._tail = (self._tail + taken[-_ANCHOR_BYTES:])[-_ANCHOR_BYTES:]
         return ending
 
-    def is_begun_by(self, disk: Disk, path: str, stat: FileStat) -> bool:
-        """Tell whether the file still begins with what was replayed.
+    def is_started_by(self, disk: Disk, path: str, stat: FileStat) -> bool:
+        """Return whether the file still begins with what was replayed.
 
-        RocksDB only appends, but a store made anew may begin a file of the same name, inode and size.
+        RocksDB only appends, but a store recreated may begin a file of the same name, inode and size.
         """
         head = disk.read_at(path, 0, len(self._head))
         at = self.end - len(self._tail)
@@ -230,7 +230,7 @@ class ManifestCache:
     def __init__(self, limit: int = CACHED_MANIFESTS, limit_bytes: int = CACHED_MANIFEST_BYTES) -> None:
         """Keep at most `limit` manifests of `limit_bytes`.
 
-        What was not used for longest goes first, and of what was dear to read the last.
+        What was not used for longest goes first, and of what was expensive to read the last.
         """
         self._limit = limit
         self._limit_bytes = limit_bytes
@@ -243,11 +243,11 @@ class ManifestCache:
 
     @property
     def is_busy(self) -> bool:
-        """Whether no more long ones may be begun."""
+        """Whether no more long ones may be started."""
         return sum(known.is_half_read for known, _ in self._known.values()) >= READ_AT_ONCE
 
-    def take(self, database: str) -> Replayed | None:
-        """Look a database's manifest up and take it out: what is replayed further changes."""
+    def remove(self, database: str) -> Replayed | None:
+        """Find a database's manifest and remove it: what is replayed further changes."""
         known = self._known.pop(database, None)
         if known is None:
             return None
@@ -256,7 +256,7 @@ class ManifestCache:
 
     def put(self, database: str, known: Replayed) -> None:
         """Remember a manifest."""
-        self.take(database)
+        self.remove(database)
         size_bytes = known.size_bytes
         self._known[database] = (known, size_bytes)
         self._bytes += size_bytes
@@ -266,4 +266,4 @@ class ManifestCache:
             oldest = next(cheap, dear[0] if dear else None)
             if oldest is None:
                 return
-            self.take(oldest)
+            self.remove(oldest)

@@ -15,7 +15,7 @@ _DELETION, _VALUE, _SINGLE_DELETION = 0, 1, 7  # dbformat.h ValueType
 _LONG_BYTES = 8
 _TRAILER_BYTES = 8  # sequence << 8 | type, little endian
 _MAX_TOPICS = 10_000
-_MAX_PROBLEMS = 20  # told; a store with more is not better described by all of them
+_MAX_PROBLEMS = 20  # reported; a store with more is not better described by all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def decode_position(value: bytes) -> tuple[PositionEntry, ...]:
         raise DamagedError("position of an unknown version")
     found: list[PositionEntry] = []
     for _ in range(_bounded(reader.number(4))):
-        topic = reader.take(reader.number(4)).decode("utf-8", "surrogateescape")
+        topic = reader.read(reader.number(4)).decode("utf-8", "surrogateescape")
         pairs = _bounded(reader.number(4))
         found += [PositionEntry(topic, reader.number(4), reader.number(8)) for _ in range(pairs)]
     return tuple(found)
@@ -152,7 +152,7 @@ class _BigEndian:
         self._data = data
         self._at = 0
 
-    def take(self, length: int) -> bytes:
+    def read(self, length: int) -> bytes:
         piece = self._data[self._at : self._at + length] if length >= 0 else b""
         if len(piece) != length:
             raise DamagedError("position ends too early")
@@ -160,7 +160,7 @@ class _BigEndian:
         return piece
 
     def number(self, length: int) -> int:
-        return int.from_bytes(self.take(length), "big", signed=True)
+        return int.from_bytes(self.read(length), "big", signed=True)
 
 
 def _bounded(count: int) -> int:

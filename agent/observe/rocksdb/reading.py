@@ -17,7 +17,7 @@ class Unread:
     Args of the dataclass:
         unseen: The reason.
         problem: `FILE: KIND: sentence`; empty = nothing is wrong: it is not there, or a writer was faster.
-        goes_on: The next look reads on where this one ended.
+        goes_on: The next reading reads on where this one ended.
         waits: Nothing was read yet: others come first.
     """
 
@@ -30,7 +30,7 @@ class Unread:
 class MeteredDisk:
     """A `Disk` that gives up reading once it has read a budget of bytes.
 
-    What a hostile file can make the reader do is a multiple of what it reads, so this bounds the time of one look.
+    What a hostile file can make the reader do is a multiple of what it reads, so this bounds the time of one reading.
     """
 
     def __init__(self, disk: Disk, budget_bytes: int) -> None:

@@ -73,8 +73,8 @@ class ManifestView:
         flushed_sequence: Highest sequence number among all files of the data families that it ever named.
         snapshot_sequence: The same for the files that were there when the manifest began.
         opened_sequence: Last sequence number that had been given out when a process opened the database and began the
-            manifest: all up to it is on disk or gone, and what is written since lies above it (Kafka Streams writes
-            without a log; what RocksDB recovers from one lies above it, too). None = this manifest was not begun by
+            manifest: all up to it is on disk or gone, and what is written since is above it (Kafka Streams writes
+            without a log; what RocksDB recovers from one is above it, too). None = this manifest was not started by
             an open, or does not say.
         has_zeroed: It began with a data file without sequence numbers: a compaction into the last level sets all of
             them to 0, so `snapshot_sequence` says too little.
@@ -160,7 +160,7 @@ class Replay:
         return bool(self._group)
 
     @property
-    def is_begun(self) -> bool:
+    def is_started(self) -> bool:
         """Whether the snapshot is complete. RocksDB refuses a manifest without the edit that follows it."""
         return not self._in_snapshot
 
@@ -169,7 +169,7 @@ class Replay:
         """What its files would take in a manifest: a measure of the memory."""
         return _FILE_BYTES * len(self._named)
 
-    def take(self, edit: VersionEdit) -> None:
+    def apply(self, edit: VersionEdit) -> None:
         """Apply an edit.
 
         Raises:
@@ -233,7 +233,7 @@ class Replay:
     def _thin(self) -> None:
         """Forget files that are gone and say nothing: a manifest of weeks names millions.
 
-        Nobody can tell when a file was written that is gone. The earliest possible time is taken, which is that of the
+        When a file that is gone was written is unknown. The earliest possible time is taken, which is that of the
         next one below it that is live: of all that lie between the same two, the highest says everything.
         """
         recent = set(list(self._named)[-GONE_KEPT:])
@@ -251,9 +251,9 @@ class Replay:
         return {family_id for family_id, name in self._families.items() if name == OFFSETS_FAMILY}
 
     def view(self, number: int, ending: End, read_to: int) -> ManifestView:
-        """Tell what was replayed so far."""
+        """Return what was replayed so far."""
         if ending in (End.WHOLE, End.CUT):
-            if not self.is_begun:
+            if not self.is_started:
                 ending = End.CORRUPT
             elif self.is_group_open:
                 ending = End.CUT

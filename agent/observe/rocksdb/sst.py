@@ -182,7 +182,7 @@ def _extended_footer(data: bytes, offset: int, kind: int) -> Footer:
         expected = (computed + checksum.context_modifier(base, offset)) & 0xFFFFFFFF
         if stored != expected:
             raise RefusedError("checksum of the footer is wrong")
-    # the metaindex lies right before the footer
+    # the metaindex is right before the footer
     start = offset - TRAILER_BYTES - metaindex_size
     if start < 0:
         raise RefusedError("metaindex begins before the file")

@@ -17,15 +17,15 @@ from agent.observe.rocksdb.sst import UnseenError, open_table, read_entries
 from agent.observe.rocksdb.version_edit import LiveFile
 
 MAX_FILES = 10_000
-"""Look into no more SST files of one database."""
+"""Read no more SST files of one database."""
 
 MAX_READ_BYTES = 64 << 20
-"""Read no more during one look at a database, all tries together (each read counts 512 bytes on top)."""
+"""Read no more during one reading of a database, all tries together (each read counts 512 bytes on top)."""
 MAX_RECORDS = 40_000
 """Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
 
 _TRIES = 5
-_ELSEWHERE = "elsewhere: it lies on another path of the database (db_paths, cf_paths)"
+_ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_paths)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,15 @@ def read_store(
 ) -> StoreFacts | Unread:
     """Read a database.
 
-    A file that is gone is normal beside a compaction: then everything begins anew with the manifest. It is
+    A file that is gone is normal beside a compaction: then everything begins again with the manifest. It is
     reported as missing only when the manifest, read again afterwards, still names it.
 
     Args:
-        disk: Where to look.
+        disk: What to read.
         database: Directory of the store or segment.
         cache: Remembers files from one call to the next.
         manifests: Remembers manifests from one call to the next.
-        with_counters: Read the properties of data files, too; without, only the `offsets` family is looked into.
+        with_counters: Read the properties of data files, too; without, only the `offsets` family is read.
 
     Returns:
         The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
@@ -158,15 +158,15 @@ class _Reader:
         self.gone: set[int] = set()
 
     def read(self) -> None:
-        """Look into every file that is asked for."""
+        """Read every file that is asked for."""
         offsets_id = self._view.offsets_family_id
         for file in newest_first(self._view.live):
             if file.family_id == offsets_id or self._with_counters:
-                self._look(file, is_offsets=file.family_id == offsets_id)
+                self._read_file(file, is_offsets=file.family_id == offsets_id)
             else:
                 self._files[file.number] = FileFacts(file)
 
-    def _look(self, file: LiveFile, *, is_offsets: bool) -> None:
+    def _read_file(self, file: LiveFile, *, is_offsets: bool) -> None:
         if file.path_id:
             self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
             return

@@ -1,7 +1,7 @@
 """One record of a MANIFEST -> the version edit in it.
 
 Kept: files added and deleted, column families, counters. Key ranges of files are keys of the application:
-they are passed over by length and never looked at.
+they are passed over by length and never read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_FILES = (
 _MAX_NUMBER = (1 << 62) - 1  # kFileNumberMask
 _MAX_FILE_BYTES = 1 << 45  # so that sums over all files stay below 2**63, which readers of events rely on
 _MAX_LEVEL = 63
-_MAX_SEQUENCE = (1 << 56) - 1  # kMaxSequenceNumber: stands for "none"
+_MAX_SEQUENCE = (1 << 56) - 1  # kMaxSequenceNumber: represents "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LiveFile:
         size_bytes: Size, fixed once written.
         smallest_sequence: Lowest sequence number in it; 0 after a compaction that forgot the order.
         largest_sequence: Highest sequence number in it; 0 as above.
-        path_id: Which of the database's paths it lies on; 0 = the first one, which is its own directory unless the
+        path_id: Which of the database's paths it is on; 0 = the first one, which is its own directory unless the
             application chose others (`db_paths`, `cf_paths`).
     """
 

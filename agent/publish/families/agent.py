@@ -32,7 +32,7 @@ AGENT = (
     Metric(
         "statewarden_agent_heartbeat_timestamp_seconds",
         _G,
-        "When the worker's loop last came round.",
+        "When the worker's loop last completed a turn.",
         lambda s: one(seconds(s.heartbeat_at_us)),
         unit="seconds",
     ),

@@ -13,7 +13,7 @@ _G, _C = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def oldest_age(snapshot: MetricsSnapshot) -> Series:
-    """Tell how far behind shipping is, in seconds."""
+    """Return how far behind shipping is, in seconds."""
     oldest_us = snapshot.spool.oldest_at_us
     # a wall clock that was set back must not give a negative age
     return one(0 if oldest_us is None else max(0, snapshot.heartbeat_at_us - oldest_us) / 1_000_000)
@@ -56,13 +56,13 @@ SHIPPING = (
     Metric(
         "statewarden_agent_spool_aside_files",
         _G,
-        "Kept for a look: a damaged database, and segments that the sink rejected.",
+        "Kept for inspection: a damaged database, and segments that the sink rejected.",
         lambda s: one(s.spool.aside),
     ),
     Metric(
         "statewarden_agent_spool_drops_total",
         _C,
-        "Records given up before they were shipped.",
+        "Records dropped before they were shipped.",
         lambda s: by(s.spool.dropped),
         labels=("kind",),
         initial={"kind": (*(kind.value for kind in Kind), UNKNOWN_KIND)},
@@ -70,7 +70,7 @@ SHIPPING = (
     Metric(
         "statewarden_agent_spool_corrupt_segments_total",
         _C,
-        "Damage found in the spool: a database was set aside, or records of a segment were given up.",
+        "Damage found in the spool: a database was set aside, or records of a segment were dropped.",
         lambda s: one(s.spool.corrupt_segments),
     ),
     Metric(

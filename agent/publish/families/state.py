@@ -33,7 +33,7 @@ def _open(snapshot: MetricsSnapshot) -> Series:
     return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.findings}
 
 
-def _told(snapshot: MetricsSnapshot) -> Series:
+def _reported(snapshot: MetricsSnapshot) -> Series:
     return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.told}
 
 
@@ -74,8 +74,8 @@ STATE = (
     Metric(
         "statewarden_findings_total",
         _C,
-        "Findings told since the agent started, by the severity with which they opened; exemplar: finding id.",
-        _told,
+        "Findings reported since the agent started, by the severity with which they opened; exemplar: finding id.",
+        _reported,
         labels=(*_APP, "detector", "severity"),
         initial={"severity": _SEVERITIES},
         exemplars=_newest,
@@ -83,14 +83,14 @@ STATE = (
     Metric(
         "statewarden_task_findings",
         _G,
-        "Open findings of the task, and events told within the last hour; absent = none, no task = the application.",
+        "Open findings of the task, and events reported in the last hour; absent = none, no task = the application.",
         _task_findings,
         labels=(*_TASK, "detector", "severity"),
     ),
     Metric(
         "statewarden_task_findings_unlisted",
         _G,
-        "Findings that the family above leaves out because it lists so many already, the worst first.",
+        "Findings not exported by statewarden_task_findings because of its limit of 500 series; those are the mildest.",
         lambda s: one(s.unlisted),
     ),
     Metric(
@@ -103,7 +103,7 @@ STATE = (
     Metric(
         "statewarden_task_held",
         _G,
-        "Whether a process holds the task or one of its stores; absent while that cannot be told.",
+        "Whether a process holds the task or one of its stores; absent while that is unknown.",
         of_tasks(lambda x: x.held),
         labels=_TASK,
     ),
@@ -157,7 +157,7 @@ STATE = (
     Metric(
         "statewarden_store_held",
         _G,
-        "Whether a process holds the store; absent while that cannot be told. Opt-in.",
+        "Whether a process holds the store; absent while that is unknown. Opt-in.",
         of_stores(lambda x: x.held),
         labels=_BY_STORE,
     ),

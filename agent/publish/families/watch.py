@@ -1,4 +1,4 @@
-"""Watching and looking: what was heard, what was missed, and how long the agent was blind."""
+"""Watching and reading: what was announced, what was missed, and how long the agent was blind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WATCH = (
     Metric(
         "statewarden_agent_rescans_total",
         _C,
-        "Walks over directories instead of single looks.",
+        "Rescans: walks over whole directories, by cause.",
         lambda s: by(s.watch.rescans),
         labels=("cause",),
         initial={"cause": _RESCANS},
@@ -91,7 +91,7 @@ WATCH = (
     Metric(
         "statewarden_agent_watch_restarts_total",
         _C,
-        "Times that the watch was started anew.",
+        "Times that the watch was restarted.",
         lambda s: one(s.watch.restarts),
     ),
     Metric(
@@ -121,13 +121,13 @@ WATCH = (
     Metric(
         "statewarden_agent_mailbox_dropped_total",
         _C,
-        "Notifications that found the mailbox full; a rescan stands for them.",
+        "Notifications that found the mailbox full; a rescan replaces them.",
         lambda s: one(s.watch.dropped),
     ),
     Metric(
         "statewarden_agent_reconcile_entries_total",
         _C,
-        "Entries that the walk beside the watch looked at.",
+        "Entries that the background walk read.",
         lambda s: one(s.watch.reconcile_entries),
     ),
     Metric(
@@ -146,7 +146,7 @@ WATCH = (
     Metric(
         "statewarden_agent_observations_total",
         _C,
-        "Looks at files and directories.",
+        "Reads of files and directories, by outcome.",
         lambda s: by(s.observations),
         labels=("outcome",),
         initial={"outcome": (SEEN, *(unseen.value for unseen in Unseen))},

@@ -9,7 +9,7 @@ from agent.engine.rows import StoreRow
 from agent.findings.ledger import Finding
 
 TASKS_SHOWN = 200
-"""Tasks with rows of their own, the worst first; the rest is a number."""
+"""Tasks with their own rows, the worst first; the rest is a number."""
 
 FINDINGS_SHOWN = 100
 APPLICATIONS_SHOWN = 50
@@ -76,14 +76,14 @@ class PageData:
         pod: Pod, with its namespace where known.
         state_dir: What is watched.
         volume: Kind of volume; empty = not known.
-        ready: Whether the first look is done.
+        ready: Whether the first reading is done.
         started_us: When the agent started.
         watches: Directories with a kernel watch.
         applications: Bounded.
         applications_total: All there are.
         findings: Open ones, the worst first, those about state before those about the agent, bounded.
         counts: Severity -> open findings, all of them.
-        facts_missing: Settings that detectors need and nobody gave, over all applications.
+        facts_missing: Settings that detectors need and that are not configured, over all applications.
         undecided: Detectors that cannot decide everything because of that.
         missing_counts: Severity -> open findings that only say that a fact is missing; `counts` has them, too.
         disabled: Detectors that open no finding, each with the reason.

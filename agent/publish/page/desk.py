@@ -1,7 +1,7 @@
-"""Between the page's readers and the worker: who asks waits for the worker to come round and say how things are.
+"""Between the page's readers and the worker: a request waits for the worker to complete a turn and report the state.
 
-Nothing is computed while nobody looks. The inventory belongs to the worker; a reader gets an immutable value, and
-if the worker does not come round, the last one and the reason.
+Nothing is computed without a request. The inventory belongs to the worker; a reader gets an immutable value, and
+if the worker does not complete a turn, the last one and the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WAIT_S = 3.0
 
 
 class PageDesk:
-    """Hands the worker's answer to whoever asked."""
+    """Hands the worker's answer to the request."""
 
     def __init__(self, unhealthy: Callable[[], str | None]) -> None:
         """Start with nothing to show; `unhealthy` says why the worker is not alive."""
@@ -33,13 +33,13 @@ class PageDesk:
             self._wanted = True
             came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
             data = self._data
-        from agent.publish.page.document import render  # 1 MiB, for those who look at it
+        from agent.publish.page.document import render  # 1 MiB, for those who open it
 
         trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
         return render(data, trouble)
 
     def serve(self, make: Callable[[], PageData]) -> None:
-        """Answer if somebody asked; called by the worker at every turn."""
+        """Answer if there is a request; called by the worker at every turn."""
         if not self._wanted:
             return
         data = make()

@@ -16,7 +16,7 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
         trouble: Why what is shown may be old, in one line.
     """
     warning = (
-        f'<div class="card critical" role="alert"><p><b>{escape(trouble)}.</b> What stands below may be old.</p></div>'
+        f'<div class="card critical" role="alert"><p><b>{escape(trouble)}.</b> What is below may be old.</p></div>'
         if trouble
         else ""
     )

@@ -77,7 +77,7 @@ def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
 
 
 def _shown(found: list[Finding]) -> tuple[Finding, ...]:
-    """Choose the worst; of these, what is about state stands before what is about the agent."""
+    """Choose the worst; of these, what is about state comes before what is about the agent."""
     worst = heapq.nsmallest(FINDINGS_SHOWN, found, key=lambda x: (-x.severity.rank, -x.opened_at_us, x.id))
     return tuple(sorted(worst, key=lambda x: x.level is Level.SELF))
 

@@ -13,7 +13,7 @@ _LASTS = '<span class="chip warning">lasts</span>'
 
 
 def headline(data: PageData) -> str:
-    """Say in one line how things stand; what is not decided or not looked for is never part of an all-clear."""
+    """Say in one line how things are; what is not decided or not searched for is never part of an all-clear."""
     verdict = _verdict(data)
     return f"{verdict}; {plural(len(data.disabled), 'detector')} disabled" if data.disabled else verdict
 
@@ -26,7 +26,7 @@ def _verdict(data: PageData) -> str:
         words = " and ".join(f"{number(count)} {severity}" for count, severity in loud)
         return f"{words} finding{'' if loud[-1][0] == 1 else 's'}"
     if not data.ready:
-        return "The first look is not done yet"
+        return "The first walk is not finished yet"
     if not data.applications:
         return "Nothing to watch: no application directory"
     if any(row.ended_us is None for row in data.blind):
@@ -121,7 +121,9 @@ def application(row: ApplicationRow, data: PageData) -> str:
     tasks = "".join(_task(task, data) for task in row.tasks)
     left_out = row.tasks_total - len(row.tasks)
     more = (
-        f'<p class="soft">{plural(left_out, "task")} more without a loud finding.</p>' if left_out > 0 else ""
+        f'<p class="soft">{plural(left_out, "task")} more without a warning or critical finding.</p>'
+        if left_out > 0
+        else ""
     )
     head = "".join(
         f'<th scope="col"{kind}>{word}</th>'

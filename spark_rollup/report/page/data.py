@@ -15,7 +15,7 @@ SEVERITIES = ("critical", "warning", "info")
 
 
 def loudness(severity: object) -> int:
-    """Rank a severity, the loudest first; one that a newer version may have stands beside warnings."""
+    """Rank a severity, the loudest first; one that a newer version may have is ranked with warnings."""
     return SEVERITIES.index(str(severity)) if severity in SEVERITIES else SEVERITIES.index("warning")
 
 
@@ -33,7 +33,7 @@ class PageData:
         local: `schemas.LOCAL_FINDING` rows.
         quarantine: Number of unusable lines by reason.
         releases: namespace, application_id and release (as text) of every application.
-        disabled: namespace, application_id, pod, detector and reason of detectors that agents were told not to run.
+        disabled: namespace, application_id, pod, detector and reason of detectors that agents have disabled.
     """
 
     as_of_us: int

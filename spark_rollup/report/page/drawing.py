@@ -28,7 +28,7 @@ class Axis:
         return round(LABEL + share * (WIDTH - LABEL - MARGIN), 1)
 
     def covers(self, at_us: int) -> bool:
-        """Tell whether a time lies on the axis."""
+        """Return whether a time is on the axis."""
         return self.from_us <= at_us <= self.to_us
 
 
@@ -45,7 +45,7 @@ class Flag:
 def axis_of(rows: Iterable[Row], flags: Iterable[Flag]) -> Axis | None:
     """Choose the time that is worth drawing: from the first to the last thing that happened, with some air.
 
-    The end of an interval that lasted until the last look is no event: a quiet hour must not squash the story.
+    The end of an interval that lasted until the last reading is no event: a quiet hour must not squash the story.
     """
     times = [flag.at_us for flag in flags]
     known: dict[object, object] = {}
@@ -100,7 +100,7 @@ def _short(pod: str) -> str:
 
 
 def _last_size(rows: Sequence[Row]) -> str:
-    """Say in a few words what the copy held at the last look."""
+    """Say in a few words what the copy held at the last reading."""
     looks = [
         row for row in rows if row["lane"] == "size" and row["puts"] is not None and row["offset"] is not None
     ]
@@ -143,7 +143,7 @@ def _fog(row: Row, y: int, axis: Axis) -> str:
 def _bar(row: Row, y: int, axis: Axis) -> str:
     left, right = axis.x(integer(row["from_us"])), axis.x(integer(row["to_us"]))
     who = "the cleaner had the lock" if row["lane"] == "cleaner" else "held"
-    until = "the last look" if row["detail"] == "lasting" else clock(integer(row["to_us"]))
+    until = "the last reading" if row["detail"] == "lasting" else clock(integer(row["to_us"]))
     style = "cleaner" if row["lane"] == "cleaner" else "hold"
     title = f"{who} from {clock(integer(row['from_us']))} to {until}"
     box = f'x="{left}" y="{y + ROW - BAR - 8}" width="{max(right - left, 2):.1f}" height="{BAR}"'
@@ -249,7 +249,7 @@ _KEYS = {
     "made": '<path class="made" d="M13 2l5 9h-10z"/>',
     "deleted": '<path class="gone" d="M9 3l8 8m0 -8l-8 8"/>',
     "finding opens": '<path class="flag critical" d="M8 0v14"/><path class="pin critical" d="M8 1h9l-3 4l3 4h-9z"/>',
-    "nobody watched": '<rect fill="url(#hatch)" width="26" height="14"/>',
+    "no agent watched": '<rect fill="url(#hatch)" width="26" height="14"/>',
 }
 
 LEGEND = (

@@ -40,7 +40,7 @@ PODS_NAMED = 10
 
 
 def disabled(data: PageData) -> str:
-    """Name the detectors that agents were told not to run, why, and on which pods; nothing if there are none."""
+    """Name the detectors that agents have disabled, why, and on which pods; nothing if there are none."""
     places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for row in data.disabled:
         places[str(row["detector"]), str(row["reason"])][name(row["pod"])] = None
@@ -94,7 +94,7 @@ def pods(data: PageData) -> str:
                 f'<td class="n" data-name="events lost">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>',
             )
         )
-    # a stable sort: what wants a look first, each part by name
+    # a stable sort: what needs attention first, each part by name
     shown = [line for _, line in sorted(lines, key=lambda line: line[0])]
     return (
         '<h2 id="pods">Pods</h2><p class="lead">Grey stretches were not watched: what happened there is unknown, '

@@ -60,7 +60,7 @@ def _line(version: str, applications: int, rows: Sequence[Row], bars: str) -> st
 
 
 def _bins(rows: Sequence[Row], from_us: int, to_us: int) -> list[Counter[str]]:
-    """Count findings by severity and by when they opened; what began earlier stands in the first bar."""
+    """Count findings by severity and by when they opened; what began earlier is in the first bar."""
     cut: list[Counter[str]] = [Counter() for _ in range(BINS)]
     for row in rows:
         at_us = parse_us(row["opened_at"])

@@ -58,9 +58,9 @@ def headline(data: PageData) -> str:
         return f"{count(len(tasks), 'task')} with state that cannot be trusted{where}"
     loud = [row for row in data.findings if row["status"] == "open" and row["severity"] == "warning"]
     if bad:
-        return f"{count(len(bad) + len(loud), 'thing')} to look at, {len(bad)} of them critical"
+        return f"{count(len(bad) + len(loud), 'thing')} to check, {len(bad)} of them critical"
     if loud:
-        return f"No damage found{_in_what(data)}; {count(len(loud), 'thing')} to look at"
+        return f"No damage found{_in_what(data)}; {count(len(loud), 'thing')} to check"
     return f"Nothing wrong found{_in_what(data)}"
 
 
@@ -84,7 +84,7 @@ def _in_what(data: PageData) -> str:
 
 
 def watched_share(data: PageData) -> float:
-    """Tell how much of the pods' time was watched."""
+    """Return how much of the pods' time was watched."""
     total = sum(number(row["span_seconds"]) for row in data.coverage)
     return 1 - sum(number(row["unknown_seconds"]) for row in data.coverage) / total if total else 0.0
 
@@ -181,8 +181,8 @@ def findings(data: PageData, drawn: Container[TaskKey]) -> str:
     if not data.findings:
         return (
             parts[0]
-            + '<p class="lead">No rule found anything, and no agent reported a warning. What nobody watched is listed '
-            "under Pods.</p>"
+            + '<p class="lead">No rule found anything, and no agent reported a warning. What no agent watched is '
+            "listed under Pods.</p>"
         )
     parts.append(
         '<p class="lead">Statements that need several pods, and what single agents say that no rule settles. Each '
@@ -197,7 +197,7 @@ def findings(data: PageData, drawn: Container[TaskKey]) -> str:
         state = "" if status == "open" else " &middot; resolved"
         app = f" &middot; {name(application)}" if application else ""
         where = f" &middot; {name(namespace) if namespace else 'no namespace'}" if named else ""
-        by = " &middot; told by agents" if teller == AGENT else ""
+        by = " &middot; reported by agents" if teller == AGENT else ""
         head = f"<code>{escape(rule)}</code>{where}{app} &middot; {count(len(rows), 'finding')}{state}{by}"
         shown = [
             _finding(row, drawn, unfold=index == 0 and status == "open" and row["severity"] == "critical")
@@ -212,7 +212,7 @@ def findings(data: PageData, drawn: Container[TaskKey]) -> str:
     left = len(data.findings) - MAX_FINDINGS
     if left > 0:
         parts.append(
-            f'<p class="lead">{count(left, "finding")} more, none louder, in the table <code>findings</code> and in '
+            f'<p class="lead">{count(left, "finding")} more, none worse, in the table <code>findings</code> and in '
             "<code>findings.jsonl</code>.</p>"
         )
     return "".join(parts)
@@ -230,7 +230,9 @@ def _finding(row: Row, drawn: Container[TaskKey], *, unfold: bool) -> str:
     facts = [
         f'<a href="#{timeline_id(key)}">timeline of {name(row["task_id"])}</a>' if key in drawn else "",
         f"{escape(row['confidence'])}",
-        "told by the pod's agent; no rule of the fleet says more about it" if row["told_by"] == AGENT else "",
+        "reported by the pod's agent; no rule of the fleet says more about it"
+        if row["told_by"] == AGENT
+        else "",
         f"opened {escape(str(row['opened_at'])[:19].replace('T', ' '))} UTC",
         f"upstream: {escape(', '.join(map(str, items_of(row['upstream']))))}"
         if items_of(row["upstream"])

@@ -90,14 +90,14 @@ def timeline_id(key: TaskKey) -> str:
 
 
 def anchor(row: Row) -> str:
-    """Give a finding an address on the page; two pods' agents may tell one finding by one id."""
+    """Give a finding an address on the page; two pods' agents may report one finding by one id."""
     if row["told_by"] != AGENT:
         return f"f-{escape(row['id'])}"
     return f"f-{hashlib.sha256(repr((row['namespace'], row['pod'], row['id'])).encode()).hexdigest()[:16]}"
 
 
 def has_namespaces(data: PageData) -> bool:
-    """Tell whether pods and tasks must be named with their namespace."""
+    """Return whether pods and tasks must be named with their namespace."""
     return len({row["namespace"] for row in (*data.findings, *data.pods)}) > 1
 
 

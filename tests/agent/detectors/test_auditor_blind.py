@@ -64,7 +64,7 @@ def test_no_state_directory_and_one_that_may_not_be_read():
 
     missing, refused = told(), told(BlindInterval(at(10), "watch-refused"))
     assert "does not exist" in missing.summary
-    assert "may not be read" in refused.summary
+    assert "no permission to read" in refused.summary
     assert "runAsGroup" in refused.summary
     assert (missing.severity, refused.severity) == (Severity.WARNING, Severity.WARNING)
 

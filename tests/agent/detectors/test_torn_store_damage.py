@@ -219,10 +219,10 @@ def test_two_looks_five_seconds_apart():
     "problem",
     [
         "000007.sst: unsupported: compressed block (kind 7)",
-        "000007.sst: elsewhere: it lies on another path of the database (db_paths, cf_paths)",
+        "000007.sst: elsewhere: it is on another path of the database (db_paths, cf_paths)",
         "000007.sst: denied",
         "000007.sst: vanished",
-        "MANIFEST-000005: too-large: more than one look reads, it is read on",
+        "MANIFEST-000005: too-large: more than one reading takes in, the rest follows",
         "offsets: unsupported: entry status: 5 bytes instead of 8",
     ],
 )

@@ -13,7 +13,7 @@ from tests.support.scenario_looks import FREE, HELD, Reducing, checkpoint_look, 
 
 ID = "torn-store"
 SUSPECTED = [(Severity.WARNING, Confidence.SUSPECTED)]
-ELSEWHERE = "000009.sst: elsewhere: it lies on another path of the database (db_paths, cf_paths)"
+ELSEWHERE = "000009.sst: elsewhere: it is on another path of the database (db_paths, cf_paths)"
 
 
 def looked(

@@ -29,7 +29,7 @@ def told(one: Session) -> list[str]:
 
 def test_how_it_was_opened():
     """Made anew by a wipe, made for the first time, or found there; with the offset it continues from."""
-    assert told(skipped(wiped=True))[0] == "opened, wiped by its owner and made anew"
+    assert told(skipped(wiped=True))[0] == "opened, wiped by its owner and recreated"
     assert told(skipped())[0] == "a new store was made, to continue from offset 0"
     assert told(skipped(created=False, base=100))[0] == "store opened, to continue from offset 100"
 

@@ -28,7 +28,7 @@ def first_walk(scenario: str) -> list[Record]:
 def test_told_one_by_one_or_all_at_once_is_the_same(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every record is the same, in the same order; only settings may be told once more, with what was found later."""
     at_once = first_walk(scenario)
-    monkeypatch.setattr(looker, "TOLD_AT_ONCE", 1)
+    monkeypatch.setattr(looker, "REPORTED_AT_ONCE", 1)
     one_by_one = first_walk(scenario)
     assert [x for x in one_by_one if x.kind is not Kind.CONFIGURATION] == [
         x for x in at_once if x.kind is not Kind.CONFIGURATION

@@ -27,7 +27,7 @@ class Minding:
         """A look at this time cannot read these, which it could not since then."""
         one = database()
         one.problems, one.problem_since_us = problems, dict.fromkeys(problems, at(since))
-        self.refusals.mind_content(place, one, at(seconds))
+        self.refusals.note_content(place, one, at(seconds))
 
     @property
     def only(self) -> BlindInterval:
@@ -107,7 +107,7 @@ def test_ends_with_what_is_gone(gone):
     minding = Minding()
     minding.finds(20, COMPRESSED)
     minding.finds(20, COMPRESSED, place=classify("app2/0_0/rocksdb/s"))
-    minding.refusals.mind(classify("app/0_0/rocksdb/s"), Unseen.DENIED, at(21))
+    minding.refusals.note(classify("app/0_0/rocksdb/s"), Unseen.DENIED, at(21))
     minding.refusals.forget_below(gone, at(30))
     assert [(x.application, x.ended_us) for x in minding.inventory.blind] == [
         ("app", at(30)),
@@ -122,7 +122,7 @@ def test_database_that_is_not_there():
     """No database, nothing to be blind for."""
     minding = Minding()
     minding.finds(20, COMPRESSED)
-    minding.refusals.mind_content(STORE, None, at(25))
+    minding.refusals.note_content(STORE, None, at(25))
     assert minding.only.ended_us == at(25)
 
 
@@ -132,8 +132,8 @@ def test_long_manifest_has_a_cause_of_its_own():
     one = database()
     one.problems, one.goes_on = ("MANIFEST-000005: too-large: it is read on",), True
     one.problem_since_us = {one.problems[0]: at(10)}
-    minding.refusals.mind_content(STORE, one, at(20))
+    minding.refusals.note_content(STORE, one, at(20))
     assert minding.only.cause == "store-being-read"
     one.goes_on = False
-    minding.refusals.mind_content(STORE, one, at(21))
+    minding.refusals.note_content(STORE, one, at(21))
     assert [x.cause for x in minding.inventory.blind] == ["store-being-read", "store-unread"]

@@ -15,7 +15,7 @@ from agent.engine.rereads import (
     database_at,
     databases,
     is_being_deleted,
-    look_again_us,
+    reread_us,
 )
 from agent.inventory.disk import Unseen
 from agent.inventory.model import Inventory, Shape, Walk
@@ -44,7 +44,7 @@ LOOK = database_look(20)
 )
 def test_how_soon(look, again_us):
     """Each unsettled look has its time; a settled one none."""
-    assert look_again_us(look, None, is_deleted=False) == again_us
+    assert reread_us(look, None, is_deleted=False) == again_us
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_twice_is_enough(since, is_deleted, again_us):
     one = database()
     one.problems, one.problem_since_us = (SHORT,), {SHORT: at(since)}
     look = replace(LOOK, problems=(SHORT,))
-    assert look_again_us(look, one, is_deleted=is_deleted) == again_us
+    assert reread_us(look, one, is_deleted=is_deleted) == again_us
 
 
 def test_databases():

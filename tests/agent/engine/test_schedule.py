@@ -11,28 +11,28 @@ from agent.engine.schedule import Rechecks, Schedule
 def test_nothing_is_due_at_first() -> None:
     """An empty schedule has no next time and gives nothing."""
     schedule: Schedule[str] = Schedule()
-    assert (len(schedule), schedule.next_us(), schedule.take(10**18)) == (0, None, [])
+    assert (len(schedule), schedule.next_us(), schedule.take_due(10**18)) == (0, None, [])
 
 
 def test_the_earliest_wish_holds() -> None:
     """A key that is wanted earlier moves; one that is wanted later stays."""
     schedule: Schedule[str] = Schedule()
-    schedule.want("a", 10)
-    schedule.want("a", 20)
+    schedule.schedule("a", 10)
+    schedule.schedule("a", 20)
     assert schedule.next_us() == 10
-    schedule.want("a", 5)
+    schedule.schedule("a", 5)
     assert (schedule.next_us(), len(schedule)) == (5, 1)
-    assert schedule.take(5) == ["a"]
-    assert (schedule.next_us(), schedule.take(100)) == (None, [])
+    assert schedule.take_due(5) == ["a"]
+    assert (schedule.next_us(), schedule.take_due(100)) == (None, [])
 
 
 def test_due_means_not_before() -> None:
     """Keys come in the order of their times, each once, and none too early."""
     schedule: Schedule[str] = Schedule()
     for key, at_us in (("late", 30), ("early", 10), ("mid", 20)):
-        schedule.want(key, at_us)
-    assert schedule.take(9) == []
-    assert schedule.take(20) == ["early", "mid"]
+        schedule.schedule(key, at_us)
+    assert schedule.take_due(9) == []
+    assert schedule.take_due(20) == ["early", "mid"]
     assert schedule.has("late")
     assert not schedule.has("mid")
 
@@ -40,12 +40,12 @@ def test_due_means_not_before() -> None:
 def test_a_dropped_key_is_forgotten() -> None:
     """Dropping frees the key for a later wish; dropping an unknown one is nothing."""
     schedule: Schedule[str] = Schedule()
-    schedule.want("a", 10)
+    schedule.schedule("a", 10)
     schedule.drop("a")
     schedule.drop("b")
     assert schedule.next_us() is None
-    schedule.want("a", 50)
-    assert (schedule.take(49), schedule.take(50)) == ([], ["a"])
+    schedule.schedule("a", 50)
+    assert (schedule.take_due(49), schedule.take_due(50)) == ([], ["a"])
 
 
 @given(
@@ -60,14 +60,14 @@ def test_it_agrees_with_a_plain_dictionary(steps: list[tuple[str, str, int]]) ->
     plain: dict[str, int] = {}
     for step, key, at_us in steps:
         if step == "want":
-            schedule.want(key, at_us)
+            schedule.schedule(key, at_us)
             plain[key] = min(at_us, plain.get(key, at_us))
         elif step == "drop":
             schedule.drop(key)
             plain.pop(key, None)
         else:
             due = {known for known, when in plain.items() if when <= at_us}
-            assert set(schedule.take(at_us)) == due
+            assert set(schedule.take_due(at_us)) == due
             plain = {known: when for known, when in plain.items() if known not in due}
         assert len(schedule) == len(plain)
         assert schedule.next_us() == min(plain.values(), default=None)
@@ -77,10 +77,10 @@ def test_rechecks_come_at_every_distance() -> None:
     """A key is due at each distance after its change, then no more."""
     rechecks = Rechecks((10, 30))
     rechecks.restart("a", 100)
-    assert rechecks.take(109) == []
-    assert rechecks.take(110) == ["a"]
-    assert (rechecks.next_us(), rechecks.take(130)) == (130, ["a"])
-    assert (rechecks.next_us(), rechecks.take(10**6)) == (None, [])
+    assert rechecks.take_due(109) == []
+    assert rechecks.take_due(110) == ["a"]
+    assert (rechecks.next_us(), rechecks.take_due(130)) == (130, ["a"])
+    assert (rechecks.next_us(), rechecks.take_due(10**6)) == (None, [])
 
 
 def test_a_change_begins_anew() -> None:
@@ -88,19 +88,19 @@ def test_a_change_begins_anew() -> None:
     rechecks = Rechecks((10, 30))
     rechecks.restart("a", 100)
     rechecks.restart("a", 105)
-    assert rechecks.take(110) == []
-    assert rechecks.take(115) == ["a"]
+    assert rechecks.take_due(110) == []
+    assert rechecks.take_due(115) == ["a"]
     rechecks.restart("a", 120)
-    assert rechecks.take(135) == ["a"]
-    assert rechecks.take(149) == []
-    assert rechecks.take(150) == ["a"]
+    assert rechecks.take_due(135) == ["a"]
+    assert rechecks.take_due(149) == []
+    assert rechecks.take_due(150) == ["a"]
 
 
 def test_missed_rechecks_are_one() -> None:
     """A clock that jumps over several distances makes a key due once."""
     rechecks = Rechecks((10, 30, 90))
     rechecks.restart("a", 0)
-    assert rechecks.take(50) == ["a"]
+    assert rechecks.take_due(50) == ["a"]
     assert rechecks.next_us() == 90
 
 
@@ -114,7 +114,7 @@ def test_rechecks_like_single_wishes(changes: list[tuple[str, int]]) -> None:
     for key, pause_us in [*changes, ("c", 100)]:
         until_us = now_us + pause_us
         while (due_us := rechecks.next_us()) is not None and due_us < until_us:
-            found += [(due_us, name) for name in rechecks.take(due_us)]
+            found += [(due_us, name) for name in rechecks.take_due(due_us)]
         expected += [
             (at, name)
             for name, since in wishes.items()

@@ -55,10 +55,10 @@ class Kept:
         self.file = BaselineFile(self.directory)
         self.keeper = BaselineKeeper(self.file, self.run.pipeline, STATE)
 
-    def mind(self, later_s: float = 0.0) -> None:
+    def save_if_due(self, later_s: float = 0.0) -> None:
         """Let time pass and give the keeper its turn."""
         self.now_s += later_s
-        self.keeper.mind(self.run.now_us + round(self.now_s * 1e6), self.now_s, lambda: self.now_s)
+        self.keeper.save_if_due(self.run.now_us + round(self.now_s * 1e6), self.now_s, lambda: self.now_s)
 
     def again(self) -> Remembered | Lost | None:
         """Load as the next agent would."""
@@ -80,16 +80,16 @@ def test_what_is_written_is_what_was_known(tmp_path: Path) -> None:
 def test_it_is_written_when_something_changed_and_dated_when_not(tmp_path: Path) -> None:
     """Unchanged, only its time is renewed: until then the content was right."""
     kept = Kept(tmp_path)
-    kept.mind()
+    kept.save_if_due()
     assert kept.keeper.written == 1
     first = kept.file.written_us()
-    kept.mind(EVERY_S / 2)
+    kept.save_if_due(EVERY_S / 2)
     assert kept.file.written_us() == first
-    kept.mind(EVERY_S)
+    kept.save_if_due(EVERY_S)
     assert kept.keeper.written == 1
     assert kept.file.written_us() == (first or 0) + round(EVERY_S * 1.5e6)
     kept.run.play(*checkpoint(200, 9))
-    kept.mind(EVERY_S)
+    kept.save_if_due(EVERY_S)
     assert kept.keeper.written == 2
 
 
@@ -99,7 +99,7 @@ def test_many_tasks_are_written_in_slices(tmp_path: Path) -> None:
     turns = 0
     while not kept.keeper.written:
         assert kept.file.written_us() is None
-        kept.mind()
+        kept.save_if_due()
         turns += 1
     assert turns == 3
     assert isinstance(kept.again(), Remembered)
@@ -202,7 +202,7 @@ def test_no_lines_are_more_than_refused(data: st.DataObject) -> None:
 def test_a_full_disk_keeps_the_former_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be written is counted and given up; nothing half-written stays, and it is tried again later."""
     kept = Kept(tmp_path)
-    kept.mind()
+    kept.save_if_due()
     before = (tmp_path / NAME).read_bytes()
     kept.run.play(*checkpoint(200, 9))
 
@@ -211,13 +211,13 @@ def test_a_full_disk_keeps_the_former_baseline(tmp_path: Path, monkeypatch: pyte
 
     with monkeypatch.context() as patch:
         patch.setattr(gzip, "open", full)
-        kept.mind(EVERY_S)
+        kept.save_if_due(EVERY_S)
     assert kept.keeper.failures == 1
     assert (tmp_path / NAME).read_bytes() == before
     assert os.listdir(tmp_path) == [NAME]
-    kept.mind(RETRY_S / 2)
+    kept.save_if_due(RETRY_S / 2)
     assert kept.keeper.written == 1
-    kept.mind(RETRY_S)
+    kept.save_if_due(RETRY_S)
     assert kept.keeper.written == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from agent.contract.events import Source
 from agent.inventory.absence import Absence
 from agent.inventory.model import Application, Inventory, Task
-from agent.inventory.observations import TaskLook
+from agent.inventory.observations import TaskReading
 from agent.layout.paths import classify
 from tests.support.scenario_case import at, checkpoint, database, store, task
 
@@ -43,7 +43,7 @@ class Files:
 def is_recognised(one: Task, identities: list[str | None], written: float | None) -> bool:
     """Whether the directory is taken for the one that is known; its inode number is the same."""
     inventory = Inventory({"app": Application("app", tasks={"0_0": one})})
-    look = TaskLook(classify("app/0_0"), at(40), Source.BASELINE, inode=INODE)
+    look = TaskReading(classify("app/0_0"), at(40), Source.BASELINE, inode=INODE)
     Absence(inventory, at(30)).prepare(look, Files(one, identities, written))
     forgotten = {each.forgotten_us for each in one.stores.values()}
     assert forgotten == ({0} if one.inode == INODE else {at(30)})

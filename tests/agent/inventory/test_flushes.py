@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Source
 from agent.inventory.flushes import take_flushes
-from agent.inventory.observations import DatabaseLook, Flush
+from agent.inventory.observations import DatabaseReading, Flush
 from agent.inventory.stores import FLUSHES_KEPT
 from agent.layout.paths import classify
 from agent.quantities.flushed import first_flush_beyond, flushed_beyond
@@ -16,10 +16,10 @@ from tests.support.scenario_case import at, database, mark, session, store
 PLACE = classify("app/0_0/rocksdb/s")
 
 
-def look(*flushes: tuple[int, float], now: float) -> DatabaseLook:
+def look(*flushes: tuple[int, float], now: float) -> DatabaseReading:
     """A look that finds these flushes: (puts, seconds)."""
     found = tuple(Flush(number, puts, at(seconds)) for number, (puts, seconds) in enumerate(flushes))
-    return DatabaseLook(PLACE, at(now), Source.INOTIFY, puts=max(x for x, _ in flushes), flushes=found)
+    return DatabaseReading(PLACE, at(now), Source.INOTIFY, puts=max(x for x, _ in flushes), flushes=found)
 
 
 @given(

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from agent.contract.events import Source
 from agent.inventory.model import Application, Inventory, ProcessLife, Task
-from agent.inventory.observations import DatabaseLook, LockLook
+from agent.inventory.observations import DatabaseReading, LockReading
 from agent.inventory.recent import KEPT
 from agent.inventory.stores import Database, Store
 from agent.layout.checkpoint import OffsetEntry
@@ -64,8 +64,8 @@ def test_nothing_is_claimed_before_it_was_seen():
     assert held.closed_with_offset  # only a 4.3 store can lack it
     assert not Store("s", segmented=False).free_seen
     assert not Inventory().root_seen
-    assert not LockLook(classify("app/.lock"), at(0), Source.TIMER).announced
-    look = DatabaseLook(classify("app/0_0/rocksdb/s"), at(0), Source.TIMER)
+    assert not LockReading(classify("app/.lock"), at(0), Source.TIMER).announced
+    look = DatabaseReading(classify("app/0_0/rocksdb/s"), at(0), Source.TIMER)
     assert (look.identity, look.lock, look.leftovers, look.announced_us) == (None, None, 0, 0)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.model import Store
-from agent.inventory.observations import DatabaseLook, Flush, StoreOffsets
+from agent.inventory.observations import DatabaseReading, Flush, StoreOffsets
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPENINGS_KEPT
 from tests.support.scenario_case import at, database
@@ -27,7 +27,7 @@ def offsets(
     return StoreOffsets(status=status, offsets=rows, written_us=at(written))
 
 
-def look(seconds: float, name: str = "w.0", **more) -> DatabaseLook:
+def look(seconds: float, name: str = "w.0", **more) -> DatabaseReading:
     """A look at a segment."""
     fields = {"offsets": offsets(), "born": 1, "path": f"{TASK}/w/{name}", **more}
     return database_look(seconds, f"id-{name}", **fields)
@@ -47,7 +47,7 @@ def held() -> Reducing:
     return run
 
 
-def reopened(seconds: float, name: str, times: tuple[float, ...], manifest: int) -> DatabaseLook:
+def reopened(seconds: float, name: str, times: tuple[float, ...], manifest: int) -> DatabaseReading:
     """The look that finds a segment opened again: the start-up pass has written its offset already."""
     return look(seconds, name, reopened=times, manifest=manifest, offsets=offsets(99, status=0, written=10))
 

@@ -175,7 +175,7 @@ def test_information_says_why():
     assert told(run) == [("0_0", Severity.INFO)]
     late = run.only(ID)
     assert (late.confidence, late.level) == (Confidence.UNKNOWN, Level.EVENT)
-    assert "its wipe would have begun within 0.1 s" in late.summary
+    assert "its wipe would have started within 0.1 s" in late.summary
     assert late.next_action.startswith("Nothing")
     run, app = running("4.1.2")
     for task_id in ("0_0", "0_1"):

@@ -23,18 +23,18 @@ def test_it_is_sent_again_when_it_is_back_and_not_before() -> None:
     """One at a time, at most every few seconds."""
     moves: list[int] = []
     canary = sent_by(moves)
-    canary.mind(0.0)
-    canary.mind(EVERY_S)
+    canary.check(0.0)
+    canary.check(EVERY_S)
     assert moves == [1]
-    canary.hear(1)
-    canary.mind(EVERY_S)
+    canary.receive(1)
+    canary.check(EVERY_S)
     assert moves == [1, 2]
 
 
 def test_it_is_late_when_it_stays_away() -> None:
     """Late since it was sent; a late one that is given up counts as missed once."""
     canary = sent_by([])
-    canary.mind(10.0)
+    canary.check(10.0)
     assert canary.late_since(10.0 + LATE_AFTER_S) is None
     assert canary.late_since(10.1 + LATE_AFTER_S) == 10.0
     canary.give_up(30.0)
@@ -45,12 +45,12 @@ def test_it_is_late_when_it_stays_away() -> None:
 def test_a_fence_does_not_hide_one_that_is_late() -> None:
     """Sending another one changes nothing about how long the first is away."""
     canary = sent_by([])
-    canary.mind(0.0)
+    canary.check(0.0)
     assert canary.fence(10.0) == 2
     assert canary.late_since(15.5) == 0.0
-    canary.hear(1)
+    canary.receive(1)
     assert canary.late_since(15.5) == 0.0
-    canary.hear(2)
+    canary.receive(2)
     assert canary.late_since(100.0) is None
     assert canary.seen == 2
 
@@ -58,7 +58,7 @@ def test_a_fence_does_not_hide_one_that_is_late() -> None:
 def test_one_that_cannot_be_sent_is_not_waited_for() -> None:
     """A disk that refuses makes the canary useless, not the watch deaf."""
     canary = Canary(lambda number: False)
-    canary.mind(0.0)
+    canary.check(0.0)
     assert canary.is_stuck
     assert canary.late_since(100.0) is None
     assert canary.fence(1.0) is None

@@ -28,9 +28,9 @@ def change(
 def missed_of(*hints: Hint, found: Transition, after: tuple[Hint, ...] = ()) -> list[str]:
     """Hear hints, find a change, hear more, let the fence pass: what counts as missed."""
     missed = MissedChanges(lambda change: None)
-    missed.hear(hints)
+    missed.receive(hints)
     missed.wait(missed.suspect([found], NOW_US - 60_000_000, NOW_US), 7)
-    missed.hear(after)
+    missed.receive(after)
     assert missed.decide(6, NOW_US + 1) == []
     return [one.thing for one in missed.decide(7, NOW_US + 1)]
 
@@ -100,7 +100,7 @@ def test_memory_is_bounded() -> None:
     """Neither suspects nor what was heard grows for ever."""
     missed = MissedChanges(lambda change: None)
     for number in range(3 * MAX_SUSPECTS):
-        missed.hear([hint(f"app/1_{number}/.checkpoint", NOW_US)])
+        missed.receive([hint(f"app/1_{number}/.checkpoint", NOW_US)])
         missed.wait(missed.suspect([change()], 0, NOW_US), 1)
     assert len(missed.decide(1, NOW_US)) == MAX_SUSPECTS
     missed.forget(NOW_US + 2 * SLACK_US)

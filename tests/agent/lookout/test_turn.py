@@ -55,7 +55,7 @@ def test_on_a_network_volume_it_watches_and_polls(tmp_path: Path, monkeypatch: p
         live.turn_until(lambda: live.offset("app/0_0") == 2)
         monkeypatch.setattr(lookout, "find_mount", lambda root: Mount("/state", "ext4", False))
         live.lookout._know_volume()
-        live.lookout._tell_state(live.clock.now_us())
+        live.lookout._report_state(live.clock.now_us())
         assert live.pipeline.inventory.slowed == {}
         assert live.lookout.reconciler.pace == WATCHING
 

@@ -48,7 +48,7 @@ class ScriptedSource:
     def is_watched(self, path: str) -> bool:
         return path != "unwatched"
 
-    def hears_canary(self) -> bool:
+    def is_canary_watched(self) -> bool:
         return True
 
     def degraded(self) -> dict[str, str]:
@@ -88,8 +88,8 @@ class Bench:
             self.now_s += 1.0
             if canary_comes:
                 names = [path.name for path in self.canary.directory.iterdir()]
-                self.keeper.hear([Hint(name, HintKind.CANARY, self.now_us) for name in names], self.now_us)
-            self.keeper.mind(self.now_us, self.now_s)
+                self.keeper.receive([Hint(name, HintKind.CANARY, self.now_us) for name in names], self.now_us)
+            self.keeper.check(self.now_us, self.now_s)
 
 
 @pytest.fixture
@@ -185,5 +185,5 @@ def test_a_volume_that_keeps_quiet_is_polled(make: Callable[..., ScriptedSource]
     assert keeper.polls
     assert not keeper.counts_missed
     assert keeper.fence(0.0) is None
-    keeper.mind(0, 0.0)
+    keeper.check(0, 0.0)
     keeper.stop()

@@ -10,7 +10,7 @@ import pytest
 
 from agent.contract.events import Source
 from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
-from agent.inventory.observations import DatabaseLook
+from agent.inventory.observations import DatabaseReading
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
 from agent.observe.observer import TRIES, Observer
@@ -365,7 +365,7 @@ def test_a_vanished_store_is_forgotten() -> None:
         disk.apply(Operation(70, "unlink", path))
     disk.apply(Operation(70, "rmdir", STORE.path))
     gone = observer.database(STORE, AT_US, NOW)
-    assert gone == DatabaseLook(STORE, AT_US, NOW, Unseen.VANISHED)
+    assert gone == DatabaseReading(STORE, AT_US, NOW, Unseen.VANISHED)
     disk.apply(Operation(71, "mkdir", STORE.path))
     write(disk, PATHS["identity"], b"id-1", 72)
     assert observer.database(STORE, AT_US, NOW).rocksdb_version is None

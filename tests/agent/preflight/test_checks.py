@@ -78,7 +78,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         inotify(queue_refusal="the limit of queues is reached"),
         "inotify",
         Level.FAILED,
-        "no inotify queue",
+        "cannot create an inotify instance",
         "fs.inotify.max_user_instances=512",
     ),
     (
@@ -99,11 +99,11 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         replace(state(directories=9000), inotify=GOOD.inotify),
         "inotify",
         Level.WARNING,
-        "9000 directories want a watch, 7372 may be had",
+        "9000 directories need a watch, 7372 are available",
         "fs.inotify.max_user_watches=32768",
     ),
     (replace(GOOD, clock=ClockFacts(0)), "clock", Level.FAILED, "before 2025", "chrony"),
-    (replace(GOOD, clock=ClockFacts(NOW_US, False)), "clock", Level.WARNING, "nobody keeps", "chrony"),
+    (replace(GOOD, clock=ClockFacts(NOW_US, False)), "clock", Level.WARNING, "unsynchronised", "chrony"),
     (
         replace(GOOD, clock=ClockFacts(NOW_US - 60_000_000)),
         "clock",
@@ -177,7 +177,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         "1 other directories",
         "`state.dir`",
     ),
-    (state(applications=(), below=(DENIED,)), "applications", Level.WARNING, "may not be read", ""),
+    (state(applications=(), below=(DENIED,)), "applications", Level.WARNING, "cannot be read", ""),
 ]
 
 

@@ -22,13 +22,13 @@ def run(
     monkeypatch.setattr(preflight_thread, "AGAIN_S", 0.0)
     left = list(rounds)
 
-    def look(waited_s: float) -> Facts:
+    def gather(waited_s: float) -> Facts:
         one = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(one, Exception):
             raise one
         return one
 
-    thread = PreflightThread(look, SystemClock())
+    thread = PreflightThread(gather, SystemClock())
     thread.start()
     thread.start()  # the worker may ask again
     eventually(lambda: not thread._thread.is_alive())
@@ -62,7 +62,7 @@ def test_a_failure_is_told_once_and_its_end_too(
     assert [level for level, _ in told] == [logging.ERROR, logging.INFO, logging.INFO]
     assert "preflight: spool failed: cannot be written (Permission denied)" in told[0][1]
     assert "fsGroup" in caplog.records[0].change  # type: ignore[attr-defined]
-    assert "preflight: spool mended" in told[2][1]
+    assert "preflight: spool fixed" in told[2][1]
 
 
 def test_what_may_come_by_itself_is_not_told_in_the_first_round(

@@ -39,7 +39,7 @@ def sent(some: EventDesk, now_s: float = 0.0) -> list[News]:
 def test_an_event_says_what_where_and_what_to_do() -> None:
     """Object, reason, type and message are what `kubectl describe pod` shows."""
     some = desk()
-    some.take(finding())
+    some.receive(finding())
     (news,) = sent(some, 100.0)
     assert news.body == {
         "apiVersion": "v1",
@@ -75,7 +75,7 @@ def test_only_news_is_told() -> None:
         finding("f2", "info", "resolved"),
         Record(Kind.HEARTBEAT, AT_US, {}),
     ):
-        some.take(record)
+        some.receive(record)
         told += sent(some, 1e9)
     assert {news.name for news in told} == {"orders-0.f1"}
     assert [news.patch["count"] for news in told] == [1, 2, 3, 4]
@@ -86,8 +86,8 @@ def test_only_news_is_told() -> None:
 def test_what_waits_is_coalesced() -> None:
     """A finding that changes while it waits is told once, as it is now."""
     some = desk()
-    some.take(finding())
-    some.take(finding(severity="critical"))
+    some.receive(finding())
+    some.receive(finding(severity="critical"))
     (news,) = sent(some)
     assert "[critical, suspected]" in str(news.patch["message"])
 
@@ -96,7 +96,7 @@ def test_the_rate_holds() -> None:
     """A storm costs a burst, then one request per interval; nothing is forgotten meanwhile."""
     some = desk()
     for number in range(50):
-        some.take(finding(f"f{number}"))
+        some.receive(finding(f"f{number}"))
     assert len(sent(some, 0.0)) == BURST
     assert sent(some, REFILL_S * 0.9) == []
     assert len(sent(some, REFILL_S * 3.05)) == 3
@@ -107,7 +107,7 @@ def test_too_many_findings_are_suppressed_and_counted() -> None:
     """The oldest that waits goes first."""
     some = desk()
     for number in range(WAITING_KEPT + 7):
-        some.take(finding(f"f{number}"))
+        some.receive(finding(f"f{number}"))
     assert (some.waiting, some.suppressed) == (WAITING_KEPT, 7)
     assert sent(some)[0].name == "orders-0.f7"
 
@@ -115,10 +115,10 @@ def test_too_many_findings_are_suppressed_and_counted() -> None:
 def test_what_changes_while_it_is_sent_is_sent_again() -> None:
     """`done` forgets the news that was sent, not the newer one."""
     some = desk()
-    some.take(finding())
+    some.receive(finding())
     ready = some.next(0.0)
     assert ready is not None
-    some.take(finding(severity="critical"))
+    some.receive(finding(severity="critical"))
     some.done(*ready)
     assert len(sent(some)) == 1
 
@@ -126,7 +126,7 @@ def test_what_changes_while_it_is_sent_is_sent_again() -> None:
 def test_the_limits_of_the_api() -> None:
     """A message is cut at its limit; info events are Normal; without a real uid none is given."""
     some = EventDesk(Severity.INFO, Origin("orders-0", "b", "orders-0"), "shop")
-    some.take(finding(severity="info", summary="x" * 5_000))
+    some.receive(finding(severity="info", summary="x" * 5_000))
     (news,) = sent(some)
     assert len(str(news.patch["message"])) == LONGEST_MESSAGE
     assert news.patch["type"] == "Normal"

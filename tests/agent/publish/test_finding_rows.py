@@ -13,8 +13,8 @@ from agent.publish.finding_rows import (
     GONE_SHOWN_US,
     ROWS_LISTED,
     gone_row,
+    reported_rows,
     task_rows,
-    told_rows,
 )
 
 NOW_US = 1_700_000_000_000_000
@@ -73,7 +73,7 @@ def test_what_was_told_is_counted_with_the_newest_id() -> None:
     tell(ledger, CONDITION, "0_0")
     tell(ledger, CONDITION, "0_1")
     tell(ledger, CONDITION, "0_1")
-    (row,) = told_rows(ledger)
+    (row,) = reported_rows(ledger)
     assert (row.count, row.newest_id) == (2, ledger.findings()[-1].id)
 
 

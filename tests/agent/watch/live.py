@@ -54,7 +54,7 @@ class LiveWatch:
         while not enough(self.hints):
             left_s = deadline_s - time.monotonic()
             assert left_s > 0, f"{len(self.hints)} hints are not enough: ... {self.hints[-20:]}"
-            self.hints += self.mailbox.take(left_s)
+            self.hints += self.mailbox.drain(left_s)
         return self.hints
 
     def wait_for_path(self, path: str, kind: HintKind) -> list[Hint]:

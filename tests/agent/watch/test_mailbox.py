@@ -28,7 +28,7 @@ def test_repeated_writes_of_one_file_become_the_newest_one() -> None:
     )
     mailbox.put_all(hints)
     assert mailbox.counters().waiting == 2
-    assert mailbox.take(0) == [hints[1], hints[3]]
+    assert mailbox.drain(0) == [hints[1], hints[3]]
     assert mailbox.counters().coalesced == 2
 
 
@@ -42,7 +42,7 @@ def test_deletion_and_recreation_keep_their_order() -> None:
         ("a", HintKind.DELETED, False),
     )
     mailbox.put_all(hints)
-    assert mailbox.take(0) == hints
+    assert mailbox.drain(0) == hints
 
 
 def test_a_file_that_was_moved_away_and_back_is_told_as_both() -> None:
@@ -56,7 +56,7 @@ def test_a_file_that_was_moved_away_and_back_is_told_as_both() -> None:
         ("a.tmp", HintKind.MOVED_OUT, False),
     )
     mailbox.put_all(hints)
-    assert mailbox.take(0) == [*hints[:3], hints[4]]
+    assert mailbox.drain(0) == [*hints[:3], hints[4]]
 
 
 def test_only_the_newest_canary_waits() -> None:
@@ -65,14 +65,14 @@ def test_only_the_newest_canary_waits() -> None:
     canaries = [Hint(f"canary-{number}", HintKind.CANARY, number) for number in (1, 2)]
     written = Hint("canary-1", HintKind.WRITTEN, 3)
     mailbox.put_all([canaries[0], written, canaries[1]])
-    assert mailbox.take(0) == [written, canaries[1]]
+    assert mailbox.drain(0) == [written, canaries[1]]
 
 
 def test_a_loss_is_dated_from_the_first_hint_that_was_dropped() -> None:
     """Since when something may have gone unseen is part of the rescan."""
     mailbox = Mailbox(capacity=1)
     mailbox.put_all([Hint(name, HintKind.WRITTEN, at_us) for at_us, name in enumerate("abc", start=10)])
-    assert (mailbox.take(0)[-1].since_us, mailbox.counters().dropped) == (11, 2)
+    assert (mailbox.drain(0)[-1].since_us, mailbox.counters().dropped) == (11, 2)
 
 
 def test_directories_are_never_merged() -> None:
@@ -82,7 +82,7 @@ def test_directories_are_never_merged() -> None:
         ("d", HintKind.CREATED, True), ("d", HintKind.CREATED, True), ("d", HintKind.MOVED_IN, True)
     )
     mailbox.put_all(hints)
-    assert mailbox.take(0) == hints
+    assert mailbox.drain(0) == hints
 
 
 def test_rescans_merge_only_with_the_same_directory_and_cause() -> None:
@@ -90,7 +90,7 @@ def test_rescans_merge_only_with_the_same_directory_and_cause() -> None:
     mailbox = Mailbox()
     for at_us, (path, cause) in enumerate([("", "start"), ("a", "start"), ("", "periodic"), ("", "start")]):
         mailbox.put(Hint(path, HintKind.RESCAN, at_us, is_directory=True, cause=cause))
-    assert [(hint.path, hint.cause) for hint in mailbox.take(0)] == [
+    assert [(hint.path, hint.cause) for hint in mailbox.drain(0)] == [
         ("a", "start"),
         ("", "periodic"),
         ("", "start"),
@@ -102,12 +102,12 @@ def test_full_mailbox_asks_for_one_rescan() -> None:
     mailbox = Mailbox(capacity=2)
     hints = _hints(*((f"f{number}", HintKind.CREATED, False) for number in range(5)))
     mailbox.put_all(hints)
-    *kept, rescan = mailbox.take(0)
+    *kept, rescan = mailbox.drain(0)
     assert kept == hints[:2]
     assert (rescan.path, rescan.kind, rescan.cause, rescan.at_us) == ("", HintKind.RESCAN, MAILBOX_FULL, 4)
     assert mailbox.counters().dropped == 3
     mailbox.put(hints[4])
-    assert mailbox.take(0) == [hints[4]]
+    assert mailbox.drain(0) == [hints[4]]
 
 
 def test_long_standstill_keeps_the_newest_of_every_file() -> None:
@@ -116,7 +116,7 @@ def test_long_standstill_keeps_the_newest_of_every_file() -> None:
     hints = _hints(*((name, HintKind.WRITTEN, False) for name in "abc" * 20))
     mailbox.put_all(hints)
     assert mailbox.counters().waiting == 3
-    assert mailbox.take(0) == hints[-3:]
+    assert mailbox.drain(0) == hints[-3:]
 
 
 def test_rescan_fits_into_a_full_mailbox() -> None:
@@ -124,19 +124,19 @@ def test_rescan_fits_into_a_full_mailbox() -> None:
     mailbox = Mailbox(capacity=1)
     mailbox.put(Hint("f", HintKind.CREATED, 1))
     mailbox.put(Hint("", HintKind.RESCAN, 2, is_directory=True, cause="queue-overflow"))
-    assert [hint.cause for hint in mailbox.take(0)] == ["", "queue-overflow"]
+    assert [hint.cause for hint in mailbox.drain(0)] == ["", "queue-overflow"]
 
 
 def test_take_returns_empty_after_the_timeout() -> None:
     """Nothing to say is an empty list, not a wait without end."""
-    assert Mailbox().take(0.01) == []
+    assert Mailbox().drain(0.01) == []
 
 
 def test_put_wakes_the_taker() -> None:
     """A taker that waits gets what another thread puts."""
     mailbox = Mailbox()
     taken: list[Hint] = []
-    taker = threading.Thread(target=lambda: taken.extend(mailbox.take(8)))
+    taker = threading.Thread(target=lambda: taken.extend(mailbox.drain(8)))
     taker.start()
     hint = Hint("a", HintKind.CREATED, 1)
     mailbox.put(hint)
@@ -155,7 +155,7 @@ def test_nothing_but_older_states_is_merged_away(taken_steps: list[tuple[str, Hi
     hints = _hints(*taken_steps)
     mailbox = Mailbox()
     mailbox.put_all(hints)
-    taken = mailbox.take(0)
+    taken = mailbox.drain(0)
     assert [hint.at_us for hint in taken] == sorted({hint.at_us for hint in taken})
     gone = (HintKind.DELETED, HintKind.MOVED_OUT)
     must_stay = [hint for hint in hints if hint.kind in gone or hint.is_directory]
@@ -169,7 +169,7 @@ def test_every_loss_ends_in_a_rescan(taken_steps: list[tuple[str, HintKind, bool
     hints = _hints(*taken_steps)
     mailbox = Mailbox(capacity)
     mailbox.put_all(hints)
-    taken = mailbox.take(0)
+    taken = mailbox.drain(0)
     is_covered = bool(taken) and taken[-1].cause == MAILBOX_FULL
     assert is_covered == (mailbox.counters().dropped > 0)
     assert len(taken) <= capacity + 1

@@ -97,7 +97,7 @@ def test_a_frozen_holder_beside_a_working_one_is_told(audited):
     found = audited.finding(frozen_to_the_end, RULE)
     assert (found["severity"], found["confidence"], found["status"]) == ("warning", "confirmed", "open")
     assert (found["pod"], found["pods"]) == ("pod-a", ["pod-a", "pod-b"])
-    assert "it stands at offset 5000" in str(found["evidence"])
+    assert "it is at offset 5000" in str(found["evidence"])
 
 
 def test_what_two_clocks_may_have_made_is_suspected(audited):

@@ -197,7 +197,7 @@ def asked(audited: Audited, name: str, pod: str | None = "pod-a", **given: objec
         (both_are_damaged_and_exposed, "damaged", "uncommitted records stay in the store"),
         (the_other_copy_was_let_go, "restore", "not known"),
         (the_other_agent_said_goodbye, "restore", "not known"),
-        (stopped_in_order, "not-running", "not running: nobody holds it there"),
+        (stopped_in_order, "not-running", "not running: no process holds it there"),
         (dead_and_exposed, "damaged", "not running"),
     ],
 )
@@ -273,7 +273,7 @@ def test_damage_on_a_dead_instance_counts(audited):
     assert (row["answer"], row["follow"]) == ("damaged", ["false-clean-store"])
     lines, safe = asked(audited, dead_and_damaged_long_ago)
     assert (lines[1], safe) == ("pod-a: damaged: follow false-clean-store first (1 task)", False)
-    assert "      if killed: not running: nobody holds it there" in lines
+    assert "      if killed: not running: no process holds it there" in lines
 
 
 def test_the_cost_is_that_of_the_copy(audited):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_rollup.spark.failures import WHY_CHARS, damage, is_deadly, told
+from spark_rollup.spark.failures import WHY_CHARS, damage, is_deadly, message
 
 
 class Thrown:
@@ -40,12 +40,12 @@ def unread(path: str, kind: str = "NO_HINT") -> JavaError:
 def test_the_innermost_cause_is_told():
     """Of Java's chain, and behind Python's; in one line that is not too long."""
     error = JavaError(Thrown("SparkException", "job aborted", Thrown("IOException", "broken\n\tat x")))
-    assert told(error) == "IOException: broken at x"
+    assert message(error) == "IOException: broken at x"
     outer = RuntimeError("later")
     outer.__cause__ = ValueError("year 10209 is out of range")
-    assert told(outer) == "ValueError: year 10209 is out of range"
-    assert len(told(ValueError("x" * 9999))) < WHY_CHARS + 10
-    assert told(KeyError()) == "KeyError"
+    assert message(outer) == "ValueError: year 10209 is out of range"
+    assert len(message(ValueError("x" * 9999))) < WHY_CHARS + 10
+    assert message(KeyError()) == "KeyError"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_innermost_cause_is_told():
 )
 def test_what_helps_is_said_where_it_is_known(cause, meant):
     """A full disk, a small heap, a Java that is gone."""
-    assert meant in told(cause)
+    assert meant in message(cause)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_only_a_lost_java_accuses_what_it_read():
     assert is_deadly(ConnectionRefusedError(111, "Connection refused"))
     gone = "Job 0 cancelled because SparkContext was shut down"
     assert is_deadly(JavaError(Thrown("SparkException", gone)))
-    assert "spark.driver.memory=8g" in told(JavaError(Thrown("SparkException", gone)))
+    assert "spark.driver.memory=8g" in message(JavaError(Thrown("SparkException", gone)))
     assert not is_deadly(JavaError(Thrown("IOException", "No space left on device")))
     assert not is_deadly(ValueError("x"))
     assert not is_deadly(KeyboardInterrupt())

@@ -9,18 +9,18 @@ def test_a_stage_is_told_once_when_it_is_finished():
     """Stages finish in any order; each is told once."""
     watcher = Watcher()
     running, done = Stage(0, 4, 1, 0), Stage(1, 2, 2, 0)
-    assert watcher.look([running, done], [0]) == [done]
-    assert watcher.look([Stage(0, 4, 4, 0), done], []) == [Stage(0, 4, 4, 0)]
-    assert watcher.look([Stage(0, 4, 4, 0), done], []) == []
+    assert watcher.poll([running, done], [0]) == [done]
+    assert watcher.poll([Stage(0, 4, 4, 0), done], []) == [Stage(0, 4, 4, 0)]
+    assert watcher.poll([Stage(0, 4, 4, 0), done], []) == []
     assert watcher.finished == 2
 
 
 def test_skipped_stages_are_left_behind():
     """A stage that Spark skipped never finishes; it is not asked about for ever."""
     watcher = Watcher()
-    watcher.look([Stage(0, 3, 0, 0), Stage(1, 2, 1, 0)], [1])
+    watcher.poll([Stage(0, 3, 0, 0), Stage(1, 2, 1, 0)], [1])
     assert watcher.first == 1
-    watcher.look([Stage(1, 2, 2, 0)], [])
+    watcher.poll([Stage(1, 2, 2, 0)], [])
     assert watcher.first == 1
 
 

@@ -18,8 +18,8 @@ for line in (
 
 PARENT = """
 import subprocess, sys
-from spark_rollup.spark.quiet import greetings_dropped
-with greetings_dropped():
+from spark_rollup.spark.quiet import banner_dropped
+with banner_dropped():
     child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 print("after", file=sys.stderr)
 child.wait()

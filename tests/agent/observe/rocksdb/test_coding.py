@@ -46,4 +46,4 @@ def test_length_beyond_the_end(length):
     with pytest.raises(DamagedError):
         Cursor(varint(length) + b"abc").string()
     with pytest.raises(DamagedError):
-        Cursor(b"abcdef", 0, 3).take(length)
+        Cursor(b"abcdef", 0, 3).read(length)

@@ -218,7 +218,7 @@ def test_who_waits_forgets_nothing(days):
     disk.files = store_of("b", days) | store_of("c", days) | store_of("a", days)
     assert all(isinstance(read_manifest(disk, name, cache), Unread) for name in "bca")
     disk.files = store_of("a", days)
-    cache.take("b")
+    cache.remove("b")
     disk.reads.clear()
     while isinstance(read_manifest(disk, "a", cache), Unread):
         pass

@@ -92,7 +92,7 @@ def test_hostile_names_stay_text(text: str) -> None:
     ("fields", "words"),
     [
         ({}, "Nothing found"),
-        ({"ready": False}, "The first look is not done yet"),
+        ({"ready": False}, "The first walk is not finished yet"),
         ({"applications": (), "applications_total": 0}, "Nothing to watch: no application directory"),
         ({"blind": (BlindRow(NOW_US, None, "watch-limit", "everything"),)}, "the agent is blind right now"),
         ({"counts": ((Severity.INFO, 1),)}, "Nothing found but 1 remark"),
@@ -145,7 +145,7 @@ def test_nothing_to_watch_names_the_usual_reason() -> None:
 def test_a_silent_worker_is_told() -> None:
     """What is shown may be old: that stands above it; with nothing to show the page says so."""
     assert (
-        "worker did not answer. What stands below may be old"
+        "worker did not answer. What is below may be old"
         in Reader(render(page_data(), "the worker did not answer")).text
     )
     assert "Nothing to show yet" in Reader(render(None, "the worker has not started")).text

@@ -79,7 +79,7 @@ def test_hostile_names_stay_text(field):
 def test_the_headline_names_what_is_wrong():
     """The first line counts the tasks that cannot be trusted and names the pod."""
     assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>" in render(page())
-    assert "2 things to look at, 1 of them critical" in render(
+    assert "2 things to check, 1 of them critical" in render(
         page(findings=[finding(task_id=None), finding(id="b", severity="warning")])
     )
 
@@ -98,7 +98,7 @@ def test_an_all_clear_says_what_it_is_about():
         page(findings=[], pods=[], coverage=[])
     )
     warned = render(page(findings=[finding(severity="warning")], coverage=whole))
-    assert "<h1>No damage found in what was watched; 1 thing to look at</h1>" in warned
+    assert "<h1>No damage found in what was watched; 1 thing to check</h1>" in warned
 
 
 def test_disabled_detectors_qualify_the_all_clear_and_have_a_table():
@@ -129,8 +129,8 @@ def test_what_an_agent_says_alone_counts_everywhere():
     assert '<span class="who"><bdi>0_0</bdi> / <bdi>s</bdi> on <bdi>pod-a</bdi>:</span> restart pod-a' in text
     assert "1 critical</span>" in only_match(r'id="pods".*', text)
     assert only_match(r"<figure.*?</figure>", text)
-    assert "told by the pod&#x27;s agent; no rule" in text.replace("pod's", "pod&#x27;s")
-    assert "&middot; told by agents" in text
+    assert "reported by the pod&#x27;s agent; no rule" in text.replace("pod's", "pod&#x27;s")
+    assert "&middot; reported by agents" in text
     found = Balance(text)
     assert len(found.ids) == len(set(found.ids))
     assert {link[1:] for link in found.links} <= set(found.ids)
@@ -160,7 +160,7 @@ def test_very_many_findings_are_cut_off():
         page(findings=rows, timelines=[lane("holder", 1, 9, task_id=f"0_{sections.MAX_FINDINGS + 1}")])
     )
     assert text.count('<details class="finding"') == sections.MAX_FINDINGS
-    assert "8 findings more, none louder, in the table" in text
+    assert "8 findings more, none worse, in the table" in text
     assert f"{len(rows)}</b><span>critical, open" in text
     found = Balance(text)
     assert {link[1:] for link in found.links} <= set(found.ids)
@@ -182,7 +182,7 @@ def test_a_timeline_shows_every_mark():
     figure = only_match(r"<figure.*?</figure>", text)
     for style in ("hold", "gone", "made", "tick", "offset", "puts", "fog", "flag critical"):
         assert f'class="{style}"' in figure, style
-    assert "held from 11:06:45 to the last look" in figure
+    assert "held from 11:06:45 to the last reading" in figure
     assert "50 puts at 2\u202f050" in figure
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from agent.cli import offline
 from agent.config import load_config
-from agent.engine import one_look
+from agent.engine import one_reading
 from agent.engine.pipeline import Pipeline
 from agent.judging.base import ApplicationCase
 from tests.agent.cli.commands import FACTS, PLAIN, plant
@@ -155,7 +155,7 @@ def test_nothing_that_is_printed_knows_of_the_hour(
             packed.extractall(root, filter="data")
         said = []
         for hours in (1, 2):
-            monkeypatch.setattr(one_look, "JUDGED_AFTER_US", hours * HOUR_US)
+            monkeypatch.setattr(one_reading, "JUDGED_AFTER_US", hours * HOUR_US)
             for as_json in (False, True):
                 config = load_config(sets=[f"{key}={value}" for key, value in FACTS.items()])
                 offline.scan(root, config, as_json=as_json, fail_on="critical", pause=no_pause)
@@ -178,7 +178,7 @@ def test_a_scan_closes_with_what_it_looked_at(statewarden: Callable, damaged: Pa
     (damaged / "app" / "0_1").mkdir()
     last = statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
     assert last.startswith(
-        "looked at 1 application, 2 tasks, 1 store on disk (no task held); one look does not see past"
+        "read 1 application, 2 tasks, 1 store on disk (no task held); one reading does not show past"
     )
     with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
         assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
@@ -188,7 +188,7 @@ def test_a_replay_closes_with_what_it_looked_at(statewarden: Callable, traces: P
     """What was before the recording is not seen."""
     said = statewarden("replay", traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz", *PLAIN)
     last = said.out.splitlines()[-1]
-    assert last.startswith("looked at 1 application, ")
+    assert last.startswith("read 1 application, ")
     assert last.endswith(" recorded operations; what happened before the first one is not seen")
 
 

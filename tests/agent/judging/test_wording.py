@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.contract.events import Affected
-from agent.judging.telling import checkpoint_of, concerned, last_mark, most_affected, where
 from agent.judging.upstream import KAFKA_8187, KAFKA_10362, KAFKA_20685
+from agent.judging.wording import checkpoint_of, concerned, last_mark, most_affected, where
 from tests.support.scenario_case import at, case, mark, session, store, task
 
 

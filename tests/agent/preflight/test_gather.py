@@ -21,7 +21,7 @@ from agent.config import Config, load_config
 from agent.delivery import ShipSettings, parse_target
 from agent.inventory.disk import Unseen
 from agent.preflight import reach
-from agent.preflight.look import ask_inotify, look, look_at_own_volume
+from agent.preflight.gather import ask_inotify, gather, probe_own_volume
 from agent.preflight.survey import survey
 from tests.agent.cli.commands import plant
 
@@ -134,15 +134,15 @@ def test_own_volume_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     """A probe leaves nothing, makes no directory, and never lies in the state directory."""
     state, spool = tmp_path / "state", tmp_path / "own" / "spool"
     state.mkdir()
-    found = look_at_own_volume(str(spool), state, need_bytes=1000)
+    found = probe_own_volume(str(spool), state, need_bytes=1000)
     assert (found.refusal, found.is_in_state, found.need_bytes) == ("", False, 1000)
     assert sorted(x.name for x in tmp_path.iterdir()) == ["state"]
     spool.mkdir(parents=True)
     (spool / "segment").write_bytes(bytes(600))
-    assert look_at_own_volume(str(spool), state, need_bytes=1000).need_bytes == 400
-    assert look_at_own_volume(str(state / "spool"), state).is_in_state
+    assert probe_own_volume(str(spool), state, need_bytes=1000).need_bytes == 400
+    assert probe_own_volume(str(state / "spool"), state).is_in_state
     assert list(state.iterdir()) == []
-    assert "Not a directory" in look_at_own_volume(str(spool / "segment"), state).refusal
+    assert "Not a directory" in probe_own_volume(str(spool / "segment"), state).refusal
 
 
 @ROOT_ONLY
@@ -216,7 +216,7 @@ def test_everything_is_looked_at_together(tmp_path: Path) -> None:
     root = plant(tmp_path / "state")
     before = sorted(str(x) for x in root.rglob("*"))
     config = config_of(state_dir=str(root), spool=str(tmp_path / "spool"), ship_to=str(tmp_path / "out"))
-    facts = look(config, SystemClock(), waited_s=1.0)
+    facts = gather(config, SystemClock(), waited_s=1.0)
     assert facts.identity.uid == os.geteuid()
     assert facts.endpoint.directory is not None
     assert facts.clock.now_us > 0

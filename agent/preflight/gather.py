@@ -28,8 +28,8 @@ HOME_BYTES = 8 * 1024 * 1024
 _LIBRARIES = {SinkKind.OBJECT_STORE: ("obstore", "objectstore"), SinkKind.KAFKA: ("confluent_kafka", "kafka")}
 
 
-def look(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
-    """Look at everything that a check asks about.
+def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
+    """Gather everything that a check asks about.
 
     Args:
         config: Effective settings.
@@ -38,7 +38,7 @@ def look(config: Config, clock: Clock, *, waited_s: float | None = None, sink_re
         sink_refusal: Why the sink could not be made; empty = it was, or was not tried.
 
     Cost:
-        A few hundred looks, whatever the size of the state directory, and up to three seconds for the network.
+        A few hundred readings, whatever the size of the state directory, and up to three seconds for the network.
     """
     root = Path(config.agent.state_dir)
     release = config.applications.common.get("kafka_streams_version")
@@ -48,8 +48,8 @@ def look(config: Config, clock: Clock, *, waited_s: float | None = None, sink_re
         state=survey(root),
         inotify=ask_inotify(root),
         clock=ClockFacts(clock.now_us(), is_clock_synchronised()),
-        spool=look_at_own_volume(config.agent.spool, root, _spool_need(config)),
-        endpoint=look_at_endpoint(config, root, sink_refusal),
+        spool=probe_own_volume(config.agent.spool, root, _spool_need(config)),
+        endpoint=probe_endpoint(config, root, sink_refusal),
         waited_s=waited_s,
         release=release.value if release is not None else "",
     )
@@ -80,8 +80,8 @@ def ask_inotify(root: Path) -> InotifyFacts:
     return InotifyFacts(watches, instances)
 
 
-def look_at_own_volume(directory: str, root: Path, need_bytes: int = 0) -> OwnVolume:
-    """Look at a directory that the agent writes to, and try to."""
+def probe_own_volume(directory: str, root: Path, need_bytes: int = 0) -> OwnVolume:
+    """Read a directory that the agent writes to, and try to write."""
     if not directory:
         return OwnVolume()
     path = Path(directory)
@@ -101,14 +101,14 @@ def look_at_own_volume(directory: str, root: Path, need_bytes: int = 0) -> OwnVo
     )
 
 
-def look_at_endpoint(config: Config, root: Path, sink_refusal: str = "") -> EndpointFacts:
-    """Look whether the sink could be reached."""
+def probe_endpoint(config: Config, root: Path, sink_refusal: str = "") -> EndpointFacts:
+    """Find out whether the sink could be reached."""
     text = config.agent.ship_to
     if not text:
         return EndpointFacts()
     target = parse_target(text)
     if target.kind is SinkKind.DIRECTORY:
-        return EndpointFacts(text, directory=look_at_own_volume(target.url, root))
+        return EndpointFacts(text, directory=probe_own_volume(target.url, root))
     module, extra = _LIBRARIES.get(target.kind, ("", ""))
     if module and importlib.util.find_spec(module) is None:
         return EndpointFacts(text, missing_library=extra)
@@ -129,7 +129,7 @@ def _spool_need(config: Config) -> int:
 
 
 def _used_bytes(directory: Path) -> int:
-    """Add up what lies in a spool already, home included; what cannot be seen counts nothing."""
+    """Add up what is in a spool already, home included; what cannot be seen counts nothing."""
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:
@@ -141,7 +141,7 @@ def _used_bytes(directory: Path) -> int:
 
 
 def _is_one_volume(own: Mount | Unseen, of_state: Mount | Unseen) -> bool:
-    """Tell whether both lie below one mount; a node's own disk may be behind many volumes, so not the device."""
+    """Return whether both lie below one mount; a node's own disk may be behind many volumes, so not the device."""
     if isinstance(own, Unseen) or isinstance(of_state, Unseen):
         return False
     return own.mount_point == of_state.mount_point != "/"

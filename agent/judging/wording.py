@@ -21,7 +21,7 @@ def checkpoint_of(task: Task) -> str:
 
 
 def last_mark(task: Task, session: Session) -> Evidence:
-    """Tell the last checkpoint of a session, or that there was none."""
+    """Return the last checkpoint of a session, or that there was none."""
     mark = session.last
     if mark is None:
         return Evidence(session.opened_us, "no checkpoint was written in this session", checkpoint_of(task))
@@ -40,10 +40,10 @@ def concerned(case: ApplicationCase, issues: tuple[Upstream, ...]) -> tuple[str,
 
 
 def assumptions(case: ApplicationCase, at_us: int, *names: str) -> list[Evidence]:
-    """Tell which of these settings were not given, and which of Kafka's defaults stands in for each."""
+    """Return which of these settings were not given, and which of Kafka's defaults stands in for each."""
     told = []
     for name in names:
-        if not case.settings.is_told(name):
+        if not case.settings.is_configured(name):
             value = case.settings.default(name)
             what = f"assuming the default {KEYS_BY_NAME[name].kafka_name}={value}: {name} was not given"
             told.append(Evidence(at_us, what, "settings"))

@@ -1,0 +1,163 @@
+"""Find words that the glossary replaces, in strings, docstrings, comments, names of functions and classes, and pages.
+
+The words, what to say instead and the places that are excused are data: `tools/words.toml`.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = ROOT / "tools/words.toml"
+KINDS = frozenset({"string", "docstring", "comment", "name", "page"})
+
+
+@dataclass(frozen=True)
+class Word:
+    """Words that are not used.
+
+    Attributes:
+        pattern: What matches them, whatever the case.
+        instead: What to write.
+    """
+
+    pattern: re.Pattern[str]
+    instead: str
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """Places where words are excused.
+
+    Attributes:
+        paths: Globs of files, relative to the repository.
+        kinds: Kinds of text that are excused; empty = all.
+        text: The excused words, lower case; empty = all.
+        reason: Why.
+    """
+
+    paths: tuple[str, ...]
+    kinds: frozenset[str]
+    text: frozenset[str]
+    reason: str
+
+    def excuses(self, use: Use) -> bool:
+        """Return whether a use is one of these."""
+        return (
+            any(fnmatch(use.path, glob) for glob in self.paths)
+            and (not self.kinds or use.kind in self.kinds)
+            and (not self.text or use.found.lower() in self.text)
+        )
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a word: where, in what kind of text, and what to write instead."""
+
+    path: str
+    line: int
+    kind: str
+    found: str
+    instead: str
+
+    def __str__(self) -> str:
+        """Give one line as compilers do."""
+        return f"{self.path}:{self.line}: {self.kind}: '{self.found}': {self.instead}"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What `tools/words.toml` says: the words, the exceptions, and globs of the files to read."""
+
+    words: tuple[Word, ...]
+    exceptions: tuple[Excuse, ...]
+    files: tuple[str, ...]
+
+
+def load_rules(path: Path) -> Rules:
+    """Read the rules.
+
+    Raises:
+        ValueError: an entry has a kind that does not exist, or no reason.
+        KeyError: an entry lacks a field.
+    """
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    words = tuple(
+        Word(re.compile(rf"\b(?:{x['words']})\b", re.IGNORECASE), x["instead"]) for x in data["word"]
+    )
+    exceptions = tuple(
+        Excuse(
+            tuple(x["paths"]),
+            frozenset(x.get("kinds", ())),
+            frozenset(text.lower() for text in x.get("text", ())),
+            x["reason"],
+        )
+        for x in data.get("exception", ())
+    )
+    for exception in exceptions:
+        if not exception.reason or exception.kinds - KINDS:
+            raise ValueError(
+                f"{path}: the exception for {exception.paths} needs a reason and kinds of {sorted(KINDS)}"
+            )
+    return Rules(words, exceptions, tuple(data["files"]))
+
+
+def texts(path: str, content: str) -> Iterator[tuple[int, str, str]]:
+    """Split a file into line, kind and text; what is not Python is one page."""
+    if not path.endswith(".py"):
+        yield 1, "page", content
+        return
+    tree = ast.parse(content)
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, "docstring" if id(node) in bare else "string", node.value
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, "name", re.sub(r"_|(?<=[a-z0-9])(?=[A-Z])", " ", node.name)
+    for token in tokenize.generate_tokens(io.StringIO(content).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], "comment", token.string
+
+
+def uses(path: str, content: str, words: Sequence[Word]) -> Iterator[Use]:
+    """Find the words in a file, excused or not."""
+    for line, kind, text in texts(path, content):
+        for word in words:
+            for match in word.pattern.finditer(text):
+                yield Use(path, line + text.count("\n", 0, match.start()), kind, match[0], word.instead)
+
+
+def check(root: Path, rules: Rules) -> list[str]:
+    """List what is wrong: words that are not excused, and exceptions that excuse nothing."""
+    paths = sorted({path for glob in rules.files for path in root.glob(glob) if path.is_file()})
+    found = [
+        use
+        for path in paths
+        for use in uses(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"), rules.words)
+    ]
+    idle = [x for x in rules.exceptions if not any(x.excuses(use) for use in found)]
+    return [
+        *(str(use) for use in found if not any(x.excuses(use) for x in rules.exceptions)),
+        *(f"tools/words.toml: excuses nothing, remove it: {', '.join(x.paths)} ({x.reason})" for x in idle),
+    ]
+
+
+def main() -> int:
+    """Print what is wrong; the exit code is 1 if anything is."""
+    wrong = check(ROOT, load_rules(RULES))
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
