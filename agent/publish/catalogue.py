@@ -16,9 +16,20 @@ PREFIX = "statewarden_"
 AGENT_PREFIX = "statewarden_agent_"
 
 ALLOWED_LABELS = frozenset(
-    {"application_id", "task_id", "store", "detector", "severity", "cause", "outcome", "kind", "version"}
+    {
+        "application_id",
+        "task_id",
+        "store",
+        "detector",
+        "severity",
+        "cause",
+        "outcome",
+        "kind",
+        "reason",
+        "version",
+    }
 )
-"""`store` only where an operator opted in; `version` only on the info metric."""
+"""`store` only where an operator opted in; `reason` only of disabled detectors, `version` only on the info metric."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE),

@@ -185,4 +185,11 @@ STATE = (
         unit="bytes",
         labels=_BY_STORE,
     ),
+    Metric(
+        "statewarden_detector_disabled",
+        _G,
+        "1 for each detector that is disabled, with the reason that was given; it opens no finding.",
+        lambda s: dict.fromkeys(s.disabled.items(), 1.0),
+        labels=("detector", "reason"),
+    ),
 )

@@ -14,6 +14,7 @@ from agent.home.baseline import RUNNING, compose, understand
 from agent.inventory.settings import Setting
 from agent.observe.kernel_disk import KernelDisk
 from agent.process.snapshots import take_snapshot
+from agent.publish.exposition import Exposition
 from agent.publish.page.document import render
 from agent.publish.page.rows import take_page
 from agent.publish.task_table import TaskTable
@@ -75,7 +76,9 @@ def test_a_disabled_detector_is_never_silently_so(tmp_path: Path) -> None:
     rows = configuration["settings"]
     assert isinstance(rows, list)
     assert rows[-1] == {"key": f"{DISABLED_PREFIX}{DETECTOR}", "value": WHY.value, "origin": WHY.origin}
-    assert take_snapshot(pipeline, NOW_US, TaskTable()).disabled == {DETECTOR: WHY.value}
+    snapshot = take_snapshot(pipeline, NOW_US, TaskTable())
+    _, body = Exposition(lambda: snapshot, list(BY_ID)).answer()
+    assert f'statewarden_detector_disabled{{detector="{DETECTOR}",reason="{WHY.value}"}} 1.0' in body.decode()
     data = take_page(pipeline, CONFIG, NOW_US, watches=1, ready=True)
     assert data.disabled == ((DETECTOR, WHY.value),)
     page = render(data)
