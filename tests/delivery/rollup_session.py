@@ -1,7 +1,7 @@
 """Runs commands of the rollup in one Spark session that has the jars of every source, one per line of standard input.
 
-Input: JSON `{"arguments": [...], "hadoop": {...}, "claim": {...}}`: settings of the file systems and times of the claim,
-for this command only.
+Input: JSON `{"arguments": [...], "hadoop": {...}, "claim": {...}}`: settings of the file systems and times of the
+claim, for this command only.
 Output: JSON `{"code": exit code, "out": text, "err": text}`. It saves the start of a Java for each command.
 Standard output belongs to the answers alone: the Java below writes warnings there, so it is given standard error.
 """
