@@ -26,10 +26,13 @@ from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats, settings, sizes, timeline
 from spark_rollup.judging import alone
 from spark_rollup.judging.base import Facts, last_local_findings
-from spark_rollup.questioned import FREQUENT, questioned
+from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
-from spark_rollup.report.restarts import restarts
+from spark_rollup.report.restarts import REMEMBERS, restarts
 from spark_rollup.report.write import Outcome, Tables, write
+
+PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
+"""What of the past is asked for by whoever reads the facts; `compact --snapshots` keeps it."""
 
 ABREAST = 4
 """How many frames are computed side by side."""
@@ -173,7 +176,7 @@ def gather(
     events = read.unionByName(carried.events) if carried else read
     heard = heartbeats.beats(read)
     marks = timeline.marks(events)
-    frequent = F.col("change").isin(*FREQUENT)
+    frequent = F.col("change").isin(*timeline.FREQUENT)
     counted, members, said, rare, single = together(
         heard.unionByName(carried.heard) if carried else heard,
         timeline.members(events),
@@ -193,7 +196,7 @@ def gather(
         raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
     local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
     (ends,) = together(sizes.latest(curve))
-    asked = questioned(local, held, rare, effective).localCheckpoint()
+    asked = questioned(RULES, local, held, rare, effective).localCheckpoint()
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     own, close, lives, unwatched = together(

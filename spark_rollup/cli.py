@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.contract.codec import printable
 from agent.contract.events import Severity, Status
 from spark_rollup import clock
 from spark_rollup.arguments import parser
@@ -149,6 +150,7 @@ def _jars(parsed: argparse.Namespace) -> int:
 
 
 def _compact(parsed: argparse.Namespace) -> int:
+    from spark_rollup import audit
     from spark_rollup.history import day
     from spark_rollup.intake import compact
 
@@ -157,7 +159,7 @@ def _compact(parsed: argparse.Namespace) -> int:
         parts.append(f"{compact.run(spark, bronze)} days compacted")
         dropped = compact.tidy(spark, bronze, clock.now_us())
         if parsed.snapshots:
-            parts.append(f"{len(day.run(spark, bronze))} summed up")
+            parts.append(f"{len(day.run(spark, bronze, audit.PASTS))} summed up")
         if parsed.retain is not None:
             gone = compact.retain(spark, bronze, parsed.retain)
             parts.append(f"days up to {gone} removed" if gone else "no day removed")
@@ -369,8 +371,3 @@ def _verdict(outcome: Outcome) -> str:
         share = "not all of their time watched"
     pods = len(outcome.coverage)
     return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share})"
-
-
-def printable(text: str) -> str:
-    """Make a line safe for a terminal: names on disk may hold control characters."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

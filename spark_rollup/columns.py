@@ -23,7 +23,7 @@ def is_routine() -> Column:
     return (F.col("kind") == Kind.SUMMARY.value) | ((F.col("kind") == Kind.HEARTBEAT.value) & ~blind)
 
 
-def told() -> Column:
+def is_notable() -> Column:
     """Choose the events that are not routine."""
     return ~F.col(ROUTINE)
 

@@ -10,13 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from agent.contract.reporting import GUARANTEES, HEARTBEAT_S, REPORTED_SETTINGS
 from spark_rollup.errors import UsageError
-
-HEARTBEAT_S = 30
-"""Seconds between two heartbeats of one agent."""
-
-SUMMARY_S = 60
-"""Seconds between two summaries of one task: after that much time lost transitions no longer mislead."""
 
 SILENT_AFTER_S = 3 * HEARTBEAT_S
 """Without any event for longer than this (seconds) an agent counts as silent."""
@@ -35,20 +30,8 @@ ALL = "all"
 ANY = "any"
 """`--max-age any`: however old."""
 
-GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
-
-INTEGER_KEYS = (
-    "state_cleanup_delay_ms",
-    "num_standby_replicas",
-    "commit_interval_ms",
-    "delete_retention_ms",
-    "session_timeout_ms",
-    "max_warmup_replicas",
-    "probing_rebalance_interval_ms",
-    "state_cleanup_dir_max_age_ms",
-)
-TEXT_KEYS = ("processing_guarantee", "kafka_streams_version", "upgrade_from")
-KEYS = (*INTEGER_KEYS, *TEXT_KEYS)
+INTEGER_KEYS = tuple(row.name for row in REPORTED_SETTINGS if row.is_number)
+KEYS = tuple(row.name for row in REPORTED_SETTINGS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import types as T
 
-from agent.contract.fields import EVIDENCE, FIELDS, Field, FieldType
+from agent.contract.fields import FIELDS, Field, FieldType
 
 _SCALARS: dict[FieldType, T.DataType] = {
     FieldType.STRING: T.StringType(),
@@ -46,29 +46,21 @@ EVENT_ROW = T.StructType([T.StructField("id", T.StringType()), *EVENT.fields])
 _TEXT, _LONG = T.StringType(), T.LongType()
 
 
+def _of_event(*names: str) -> dict[str, T.DataType]:
+    """Take columns over from the contract, with their types."""
+    return {name: EVENT_ROW[name].dataType for name in names}
+
+
 def _columns(**kinds: T.DataType) -> T.StructType:
     return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
 
 
 FINDING = _columns(
     id=_TEXT,
-    detector=_TEXT,
-    level=_TEXT,
-    severity=_TEXT,
-    confidence=_TEXT,
-    status=_TEXT,
-    namespace=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    store=_TEXT,
-    pod=_TEXT,
+    **_of_event("detector", "level", "severity", "confidence", "status"),
+    **_of_event("namespace", "application_id", "task_id", "store", "pod"),
     opened_at=_TEXT,
-    upstream=T.ArrayType(_TEXT),
-    affected=_TEXT,
-    missing_facts=T.ArrayType(_TEXT),
-    summary=_TEXT,
-    evidence=T.ArrayType(struct_of(EVIDENCE)),
-    next_action=_TEXT,
+    **_of_event("upstream", "affected", "missing_facts", "summary", "evidence", "next_action"),
     pods=T.ArrayType(_TEXT),
     confirms=T.ArrayType(_TEXT),
     refutes=T.ArrayType(_TEXT),
@@ -210,17 +202,7 @@ QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
 """Table `quarantine`: one row per line (or file) that was not used, and why."""
 
 LOCAL_FINDING = _columns(
-    finding_id=_TEXT,
-    detector=_TEXT,
-    severity=_TEXT,
-    confidence=_TEXT,
-    status=_TEXT,
-    namespace=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    store=_TEXT,
-    pod=_TEXT,
-    opened_at_us=_LONG,
-    summary=_TEXT,
+    **_of_event("finding_id", "detector", "severity", "confidence", "status"),
+    **_of_event("namespace", "application_id", "task_id", "store", "pod", "opened_at_us", "summary"),
 )
 """What one agent said last about one of its findings, as the report shows it."""

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
-from agent.cli.output import printable
 from agent.config import Config
-from agent.contract.codec import ContractError, decode, rfc3339
+from agent.contract.codec import ContractError, decode, printable, rfc3339
 from agent.detectors.base import DetectorMeta
 from agent.detectors.registry import BY_ID, DETECTORS
 from agent.errors import UsageError

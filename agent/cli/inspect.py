@@ -12,9 +12,10 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli.offline import require_state_directory
-from agent.cli.output import finding_line, printable
+from agent.cli.output import finding_line
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.codec import printable
 from agent.errors import UsageError
 from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory

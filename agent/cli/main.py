@@ -10,11 +10,11 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli import catalogue, inspect, offline
-from agent.cli.output import printable
 from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.config import Config, load_config
+from agent.contract.codec import printable
 from agent.errors import StatewardenError
 
 EXIT_WRONG = 2

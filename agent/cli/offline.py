@@ -9,10 +9,11 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli.first_start import is_before_first_start
-from agent.cli.output import exit_code, print_findings, printable
+from agent.cli.output import exit_code, print_findings
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.codec import printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
 from agent.errors import UsageError

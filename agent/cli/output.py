@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
-from agent.contract.codec import rfc3339
+from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
 from agent.findings.ledger import Finding
 
@@ -104,10 +104,3 @@ def _paragraph(finding: Finding, *, colour: bool) -> str:
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
-
-
-def printable(text: str) -> str:
-    """Make hostile names harmless on a terminal: control characters and lone surrogates are escaped."""
-    return "".join(
-        x if x.isprintable() else x.encode("unicode_escape", "surrogatepass").decode("ascii") for x in text
-    )

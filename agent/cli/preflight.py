@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from agent.cli import offline
-from agent.cli.output import printable
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.codec import printable
 from agent.errors import ConfigError
 from agent.preflight.facts import Level, Result
 

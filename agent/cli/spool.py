@@ -9,8 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from agent.cli.output import printable
-from agent.contract.codec import rfc3339
+from agent.contract.codec import printable, rfc3339
 from agent.errors import UsageError
 from agent.ship.repair import repair
 from agent.ship.segments import RangeName, range_stem

@@ -49,6 +49,13 @@ def rfc3339(at_us: int) -> str:
     return f"{when.isoformat(timespec='microseconds')}Z"
 
 
+def printable(text: str) -> str:
+    """Make a text of a record harmless on a terminal: control characters and lone surrogates are escaped."""
+    return "".join(
+        x if x.isprintable() else x.encode("unicode_escape", "surrogatepass").decode("ascii") for x in text
+    )
+
+
 def encode(record: Record, origin: Origin, sequence: int) -> str:
     """Stamp a record and write it as one JSON line (no newline).
 

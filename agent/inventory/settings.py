@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from agent.contract.reporting import GUARANTEES, REPORTED_SETTINGS
 from agent.layout.releases import Release
-
-GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +69,21 @@ def _oldest_directory(text: str) -> int:
     return _milliseconds(text, -1, " (-1: off)")
 
 
-KEYS: tuple[Key, ...] = (
-    Key("processing_guarantee", "processing.guarantee", _guarantee, "At-least-once or exactly-once."),
-    Key("kafka_streams_version", "kafka-streams jar", Release.parse, "Release of the Kafka Streams library."),
-    Key(
-        "state_cleanup_delay_ms", "state.cleanup.delay.ms", _cleanup_delay, "Age before the cleaner deletes."
-    ),
-    Key("num_standby_replicas", "num.standby.replicas", _count, "Standby copies per task."),
-    Key("commit_interval_ms", "commit.interval.ms", _commit_interval, "Time between commits."),
-    Key("delete_retention_ms", "delete.retention.ms", _milliseconds, "How long changelog tombstones live."),
-    Key("session_timeout_ms", "session.timeout.ms", _milliseconds, "When a silent member is evicted."),
-    Key("max_warmup_replicas", "max.warmup.replicas", _count, "Extra copies that warm up before a move."),
-    Key(
-        "probing_rebalance_interval_ms",
-        "probing.rebalance.interval.ms",
-        _milliseconds,
-        "How often warm-ups are looked at.",
-    ),
-    Key("upgrade_from", "upgrade.from", Release.parse, "Release upgraded from."),
-    Key(
-        "state_cleanup_dir_max_age_ms",
-        "state.cleanup.dir.max.age.ms",
-        _oldest_directory,
-        "4.3+: age at which a start purges a directory.",
-    ),
+_CHECKS: Mapping[str, Callable[[str], object]] = {
+    "processing_guarantee": _guarantee,
+    "kafka_streams_version": Release.parse,
+    "state_cleanup_delay_ms": _cleanup_delay,
+    "num_standby_replicas": _count,
+    "commit_interval_ms": _commit_interval,
+    "delete_retention_ms": _milliseconds,
+    "session_timeout_ms": _milliseconds,
+    "max_warmup_replicas": _count,
+    "probing_rebalance_interval_ms": _milliseconds,
+    "upgrade_from": Release.parse,
+    "state_cleanup_dir_max_age_ms": _oldest_directory,
+}
+KEYS: tuple[Key, ...] = tuple(
+    Key(row.name, row.kafka_name, _CHECKS[row.name], row.meaning) for row in REPORTED_SETTINGS
 )
 KEYS_BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from agent.contract.events import Affected, Change, Confidence, Kind, Record, Severity, Source
+from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
 from agent.detectors.base import Case, Detector, DetectorMeta, Scope, Verdict, silenced_by
 from agent.detectors.base import Kind as DetectorKind
 from agent.detectors.registry import DETECTORS
@@ -32,13 +33,13 @@ from agent.runtime.schedule import Rechecks, Schedule, in_turn
 RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
 
-SUMMARY_US = 60_000_000
+SUMMARY_US = SUMMARY_S * 1_000_000
 SUMMARIES = 1_000
 BUSY_SUMMARIES, QUIET_SUMMARIES = 400, 100
 """Up to `SUMMARIES` tasks are summarised every minute. Of more, so many of those that changed and of the others, each
 in turn; what the first ones leave goes to the others: at 10,000 quiet tasks each waits up to twenty minutes."""
 
-HEARTBEAT_US = 30_000_000
+HEARTBEAT_US = HEARTBEAT_S * 1_000_000
 RESCAN_US = 60_000_000
 _Ask = Callable[[], bool]
 _Choose = Callable[[Application], bool]

@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from spark_rollup.columns import chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.judging.clones import GONE_US, PAIR, alive_together, with_holders, with_local
+from spark_rollup.judging.clones import GONE_US, PAIR, alive_together, shared, with_holders, with_local
+from spark_rollup.judging.past import Past
 
 META = RuleMeta(
     id="cloned-process",
@@ -92,4 +93,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(sights=shared))

@@ -27,6 +27,7 @@ from spark_rollup.judging.clones import (
     with_holders,
     with_local,
 )
+from spark_rollup.judging.past import Past
 
 META = RuleMeta(
     id="cloned-volume",
@@ -126,4 +127,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(sights=shared))

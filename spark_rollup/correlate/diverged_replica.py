@@ -13,14 +13,18 @@ Source: entries and deletions in the table properties of RocksDB's files; the of
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from spark_rollup.columns import TASK, chain, entry, numbered, of_store
+from spark_rollup.facts.sizes import settled_copies
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered
 from spark_rollup.judging.fleet import attach, prefixed, same_store, same_task, with_gap_flag
+from spark_rollup.judging.past import Past, Seen
 
 META = RuleMeta(
     id="diverged-replica",
@@ -166,4 +170,27 @@ def _next_action() -> Column:
     return F.when(F.size("accused") == 1, known).otherwise(unknown)
 
 
-RULE = Rule(META, find)
+def _compared(seen: Seen) -> DataFrame:
+    """Choose the looks that may be compared: each copy's furthest settled one, and those that differ already.
+
+    Output columns: `PLACE`.
+    """
+    copies = seen.looks.select(*TASK, "store", "pod").distinct()
+    several = copies.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
+    looks = seen.looks.join(several, [*TASK, "store"], "left_semi")
+    settled = settled_copies(looks).localCheckpoint()
+    furthest = W.partitionBy(*TASK, "store", "pod", "identity").orderBy(F.desc("offset"), F.desc("last_us"))
+    last = (
+        settled.withColumn("rank", F.row_number().over(furthest))
+        .where(F.col("rank") == 1)
+        .select(*TASK, "pod", F.explode(F.array("first_us", "last_us")).alias("at_us"))
+    )
+    differing = pairs(settled)
+    sides = [
+        differing.select(*TASK, F.col(f"{side}_pod").alias("pod"), F.col(f"{side}_first_us").alias("at_us"))
+        for side in ("less", "more")
+    ]
+    return reduce(DataFrame.unionByName, (last, *sides)).distinct()
+
+
+RULE = Rule(META, find, remembers=Past(places=_compared))

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
+from spark_rollup.facts import timeline
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
 from spark_rollup.judging.fleet import (
     attach,
@@ -30,6 +31,7 @@ from spark_rollup.judging.fleet import (
     suspects_of,
     with_gap_flag,
 )
+from spark_rollup.judging.past import PLACE, Past, Seen, most
 
 META = RuleMeta(
     id="resurrected-checkpoint",
@@ -246,4 +248,30 @@ def _next_action() -> Column:
     return F.concat(restore, F.when(F.coalesce("far_less", F.lit(False)), keep).otherwise(F.lit("")))
 
 
-RULE = Rule(META, find)
+def _first_writes(seen: Seen) -> DataFrame:
+    """Choose the checkpoints by which an old offset on a fresh store is told.
+
+    Output columns: `PLACE`.
+    """
+    deleted = seen.events.where(F.col("change") == Change.TASK_DELETED.value).select(*TASK).distinct()
+    mine = timeline.marks(seen.events).join(deleted, list(TASK), "left_semi").localCheckpoint()
+    first = carried_over(mine).select(*TASK, "pod", F.col("opened_at_us").alias("observed_at_us"))
+    return mine.join(first, [*TASK, "pod", "observed_at_us"], "left_semi").select(*PLACE)
+
+
+def _deleted_under_an_offset(_held: DataFrame, marks: DataFrame, _settings: DataFrame) -> DataFrame:
+    return marks.where((F.col("change") == Change.TASK_DELETED.value) & (F.col("offset_before") > 0))
+
+
+RULE = Rule(
+    META,
+    find,
+    remembers=Past(
+        looks=(most("offset"), most("puts")),
+        steps=(Change.TASK_DELETED.value,),
+        turns=(Change.TASK_DELETED.value, Change.STORE_DELETED.value, Change.STORE_CREATED.value),
+        moments=_first_writes,
+        places=_first_writes,
+    ),
+    questions=_deleted_under_an_offset,
+)

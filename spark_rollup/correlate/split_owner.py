@@ -20,6 +20,7 @@ from agent.contract.events import Affected, Change, Confidence, Level, Severity,
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
+from spark_rollup.judging.past import PLACE, Past, Seen, most, neighbours
 
 META = RuleMeta(
     id="split-owner",
@@ -234,4 +235,43 @@ def _next_action() -> Column:
     return F.when(F.col("lasting"), alive).otherwise(over)
 
 
-RULE = Rule(META, find)
+def _ends_and_thaws(seen: Seen) -> DataFrame:
+    """List when each pod that has a copy was last heard: a pair of holders ends there; and when a frozen one thaws.
+
+    Output columns: `TASK`, at_us.
+    """
+    heard = seen.counted.groupBy("namespace", "pod").agg(F.max("last_us").alias("at_us"))
+    pods = seen.copies.select(*TASK, "pod").distinct()
+    ends = pods.join(heard, ["namespace", "pod"], "inner").select(*TASK, "at_us")
+    return ends.unionByName(_thaws(seen))
+
+
+def _thaws(seen: Seen) -> DataFrame:
+    """List when two that hold a task to the end moved first, each: the frozen one thaws there."""
+    newest = F.max_by(
+        F.struct("now_held", "observed_at_us"), F.struct("observed_at_us", "boot_id", "sequence")
+    )
+    ends = seen.flips.groupBy(*TASK, "pod").agg(newest.alias("end"))
+    holders = ends.where(F.col("end.now_held")).select(
+        *TASK, "pod", F.col("end.observed_at_us").alias("from_us")
+    )
+    others = holders.select(*TASK, F.col("pod").alias("other_pod"), F.col("from_us").alias("other_from_us"))
+    both_us = F.greatest("from_us", "other_from_us") + SETTLE_US
+    pairs = holders.join(others, list(TASK), "inner").where(F.col("pod") != F.col("other_pod"))
+    begun = pairs.select(*TASK, "pod", both_us.alias("at_us")).distinct()
+    moves = seen.steps.where(F.col("what").isin(*MOVES)).select(*PLACE)
+    return neighbours(moves, begun, (*TASK, "pod")).select(*TASK, "at_us")
+
+
+def _crowded(held: DataFrame, _marks: DataFrame, settings: DataFrame) -> DataFrame:
+    return overlaps(held, settings)
+
+
+RULE = Rule(
+    META,
+    find,
+    remembers=Past(
+        looks=(most("offset"), most("puts")), steps=MOVES, settled_us=SETTLE_US, moments=_ends_and_thaws
+    ),
+    questions=_crowded,
+)

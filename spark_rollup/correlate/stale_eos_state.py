@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Confidence, Level, Severity, Status
-from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store, release
+from spark_rollup.columns import MICROS, TASK, chain, entry, no_texts, numbered, of_store, release
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
 from spark_rollup.judging.fleet import (
     SKEW_US,
@@ -28,6 +28,7 @@ from spark_rollup.judging.fleet import (
     suspects_of,
     with_gap_flag,
 )
+from spark_rollup.judging.past import Past, Window
 from spark_rollup.judging.roles import with_proof_of_active
 
 META = RuleMeta(
@@ -40,6 +41,10 @@ META = RuleMeta(
     asks=("skipped-eos-wipe", "interrupted-wipe"),
 )
 
+
+ROLE_US = 24 * 3600 * MICROS
+"""So long before a crash whose owner's role the agent could not tell all looks and steps are remembered: what each copy
+put in, and who wrote checkpoints meanwhile, tells it."""
 
 UNSAVED_RECORDS = 10_000
 """More records than this without a checkpoint prove an active of exactly-once (the agent's own role test)."""
@@ -235,4 +240,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(window=Window("skipped-eos-wipe", Severity.INFO, ROLE_US)))

@@ -21,6 +21,7 @@ from agent.contract.events import Affected, Change, Confidence, Level, Severity,
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.fleet import SKEW_US, with_unwatched
+from spark_rollup.judging.past import Past, most
 from spark_rollup.schemas import CHURN
 
 META = RuleMeta(
@@ -197,4 +198,4 @@ def _findings(rows: DataFrame) -> DataFrame:
     )
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(looks=(most("bytes"),)))

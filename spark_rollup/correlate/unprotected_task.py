@@ -22,6 +22,7 @@ from spark_rollup.columns import TASK, chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.copies import copies, horizons
 from spark_rollup.judging.fleet import with_unwatched
+from spark_rollup.judging.past import Past, last
 
 META = RuleMeta(
     id="unprotected-task",
@@ -157,4 +158,4 @@ def _applications(applications: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(looks=(last("offset"),)))

@@ -30,6 +30,7 @@ from spark_rollup.judging.fleet import (
     suspects_of,
     with_gap_flag,
 )
+from spark_rollup.judging.past import Past, most
 
 META = RuleMeta(
     id="unrestored-task",
@@ -178,4 +179,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find)
+RULE = Rule(META, find, remembers=Past(looks=(most("entries_low"),)))

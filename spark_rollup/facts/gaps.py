@@ -14,8 +14,8 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
-from spark_rollup.columns import MICROS, told
-from spark_rollup.config import SUMMARY_S
+from agent.contract.reporting import SUMMARY_S
+from spark_rollup.columns import MICROS, is_notable
 from spark_rollup.facts.heartbeats import BOOT, SLOT_US, last_words, stretches
 from spark_rollup.schemas import GAP
 
@@ -66,7 +66,7 @@ def sequence_holes(events: DataFrame, counted: DataFrame) -> DataFrame:
             F.greatest("at_first_us", "before_us").alias("to_us"),
         )
     )
-    drops = events.where(told() & (F.col("kind") == Kind.DROP.value)).select(
+    drops = events.where(is_notable() & (F.col("kind") == Kind.DROP.value)).select(
         "pod_uid",
         "boot_id",
         F.col("first_sequence").alias("drop_first"),
@@ -124,7 +124,7 @@ def blind_intervals(events: DataFrame, as_of_us: int) -> DataFrame:
 
     Output columns: `GAP`.
     """
-    rows = events.where(told() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
+    rows = events.where(is_notable() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
         *BOOT, F.explode("blind").alias("blind")
     )
     key = [*BOOT, "from_us", "cause", "application_id", "task_id"]

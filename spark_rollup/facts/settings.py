@@ -9,7 +9,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
-from spark_rollup.columns import release, release_parts, told
+from spark_rollup.columns import is_notable, release, release_parts
 from spark_rollup.config import INTEGER_KEYS, KEYS, Override
 
 DEFAULT_SESSION_TIMEOUT_MS = 45_000  # consumer default since 3.0 (KIP-735)
@@ -69,7 +69,7 @@ def releases(effective: DataFrame) -> DataFrame:
 
 
 def _reported(events: DataFrame) -> DataFrame:
-    rows_told = events.where(told() & (F.col("kind") == Kind.CONFIGURATION.value))
+    rows_told = events.where(is_notable() & (F.col("kind") == Kind.CONFIGURATION.value))
     newest = W.partitionBy(*_APP, "key").orderBy(F.desc("observed_at_us"), "pod", F.desc("sequence"))
     rows = (
         rows_told.select(*_APP, "pod", "observed_at_us", "sequence", F.explode("settings").alias("setting"))

@@ -10,10 +10,13 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind
-from spark_rollup.columns import MICROS, TASK, summary, told
+from spark_rollup.columns import MICROS, TASK, is_notable, summary
 from spark_rollup.facts.heartbeats import last_words
 
 HOUR_US = 3600 * MICROS
+
+FREQUENT = (Change.CHECKPOINT_WRITTEN.value, Change.STORE_FLUSHED.value)
+"""Transitions that every working task tells with every commit."""
 
 CLEANER_MARGIN_US = 2 * MICROS
 """A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
@@ -79,7 +82,7 @@ def _points(events: DataFrame) -> DataFrame:
     slot = F.floor(F.col("observed_at_us") / F.lit(HOUR_US)).alias("slot")
     columns = (*TASK, "pod", "observed_at_us", "boot_id", "sequence")
     steps = (
-        events.where(told() & F.col("task_id").isNotNull())
+        events.where(is_notable() & F.col("task_id").isNotNull())
         .select(*columns, told_held.alias("now_held"), slot)
         .where(F.col("now_held").isNotNull())
     )
@@ -136,7 +139,7 @@ def marks(events: DataFrame) -> DataFrame:
         offset_before, offset_after, puts, puts_before, bytes, shape, detail.
     Grain: one row per transition of a task.
     """
-    return events.where(told() & (F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
+    return events.where(is_notable() & (F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
         *TASK, "pod",
         F.least("observed_at_us", F.coalesce("occurred_at_us", "observed_at_us")).alias("at_us"),
         "observed_at_us", "sequence", "change", "store", "segment", "identity", "identity_before", "offset_before",
@@ -155,7 +158,7 @@ def lives(events: DataFrame, held: DataFrame, counted: DataFrame) -> DataFrame:
     """
     app_pod = ("namespace", "application_id", "pod")
     process = events.where(
-        told() & F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
+        is_notable() & F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
     ).select(*app_pod, "observed_at_us", "boot_id", "sequence", "change")  # fmt: skip
     order = W.partitionBy(*app_pod).orderBy("observed_at_us", "boot_id", "sequence")
     heard = last_words(counted).select("namespace", "pod", "last_us")

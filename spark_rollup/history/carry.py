@@ -1,12 +1,13 @@
-"""What a day leaves to later audits: of all events those few that a rule may still ask for, and what many come down to.
+"""Select the events of finished days that later audits still need, and condense the rest.
 
 The result is a set of events like those of bronze, so no rule knows of it. Its size follows tasks, pods and stores, not
-time: of everything the newest few are kept (`kinds`, `nearby`). What many events say together is told anew
-(`condense`).
+time: the newest few of everything are kept (`kinds`, `nearby`), and what many events say together becomes a few events
+that say the same (`condense`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -16,12 +17,12 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.bronze.snapshots import DAY_US, Carried
-from spark_rollup.columns import ROUTINE, TASK, summary, told
+from spark_rollup.columns import ROUTINE, TASK, is_notable, summary
 from spark_rollup.facts import gaps, heartbeats, timeline
 from spark_rollup.facts.heartbeats import BOOT
 from spark_rollup.history import condense, nearby
 from spark_rollup.judging.base import last_local_findings
-from spark_rollup.questioned import FREQUENT
+from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW, GAP, HEARD, UNWATCHED
 
 HELD = (Change.TASK_HELD.value, Change.TASK_RELEASED.value)
@@ -37,7 +38,7 @@ _APP_POD = ("namespace", "application_id", "pod")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Keep:
     """One kind of events that are not routine, and how many of them are kept.
 
     Args of the dataclass:
@@ -45,7 +46,7 @@ class Told:
         key: Counted per these columns.
         newest: So many of the newest.
         oldest: So many of the oldest.
-        why: Who asks for them.
+        why: What is asked of them.
     """
 
     where: Column
@@ -55,46 +56,47 @@ class Told:
     why: str
 
 
-def kinds() -> tuple[Told, ...]:
+def kinds() -> tuple[Keep, ...]:
     """List what is kept of events that are not routine; findings and settings apart, as one replaces another."""
     change, kind = F.col("change"), F.col("kind")
     of_task = (kind == Kind.TRANSITION.value) & F.col("task_id").isNotNull()
     return (
-        Told(
-            of_task & ~change.isin(*FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
-            "resurrected-checkpoint: the deletion with its offset, the store made since; missing-standby: whose "
-            "cleaner took what; task-churn: the hour before, which store was the first; split-owner: what moved",
+        Keep(
+            of_task & ~change.isin(*timeline.FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
+            "the deletion with its offset, the store made since; whose cleaner took what; the hour before, which store "
+            "was the first; what moved",
         ),
-        Told(
+        Keep(
             change.isin(*LIVES), _APP_POD, 32, 2,
-            "missing-standby, unprotected-task: which processes lived, and since when",
+            "which processes lived, and since when",
         ),
-        Told(
+        Keep(
             kind == Kind.DROP.value, BOOT, 8, 0,
-            "gaps: a hole across midnight that was announced is dropped, not lost",
+            "a hole across midnight that was announced is dropped, not lost",
         ),
     )  # fmt: skip
 
 
-def carry(read: DataFrame, earlier: Carried | None, to_us: int) -> Carried:
+def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[Past]) -> Carried:
     """Reduce some days' events, and what was carried to them, to what later audits need.
 
     Args:
         read: `EVENT_ROW` and routine, one row per id: all events of those days.
         earlier: What is known from before.
         to_us: When the last of them ends.
+        pasts: What rules need of them.
     """
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
     counted = (own.unionByName(earlier.heard) if earlier else own).localCheckpoint()
-    kept = _told(events).localCheckpoint()
+    kept = _notable(events).localCheckpoint()
     flips = condense.newest_flips(timeline.flips(events), kept).localCheckpoint()
     rows = (
         kept,
-        nearby.nearby(events, flips, kept, counted),
+        nearby.nearby(events, flips, kept, counted, pasts),
         condense.holds(flips),
         condense.memberships(timeline.members(events), to_us),
-        condense.sights(condense.lasting_sights(timeline.sightings(events), counted, kept)),
+        condense.sights(condense.lasting_sights(timeline.sightings(events), counted, kept, pasts)),
         condense.blindness(events),
     )
     return Carried(
@@ -119,16 +121,16 @@ def shaped(rows: DataFrame) -> DataFrame:
     )
 
 
-def _told(events: DataFrame) -> DataFrame:
+def _notable(events: DataFrame) -> DataFrame:
     """Keep events that are not routine: by `kinds`, findings, settings."""
-    seldom = F.col("change").isNull() | ~F.col("change").isin(*FREQUENT, *HELD)
-    rare = events.where(told() & seldom)
+    seldom = F.col("change").isNull() | ~F.col("change").isin(*timeline.FREQUENT, *HELD)
+    rare = events.where(is_notable() & seldom)
     ids = [_counted(rare.where(row.where), row) for row in kinds()]
     wanted = reduce(DataFrame.unionByName, (*ids, _findings(rare), _settings(rare))).distinct()
     return rare.join(wanted, "id", "left_semi")
 
 
-def _counted(rows: DataFrame, row: Told) -> DataFrame:
+def _counted(rows: DataFrame, row: Keep) -> DataFrame:
     order = ("observed_at_us", "boot_id", "sequence", "id")
     newest = W.partitionBy(*row.key).orderBy(*(F.desc(name) for name in order))
     oldest = W.partitionBy(*row.key).orderBy(*order)

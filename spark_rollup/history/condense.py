@@ -1,6 +1,9 @@
-"""What many events say together, told anew as few events that say the same to every stage and rule."""
+"""Condense many events into a few that say the same to every stage and rule."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
@@ -8,9 +11,9 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.bronze.snapshots import DAY_US
-from spark_rollup.columns import ROUTINE, TASK, told
+from spark_rollup.columns import ROUTINE, TASK, is_notable
 from spark_rollup.facts.heartbeats import BOOT
-from spark_rollup.judging import clones
+from spark_rollup.judging.past import Past
 
 FLIPS = 32
 """Changes of holder kept per task and pod: the newest. The first hold is kept, too: findings are named by it."""
@@ -69,8 +72,10 @@ def memberships(members: DataFrame, at_us: int) -> DataFrame:
     return _event(pods.withColumn("observed_at_us", F.lit(at_us - 1)), Kind.HEARTBEAT, routine=True)
 
 
-def lasting_sights(sightings: DataFrame, counted: DataFrame, kept: DataFrame) -> DataFrame:
-    """Keep what a pod still shows, on several pods all of it, what was cloned, and what an open finding speaks of.
+def lasting_sights(
+    sightings: DataFrame, counted: DataFrame, kept: DataFrame, pasts: Sequence[Past]
+) -> DataFrame:
+    """Keep what a pod still shows, on several pods all of it, what rules choose, and what an open finding speaks of.
 
     Input and output columns: those of `timeline.sightings`; `counted`: those of `heartbeats.beats`; `kept`: events.
     """
@@ -88,11 +93,13 @@ def lasting_sights(sightings: DataFrame, counted: DataFrame, kept: DataFrame) ->
     accused = kept.where(_open_findings() & F.col("identity").isNotNull())
     named = accused.select("namespace", F.col("identity").alias("key"), F.lit(True).alias("named")).distinct()
     one = ("namespace", "application_id", "what", "key")
-    cloned = clones.shared(sightings).select(*one).distinct().withColumn("cloned", F.lit(True))
+    choices = dict.fromkeys(past.sights for past in pasts if past.sights)
+    chosen = [choose(sightings).select(*one) for choose in choices] or [sightings.select(*one).limit(0)]
+    asked = reduce(DataFrame.unionByName, chosen).distinct().withColumn("asked", F.lit(True))
     return (
         seen.join(named, ["namespace", "key"], "left")
-        .join(cloned, list(one), "left")
-        .where(F.col("shown") | (F.col("several") & F.col("still")) | F.col("named") | F.col("cloned"))
+        .join(asked, list(one), "left")
+        .where(F.col("shown") | (F.col("several") & F.col("still")) | F.col("named") | F.col("asked"))
         .select(*sightings.columns)
     )
 
@@ -110,7 +117,7 @@ def sights(sightings: DataFrame) -> DataFrame:
 
 def blindness(events: DataFrame) -> DataFrame:
     """Tell intervals of blindness that never ended as one heartbeat each; the oldest of a cause stands for all."""
-    beaten = events.where(told() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
+    beaten = events.where(is_notable() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
         *BOOT, "observed_at_us", F.explode("blind").alias("one")
     )
     whose = ("cause", "application_id", "task_id")

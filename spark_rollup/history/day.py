@@ -6,6 +6,8 @@ that day or an earlier one takes the marker away; the two are never at work at t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +17,7 @@ from spark_rollup.bronze.snapshots import MADE, TABLES
 from spark_rollup.bronze.store import check_format, read_events
 from spark_rollup.columns import ROUTINE, scoped
 from spark_rollup.history import carry
+from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW
 
 RESTING = 2
@@ -24,8 +27,13 @@ KEEP = 31
 """Snapshots that stay: the newest."""
 
 
-def run(spark: SparkSession, bronze: Place) -> list[str]:
+def run(spark: SparkSession, bronze: Place, pasts: Sequence[Past]) -> list[str]:
     """Make the snapshot of every day that has none, but for those that rest.
+
+    Args:
+        spark: The session.
+        bronze: Where the days lie.
+        pasts: What rules need of the past.
 
     Returns:
         Days that were made, oldest first.
@@ -36,7 +44,7 @@ def run(spark: SparkSession, bronze: Place) -> list[str]:
     check_format(bronze)
     done: list[str] = []
     while (day := next_day(bronze)) is not None:
-        _make(spark, bronze, day)
+        _make(spark, bronze, day, pasts)
         done.append(day)
     base = snapshots.base_day(bronze)
     for day in snapshots.days_made(bronze)[:-KEEP]:
@@ -52,11 +60,11 @@ def next_day(bronze: Place) -> str | None:
     return next((day for day in snapshots.days(bronze)[:-RESTING] if day > after), None)
 
 
-def _make(spark: SparkSession, bronze: Place, day: str) -> None:
+def _make(spark: SparkSession, bronze: Place, day: str, pasts: Sequence[Past]) -> None:
     place = snapshots.folder(bronze, day)
     before = [made for made in snapshots.days_made(bronze) if made < day]
     earlier = snapshots.read(spark, snapshots.folder(bronze, before[-1])) if before else None
-    carried = carry.carry(_events(spark, bronze, day), earlier, snapshots.end_us(day))
+    carried = carry.carry(_events(spark, bronze, day), earlier, snapshots.end_us(day), pasts)
     for name in TABLES:
         _write(getattr(carried, name), place / name)
     spark.catalog.clearCache()

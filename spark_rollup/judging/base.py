@@ -9,9 +9,11 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from spark_rollup.columns import no_texts, rfc3339, told
+from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
+from agent.contract.fields import fields_of
+from spark_rollup.columns import is_notable, no_texts, rfc3339
 from spark_rollup.config import FLEET
+from spark_rollup.judging.past import Past
 from spark_rollup.schemas import FINDING
 
 
@@ -49,7 +51,7 @@ class Facts:
         local: Those that are open, or were resolved in the look-back.
         held: `timeline.holders`.
         questioned: Tasks (`TASK`) that some rule looks at one by one (`questioned.questioned`).
-        marks: `timeline.marks`; of tasks not in question without what happens all the time (`questioned.FREQUENT`).
+        marks: `timeline.marks`; of tasks not in question without what happens all the time (`timeline.FREQUENT`).
         sizes: `sizes.sizes` of the tasks in question.
         curve: `sizes.curve` of all tasks.
         saved: `sizes.saved` of all tasks.
@@ -89,10 +91,27 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its identity and its pure function from facts to findings (`FINDING` columns)."""
+    """One rule.
+
+    Args of the dataclass:
+        meta: Its identity.
+        find: From facts to findings (`FINDING` columns); pure.
+        remembers: What it still needs of days that are over.
+        questions: From `Facts.held`, transitions without the frequent ones, and settings to the tasks (`TASK`) that it
+            looks at one by one; those with a finding that it asks about (`RuleMeta.asks`) come by themselves.
+    """
 
     meta: RuleMeta
     find: Callable[[Facts], DataFrame]
+    remembers: Past = Past()  # noqa: RUF009 - frozen
+    questions: Callable[[DataFrame, DataFrame, DataFrame], DataFrame] | None = None
+
+
+SAID = (
+    "application_id", "task_id", "store", "observed_at_us",
+    *(row.name for row in fields_of(Kind.FINDING) if row.kinds and row.name != "finding_id"),
+)  # fmt: skip
+"""What is kept of an agent's finding: where, when, and all that only findings say."""
 
 
 def last_local_findings(events: DataFrame) -> DataFrame:
@@ -103,12 +122,8 @@ def last_local_findings(events: DataFrame) -> DataFrame:
     Grain: one row per finding_id and pod.
     """
     order = F.struct("observed_at_us", "sequence")
-    fields = (
-        "application_id", "task_id", "store", "identity", "detector", "level", "severity", "confidence", "status",
-        "opened_at_us", "upstream", "affected", "missing_facts", "summary", "next_action", "evidence", "observed_at_us",
-    )  # fmt: skip
-    rows = events.where(told() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
-    last = rows.agg(F.max_by(F.struct(*fields), order).alias("said")).select(
+    rows = events.where(is_notable() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
+    last = rows.agg(F.max_by(F.struct(*SAID), order).alias("said")).select(
         "namespace", "pod", "finding_id", "said.*"
     )
     return last.withColumns(

@@ -14,6 +14,7 @@ from spark_rollup.facts.heartbeats import SLOT_US
 from spark_rollup.judging.base import Facts
 from spark_rollup.judging.copies import copies
 from spark_rollup.judging.fleet import attach, concerns_task, prefixed, same_task
+from spark_rollup.judging.past import Past, last
 from spark_rollup.schemas import RESTARTS
 
 SAFE, NOT_RUNNING, RESTORE, UNKNOWN = "safe", "not-running", "restore", "unknown"
@@ -38,6 +39,9 @@ wipe (KAFKA-10362, KAFKA-20685)."""
 
 WALKS_AWAY = ((4, 3), (4, 3, 1))
 """First and last release on which a task that moves away may be deleted before it comes back (KAFKA-20805)."""
+
+REMEMBERS = Past(looks=(last("offset"), last("bytes")))
+"""How far behind a copy is, and what its restoration costs."""
 
 _POD = ["namespace", "pod"]
 _COPY = [*TASK, "pod"]

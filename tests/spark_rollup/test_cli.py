@@ -7,9 +7,10 @@ import json
 
 import pytest
 
+from agent.contract.codec import printable
 from spark_rollup import answers
 from spark_rollup.bronze import dedupe, load
-from spark_rollup.cli import main, printable
+from spark_rollup.cli import main
 from spark_rollup.config import MARKER
 from spark_rollup.errors import JavaNotFoundError, UsageError
 from spark_rollup.spark import java, session

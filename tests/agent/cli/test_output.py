@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.output import exit_code, finding_line, print_findings, printable
+from agent.cli.output import exit_code, finding_line, print_findings
+from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.detectors.base import Evidence
 from agent.findings.ledger import Finding

@@ -27,7 +27,12 @@ from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
 from tests.spark_rollup.test_oracle import fleets
 from tests.support.recorded_fleet import EXPECTED, replayed
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.usefixtures("delta"),
+]
 
 FLEETS = int(os.environ.get("STATEWARDEN_CARRY_FLEETS", "16"))
 MANY = int(os.environ.get("STATEWARDEN_CARRY_MANY", "200"))
@@ -101,11 +106,11 @@ def audits(spark: SparkSession, work: Path, recordings: Mapping[str, str]) -> Au
     options = AuditOptions(bronze, work / "out", look_back_days=1)
     assert (len(days), audit.reading(options).missing) == (4, tuple(days[:2]))
     whole = findings(spark, options)
-    assert day.run(spark, bronze) == days[:2]
+    assert day.run(spark, bronze, audit.PASTS) == days[:2]
     assert audit.reading(options).after == days[1]
     spared = findings(spark, options)
     ingest.run(spark, write_later(work / "later"), bronze)
-    assert day.run(spark, bronze) == days[2:]
+    assert day.run(spark, bronze, audit.PASTS) == days[2:]
     assert (audit.reading(options).after, audit.reading(options).missing) == (days[3], ())
     ever = findings(spark, AuditOptions(bronze, work / "out"))
     return Audits(whole, spared, ever, findings(spark, options), recordings)

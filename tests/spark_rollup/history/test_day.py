@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_rollup import audit
 from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.snapshots import MADE, Carried
 from spark_rollup.history import carry, day
@@ -67,7 +68,7 @@ def summed(monkeypatch, bronze) -> Callable[[str], list[str]]:
 
 
 def run(bronze: Path) -> list[str]:
-    return day.run(Session(), bronze)  # type: ignore[arg-type]
+    return day.run(Session(), bronze, ())  # type: ignore[arg-type]
 
 
 def test_every_day_that_does_not_rest_is_summed_up_once_from_the_day_before(bronze, summed):
@@ -141,13 +142,13 @@ def test_a_snapshot_is_read_as_its_marker_says(spark, tmp_path):
         fleet.write(tmp_path / "in")
     bronze = tmp_path / "bronze"
     ingest.run(spark, tmp_path / "in", bronze)
-    assert day.run(spark, bronze) == [DAYS[0]]
+    assert day.run(spark, bronze, audit.PASTS) == [DAYS[0]]
     carried = snapshots.read(spark, snapshots.folder(bronze, DAYS[0]))
     before = sorted(row["id"] for row in carried.events.collect())
     late = Fleet("late")
     late.pod("pod-b", ends_s=50).holds("0_0", 5)
     ingest.run(spark, late.write(tmp_path / "late"), bronze)
-    assert day.run(spark, bronze) == [DAYS[0]]
+    assert day.run(spark, bronze, audit.PASTS) == [DAYS[0]]
     again = snapshots.read(spark, snapshots.folder(bronze, DAYS[0])).events
     assert {row["namespace"] for row in again.collect()} == {"day-0", "late"}
     assert sorted(row["id"] for row in carried.events.collect()) == before

@@ -1,0 +1,57 @@
+"""What agents promise and the rollup relies on: how often an agent reports, and which settings of an application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HEARTBEAT_S = 30
+"""Seconds between two heartbeats of one agent."""
+
+SUMMARY_S = 60
+"""Seconds between two rounds of summaries: after that much time lost transitions no longer mislead."""
+
+GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
+"""Values of `processing_guarantee`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSetting:
+    """One setting of an application, as a configuration record names it.
+
+    Args of the dataclass:
+        name: Key in `--set KEY=VALUE`, in files and in records.
+        kafka_name: The Kafka Streams (or topic) setting it mirrors.
+        meaning: One sentence.
+        is_number: Whether its value is a whole number.
+    """
+
+    name: str
+    kafka_name: str
+    meaning: str
+    is_number: bool = True
+
+
+REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (
+    ReportedSetting(
+        "processing_guarantee", "processing.guarantee", "At-least-once or exactly-once.", is_number=False
+    ),
+    ReportedSetting(
+        "kafka_streams_version", "kafka-streams jar", "Release of the Kafka Streams library.", is_number=False
+    ),
+    ReportedSetting("state_cleanup_delay_ms", "state.cleanup.delay.ms", "Age before the cleaner deletes."),
+    ReportedSetting("num_standby_replicas", "num.standby.replicas", "Standby copies per task."),
+    ReportedSetting("commit_interval_ms", "commit.interval.ms", "Time between commits."),
+    ReportedSetting("delete_retention_ms", "delete.retention.ms", "How long changelog tombstones live."),
+    ReportedSetting("session_timeout_ms", "session.timeout.ms", "When a silent member is evicted."),
+    ReportedSetting("max_warmup_replicas", "max.warmup.replicas", "Extra copies that warm up before a move."),
+    ReportedSetting(
+        "probing_rebalance_interval_ms", "probing.rebalance.interval.ms", "How often warm-ups are looked at."
+    ),
+    ReportedSetting("upgrade_from", "upgrade.from", "Release upgraded from.", is_number=False),
+    ReportedSetting(
+        "state_cleanup_dir_max_age_ms",
+        "state.cleanup.dir.max.age.ms",
+        "4.3+: age at which a start purges a directory.",
+    ),
+)
+"""Every setting that detectors and rules may ask for."""
