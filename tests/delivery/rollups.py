@@ -63,21 +63,23 @@ class Rollup:
         return (output / "findings.jsonl").read_bytes()
 
 
+def cache(work: Path) -> Path:
+    """Make a cache directory, where commands look for jars: what the set-up fetched, not this user's own."""
+    (work / "cache" / "statewarden").mkdir(parents=True)
+    (work / "cache" / "statewarden" / f"jars-spark-{jars.installed_spark()}").symlink_to(JARS)
+    return work / "cache"
+
+
 @contextmanager
 def rollup(log: Path) -> Iterator[Rollup]:
     """Start the session, with the credentials of the tests' object stores in its environment."""
     script = [sys.executable, str(servers.ROOT / "tests/delivery/rollup_session.py")]
     keys = {"AWS_ACCESS_KEY_ID": servers.KEY, "AWS_SECRET_ACCESS_KEY": servers.SECRET}
-    cache = log.with_name(
-        "cache"
-    )  # where `ingest` looks for jars: what the set-up fetched, not this user's own
-    (cache / "statewarden").mkdir(parents=True)
-    (cache / "statewarden" / f"jars-spark-{jars.installed_spark()}").symlink_to(JARS)
     with log.open("w") as err:
         process = subprocess.Popen(
             [*script, *(str(JARS / kind) for kind in jars.KINDS)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, text=True,
-            env={**os.environ, **keys, "XDG_CACHE_HOME": str(cache)},
+            env={**os.environ, **keys, "XDG_CACHE_HOME": str(cache(log.parent))},
         )  # fmt: skip
     try:
         yield Rollup(process)
