@@ -57,12 +57,14 @@ def check_format(bronze: Place) -> None:
         )
 
 
-def read_events(spark: SparkSession, bronze: Place, at_version: int | None = None) -> DataFrame:
-    """Read all events, as of one version of the table; a field that an older release did not store is null.
+def read_events(
+    spark: SparkSession, bronze: Place, at_version: int | None = None, *, fixed: bool = True
+) -> DataFrame:
+    """Read all events, as of one version of the table unless not `fixed`; what an older release did not store is null.
 
     Output columns: `EVENT_ROW`, line, day, routine.
     """
-    return table.read(spark, bronze / EVENTS, _STORED, at_version)
+    return table.read(spark, bronze / EVENTS, _STORED, at_version, fixed=fixed)
 
 
 def read_quarantine(spark: SparkSession, bronze: Place) -> DataFrame:
@@ -81,7 +83,7 @@ def read_dated_quarantine(spark: SparkSession, bronze: Place) -> DataFrame:
     if table.version(bronze / REJECTED) is None:
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in _DATED.fields]
         return spark.range(0).select(*nothing)
-    return table.read(spark, bronze / REJECTED, _DATED)
+    return table.read(spark, bronze / REJECTED, _DATED, fixed=False)
 
 
 def add_quarantine(rows: DataFrame, bronze: Place) -> None:

@@ -47,14 +47,22 @@ def _is_torn(commit: Place) -> bool:
         return True
 
 
-def read(spark: SparkSession, table: Place, schema: T.StructType, at_version: int | None = None) -> DataFrame:
+def read(
+    spark: SparkSession,
+    table: Place,
+    schema: T.StructType,
+    at_version: int | None = None,
+    *,
+    fixed: bool = True,
+) -> DataFrame:
     """Read a table as of one version; what an older release did not store is null.
 
     Args:
         spark: Session.
         table: Where it lies.
         schema: Columns to give.
-        at_version: None = the newest now. Later commits are not seen.
+        at_version: None = the newest now.
+        fixed: Whether later commits are not seen, however often the frame is computed; costs a second look at the log.
 
     Raises:
         DamagedError: there is no such table, or its log cannot be read.
@@ -65,7 +73,8 @@ def read(spark: SparkSession, table: Place, schema: T.StructType, at_version: in
             f"{table} is no Delta table: its log is gone; restore it, or take everything in again"
         )
     try:
-        found = spark.read.format("delta").option("versionAsOf", chosen).load(str(table))
+        reader = spark.read.format("delta")
+        found = (reader.option("versionAsOf", chosen) if fixed else reader).load(str(table))
         stored = {field.name: field.dataType for field in found.schema.fields}
     except Exception as error:
         torn = next(filter(_is_torn, _commits(table)), None)
