@@ -187,8 +187,8 @@ class TestRealRuns:
         assert [json.loads(line) for line in (out / "findings.jsonl").read_text().splitlines()] == printed
         marker = json.loads((out / "_SUCCESS.json").read_text())
         assert marker["watermark"] == "2026-11-18T11:21:40.000000Z"
-        for table in ("findings", "timelines", "coverage", "pods", "quarantine"):
-            assert list((out / table).glob("*.parquet")), table
+        for name in ("findings", "timelines", "coverage", "pods", "quarantine"):
+            assert list((out / name).glob("*.parquet")), name
         assert "pod-a holds 50 at offset 2050" in (out / "report.html").read_text()
 
         # the same events: doubled, in another order and in other files, plus one line that is none
