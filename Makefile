@@ -99,7 +99,7 @@ dashboards: $(BOARDS)/.set-up ## write the Grafana boards
 dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step with its description
 	@$(BOARDS)/bin/python tools/dashboards/build.py --check
 
-A separate environment, because no test needs it and its version is tied to a release of Grafana.
+# A separate environment, because no test needs it and its version is tied to a release of Grafana.
 $(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(BOARDS)"
 	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt

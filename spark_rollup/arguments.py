@@ -20,19 +20,24 @@ def parser() -> argparse.ArgumentParser:
     program.add_argument("--version", action="version", version=f"statewarden-rollup {__version__}")
     program.set_defaults(debug=False)
     commands = program.add_subparsers(dest="command", required=True)
-    _add_ingest(
-        commands.add_parser("ingest", help="add agents' events to a bronze directory (Parquet by day)")
-    )
-    _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs to read a source"))
+    _add_ingest(commands.add_parser("ingest", help="add agents' events to bronze (Delta tables, by day)"))
+    _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs for bronze or a source"))
     compact = commands.add_parser(
         "compact",
         help="once a day: join small files of finished days in bronze, and sum these days up if wanted",
     )
-    compact.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
+    _add_bronze(compact)
+    compact.add_argument(
+        "--retain", type=int, metavar="DAYS",
+        help="remove the events of older days, as far as a snapshot covers them",
+    )  # fmt: skip
     compact.add_argument(
         "--snapshots", action="store_true", help="also sum up what finished days leave to `audit --look-back`"
     )
     _add_spark(compact)
+    migrate = commands.add_parser("migrate", help="make Delta tables of bronze that an older version made")
+    _add_bronze(migrate)
+    _add_spark(migrate)
     _add_forget(commands.add_parser("forget", help="take events out of bronze again, into its quarantine"))
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
@@ -77,16 +82,11 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
         "--input", required=True, metavar="WHERE",
         help="directory with *.jsonl(.gz) segments, s3a://bucket/prefix, or kafka://host:port,host:port/topic",
     )  # fmt: skip
-    parser.add_argument(
-        "--bronze", type=Path, required=True, metavar="DIR", help="bronze directory to add to"
-    )
-    parser.add_argument("--endpoint", metavar="URL", help="object store other than AWS")
-    parser.add_argument("--region", help="the object store's region")
+    _add_bronze(parser)
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster (or region) of the events whose agents name none"
     )
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
-    parser.add_argument("--jars", type=Path, metavar="DIR", help="where the source's jars are (see `jars`)")
     parser.add_argument(
         "--trigger",
         metavar="WHEN",
@@ -106,7 +106,11 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--bronze", type=Path, required=True, metavar="DIR", help="bronze directory")
+    _add_bronze(parser)
+    parser.add_argument(
+        "--file", action="append", default=[], dest="files", metavar="PATH",
+        help="a damaged file of bronze, as an error named it; `ingest --again` brings its events back",
+    )  # fmt: skip
     parser.add_argument("--id", action="append", default=[], dest="ids", help="an event; may be repeated")
     parser.add_argument(
         "--pod", action="append", default=[], dest="pods", help="all events of a pod; may be repeated"
@@ -130,7 +134,16 @@ def _add_jars(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--names", action="store_true", help="print the Maven coordinates and fetch nothing")
 
 
+def _add_bronze(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bronze", required=True, metavar="WHERE", help="bronze: a directory, or s3a://bucket/prefix"
+    )
+
+
 def _add_spark(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
+    parser.add_argument("--region", help="the object store's region")
+    parser.add_argument("--jars", type=Path, metavar="DIR", help="where jars are (see `jars`)")
     parser.add_argument(
         "--spark-conf",
         action="append",
@@ -147,7 +160,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
 def _add_input(parser: argparse.ArgumentParser) -> None:
     _add_spark(parser)
     parser.add_argument(
-        "--input", type=Path, required=True, metavar="DIR", help="segments, or a bronze directory"
+        "--input", required=True, metavar="WHERE", help="a directory with segments, or bronze"
     )
     parser.add_argument(
         "--as-of", metavar="ISO8601", help="ignore what is later than this (default: the newest event)"

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
+from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +17,7 @@ from agent.contract.events import Status
 from spark_rollup import clock
 from spark_rollup.bronze import dedupe, latest, snapshots
 from spark_rollup.bronze.load import Loaded, load
+from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.columns import ROUTINE, TASK, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
@@ -50,14 +52,24 @@ def run(spark: SparkSession, options: AuditOptions) -> Outcome:
 
 
 def reading(options: AuditOptions) -> Reading:
-    """Choose what is read of bronze: the look-back, and the newest snapshot from before it."""
-    days = snapshots.days(options.input) if is_bronze(options.input) else []
-    if not days or options.look_back_days is None:
+    """Choose what is read of bronze: the look-back, and the newest snapshot from before it.
+
+    Without a look-back that is everything, and the snapshot that covers removed days.
+    """
+    source = _source(options)
+    days = snapshots.days(source) if is_bronze(source) else []
+    if not days:
         return EVERYTHING
+    if options.look_back_days is None:
+        return snapshots.reading(source, 0)
     # a day that is still to come is a fast clock's
     newest_us = min(snapshots.end_us(days[-1]) - 1, clock.now_us())
     about_us = newest_us if options.as_of_us is None else options.as_of_us
-    return snapshots.reading(options.input, snapshots.since_us(about_us, options.look_back_days))
+    return snapshots.reading(source, snapshots.since_us(about_us, options.look_back_days))
+
+
+def _source(options: AuditOptions) -> Place:
+    return cast("Place", options.input)
 
 
 def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Loaded, int]:
@@ -70,7 +82,7 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Load
     Raises:
         UsageError: the input has no usable event.
     """
-    loaded = load(spark, options.input, reading(options))
+    loaded = load(spark, _source(options), reading(options))
     stored = loaded.events.columns
     if loaded.unique:  # Parquet that is read column by column, as each stage needs it
         events = loaded.events.drop("line")

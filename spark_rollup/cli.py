@@ -11,7 +11,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,14 +34,16 @@ from spark_rollup.config import (
     size_of,
 )
 from spark_rollup.errors import RollupError, UsageError
-from spark_rollup.intake.claim import UPKEEP, claimed
-from spark_rollup.sources.address import parse_address, refuse_address
+from spark_rollup.sources.address import parse_address, parse_bronze, refuse_address
 from spark_rollup.spark import failures, jars
 from spark_rollup.spark.outputs import check_output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_rollup.bronze.place import Place
+    from spark_rollup.bronze.snapshots import Reading
+    from spark_rollup.intake.opening import Opening
     from spark_rollup.report.write import Outcome
 
 FOUND, WRONG_USE, BROKEN = 1, 2, 3
@@ -78,27 +81,59 @@ def _failed(parsed: argparse.Namespace, error: Exception, text: str, code: int) 
 
 
 def _ingest(parsed: argparse.Namespace) -> int:
-    address, conf = parse_address(parsed.input), parse_conf(parsed.spark_conf)
-    refuse_address("--bronze", parsed.bronze)
+    address, opening = parse_address(parsed.input), _opening(parsed, parsed.bronze)
     from spark_rollup.intake import intake, stream
 
     options = intake.IntakeOptions(
         input=address,
-        bronze=parsed.bronze,
-        endpoint=parsed.endpoint,
-        region=parsed.region,
+        opening=opening,
         kafka_config=parsed.kafka_config,
-        jars=parsed.jars,
-        conf=conf,
         trigger=stream.parse_trigger(parsed.trigger) if parsed.trigger else None,
         checkpoint=parsed.checkpoint,
-        progress=parsed.progress,
         cluster=parsed.cluster,
         again=parsed.again,
-        debug=parsed.debug,
     )
     intake.run(options)
     return 0
+
+
+def _opening(parsed: argparse.Namespace, where: str, option: str = "--bronze") -> Opening:
+    from spark_rollup.intake.opening import Opening
+
+    return Opening(
+        where=parse_bronze(option, where),
+        endpoint=parsed.endpoint,
+        region=parsed.region,
+        jars=parsed.jars,
+        conf=parse_conf(parsed.spark_conf),
+        progress=parsed.progress,
+        debug=parsed.debug,
+    )
+
+
+@contextmanager
+def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSession, Place]]:
+    """Give a session and bronze, which no other process writes to meanwhile.
+
+    Raises:
+        UsageError: it is no bronze.
+    """
+    opening = _opening(parsed, parsed.bronze)
+    if "://" not in opening.where:
+        _check_bronze(Path(opening.where))
+    from spark_rollup.intake.claim import claimed
+    from spark_rollup.intake.opening import opened
+
+    size_bytes = None if "://" in opening.where else size_of(Path(opening.where) / "events")
+    with opened(opening, size_bytes) as (spark, bronze):
+        _check_bronze(bronze)
+        with claimed(bronze, work, spark):
+            yield spark, bronze
+
+
+def _check_bronze(bronze: Place) -> None:
+    if not is_bronze(bronze):
+        raise UsageError(f"{bronze} is not a bronze directory: `ingest` makes one")
 
 
 def _jars(parsed: argparse.Namespace) -> int:
@@ -115,53 +150,66 @@ def _jars(parsed: argparse.Namespace) -> int:
 
 
 def _compact(parsed: argparse.Namespace) -> int:
-    refuse_address("--bronze", parsed.bronze)
-    if not is_bronze(parsed.bronze):
-        raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
     from spark_rollup import audit
     from spark_rollup.history import day
     from spark_rollup.intake import compact
 
-    with claimed(parsed.bronze, UPKEEP), _session(parsed, [parsed.bronze / "events"]) as spark:
-        joined = compact.run(spark, parsed.bronze)
-        dropped = compact.tidy(spark, parsed.bronze, clock.now_us())
-        summed = day.run(spark, parsed.bronze, audit.PASTS) if parsed.snapshots else []
-    told = f", {len(summed)} summed up" if parsed.snapshots else ""
+    parts = []
+    with _bronze(parsed, "compact") as (spark, bronze):
+        parts.append(f"{compact.run(spark, bronze)} days compacted")
+        dropped = compact.tidy(spark, bronze, clock.now_us())
+        if parsed.snapshots:
+            parts.append(f"{len(day.run(spark, bronze, audit.PASTS))} summed up")
+        if parsed.retain is not None:
+            gone = compact.retain(spark, bronze, parsed.retain)
+            parts.append(f"days up to {gone} removed" if gone else "no day removed")
+        compact.clean(spark, bronze)
     old = f"; {dropped} lines older than {compact.KEEP_DAYS} days left the quarantine" if dropped else ""
-    print(f"{joined} days compacted{told} in {parsed.bronze}{old}")
+    print(f"{', '.join(parts)} in {bronze}{old}")
+    return 0
+
+
+def _migrate(parsed: argparse.Namespace) -> int:
+    from spark_rollup.intake import migrate
+
+    with _bronze(parsed, "migrate") as (spark, bronze):
+        number = migrate.run(spark, bronze)
+    print(f"{number} events in Delta tables in {bronze}; `compact --snapshots` makes snapshots again")
     return 0
 
 
 def _forget(parsed: argparse.Namespace) -> int:
-    refuse_address("--bronze", parsed.bronze)
-    if not is_bronze(parsed.bronze):
-        raise UsageError(f"{parsed.bronze} is not a bronze directory: `ingest` makes one")
-    if not parsed.ids and not parsed.pods:
-        raise UsageError("say what to forget: --id ID or --pod POD")
+    if not parsed.ids and not parsed.pods and not parsed.files:
+        raise UsageError("say what to forget: --id ID, --pod POD or --file FILE")
+    if parsed.files and (parsed.ids or parsed.pods):
+        raise UsageError("--file goes alone: other events are found by reading, and this file cannot be read")
     since, until = (
         parse_as_of(text, option) if text else None
         for text, option in ((parsed.since, "--since"), (parsed.until, "--until"))
     )
     from spark_rollup.intake import forget
 
-    with (
-        claimed(parsed.bronze),
-        claimed(parsed.bronze, UPKEEP),
-        _session(parsed, [parsed.bronze / "events"]) as spark,
-    ):
+    with _bronze(parsed, "forget") as (spark, bronze):
+        if parsed.files:
+            for path in parsed.files:
+                beside = forget.take_out_file(spark, bronze, path)
+                print(f"{path} taken out of {bronze}; {beside} files beside it stay")
+            return 0
         wanted = forget.Wanted(parsed.ids, parsed.pods, parsed.namespace, since, until)
-        number = forget.run(spark, parsed.bronze, wanted, clock.now_us())
-    print(f"{number} events moved from {parsed.bronze} to its quarantine")
+        number = forget.run(spark, bronze, wanted, clock.now_us())
+    print(f"{number} events moved from {bronze} to its quarantine")
     return 0
 
 
 def _audit(parsed: argparse.Namespace) -> int:
-    options = _options(parsed, parsed.output)
-    check_directories(options.input, options.output)
-    check_output(options.output)
+    refuse_address("--output", parsed.output)
+    opening = _opening(parsed, parsed.input, "--input")
+    if "://" not in opening.where:
+        check_directories(Path(opening.where), parsed.output)
+    check_output(parsed.output)
     from spark_rollup import audit
 
-    with _reading(parsed, options) as spark:
+    with _reading(parsed, parsed.output) as (spark, options):
         outcome = audit.run(spark, options)
     _report_metrics(outcome, options, parsed)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
@@ -172,21 +220,39 @@ def _audit(parsed: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _session(parsed: argparse.Namespace, sources: Sequence[Path]) -> Iterator[SparkSession]:
-    """Give a session that fits the input, with progress shown if it is wanted."""
-    conf = parse_conf(parsed.spark_conf)
-    from spark_rollup.spark import progress, session
-
-    spark = session.build_session(sum(map(size_of, sources)), conf=conf, debug=parsed.debug)
-    with progress.shown(spark, sys.stderr) if parsed.progress else nullcontext():
-        yield spark
-
-
-def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractContextManager[SparkSession]:
+def _reading(
+    parsed: argparse.Namespace, output: Path | None = None
+) -> Iterator[tuple[SparkSession, AuditOptions]]:
     """Give a session that fits what is read of the input; say what no snapshot spares."""
+    opening = _opening(parsed, parsed.input, "--input")
+    make = _options(parsed, output)
     from spark_rollup import audit
+    from spark_rollup.bronze.place import ObjectPath
+    from spark_rollup.bronze.store import check_format
+    from spark_rollup.intake.opening import opened
+    from spark_rollup.spark import session
 
-    what = audit.reading(options)
+    size_bytes, local = None, Path(opening.where)
+    options = make(local)
+    if "://" not in opening.where:
+        check_input(local)
+        if is_bronze(local):
+            check_format(local)
+        what = audit.reading(options)
+        _report_missing(what, options)
+        size_bytes = sum(size_of(place) for place in what.places(local) if isinstance(place, Path))
+    with opened(opening, size_bytes, delta=size_bytes is None or is_bronze(local)) as (spark, place):
+        if isinstance(place, ObjectPath):
+            _check_bronze(place)
+            options = make(place)
+            what = audit.reading(options)
+            _report_missing(what, options)
+            known = sum(one.size_bytes() for one in what.places(place) if isinstance(one, ObjectPath))
+            session.fit(spark, known, opening.conf)
+        yield spark, options
+
+
+def _report_missing(what: Reading, options: AuditOptions) -> None:
     if what.missing:
         print(
             f"statewarden-rollup: no snapshot of {len(what.missing)} days before the look-back ({what.missing[0]} to "
@@ -194,7 +260,6 @@ def _reading(parsed: argparse.Namespace, options: AuditOptions) -> AbstractConte
             f"{options.input}` once a day makes it",
             file=sys.stderr,
         )
-    return _session(parsed, what.places(options.input))
 
 
 def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
@@ -217,11 +282,10 @@ def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Na
 
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
-    options = _options(parsed)
     max_age_s = parse_age(parsed.max_age)
     from spark_rollup import gate
 
-    with _reading(parsed, options) as spark:
+    with _reading(parsed) as (spark, options):
         question = gate.Question(clock.now_us(), parsed.pod, parsed.namespace, max_age_s)
         lines, safe = gate.safe_to_restart(spark, options, question)
     _print(lines)
@@ -229,34 +293,28 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
 
 
 def _why(parsed: argparse.Namespace) -> int:
-    options = _options(parsed)
     from spark_rollup import answers
 
-    with _reading(parsed, options) as spark:
+    with _reading(parsed) as (spark, options):
         lines = answers.why(spark, options, parsed.task, parsed.application, parsed.namespace)
     _print(lines)
     return 0
 
 
 def _coverage(parsed: argparse.Namespace) -> int:
-    options = _options(parsed)
     from spark_rollup import answers
 
-    with _reading(parsed, options) as spark:
+    with _reading(parsed) as (spark, options):
         lines = answers.covered(spark, options, parsed.namespace)
     _print(lines)
     return 0
 
 
-def _options(parsed: argparse.Namespace, output: Path | None = None) -> AuditOptions:
-    refuse_address("--input", parsed.input)
-    if output is not None:
-        refuse_address("--output", output)
-    if output is None:
-        check_input(parsed.input)
-    return AuditOptions(
-        input=parsed.input,
-        output=output or parsed.input,
+def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
+    """Check what is asked for; what is read is put in later."""
+    return partial(
+        AuditOptions,
+        output=output or Path(),
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
         look_back_days=parse_look_back(parsed.look_back),
@@ -268,6 +326,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "jars": _jars,
     "compact": _compact,
     "forget": _forget,
+    "migrate": _migrate,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
     "why": _why,

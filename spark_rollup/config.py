@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from agent.contract.reporting import GUARANTEES, HEARTBEAT_S, REPORTED_SETTINGS
 from spark_rollup.errors import UsageError
@@ -47,7 +48,7 @@ class AuditOptions:
     """Everything that decides the outcome of one audit.
 
     Args of the dataclass:
-        input: Directory with the agents' segments, or a bronze directory made by `ingest`.
+        input: Directory with the agents' segments, or bronze made by `ingest`.
         output: Directory for tables, JSON lines and report; made if missing.
         as_of_us: Ignore what is later than this (microseconds since the epoch); None = newest event.
         overrides: Settings that win over what the agents reported.
@@ -55,7 +56,7 @@ class AuditOptions:
             None = none is.
     """
 
-    input: Path
+    input: Path | Folder
     output: Path
     as_of_us: int | None = None
     overrides: tuple[Override, ...] = field(default=())
@@ -223,6 +224,18 @@ def has_events(source: Path) -> bool:
     )
 
 
-def is_bronze(source: Path) -> bool:
-    """Return whether `ingest` made this directory."""
-    return (source / MARKER).is_file()
+class Folder(Protocol):
+    """What is asked of a place: a path of the file system, or one of an object store."""
+
+    def __truediv__(self, name: str) -> Folder:
+        """Go down."""
+        ...
+
+    def exists(self) -> bool:
+        """Return whether there is anything."""
+        ...
+
+
+def is_bronze(source: Path | Folder) -> bool:
+    """Return whether `ingest` made this."""
+    return (source / MARKER).exists()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Adds to a virtual environment what the delivery tests need: packages from deploy/locks/delivery.txt, and a Kafka
 # broker's jars (from Maven Central, run with plain java) in VENV/kafka-broker. With Go, versitygw, too.
-# Spark's jars for S3 and Kafka in VENV/spark-jars.
+# Spark's jars for Delta, S3 and Kafka in VENV/spark-jars.
 #
 #   tools/setup_delivery.sh .venv
 set -euo pipefail
@@ -35,8 +35,8 @@ if ! compgen -G "$venv/kafka-broker/kafka_2.13-3.9.*.jar" >/dev/null; then
   mv "$work/jars" "$venv/kafka-broker"
 fi
 
-# What Spark needs to read s3a:// and kafka://, checked against spark_rollup/spark/jars.json.
-for source in s3a kafka; do
+# What Spark needs for bronze, s3a:// and kafka://, checked against spark_rollup/spark/jars.json.
+for source in delta s3a kafka; do
   "$venv/bin/statewarden-rollup" jars "$source" --jars "$venv/spark-jars/$source" >/dev/null
 done
 

@@ -18,11 +18,13 @@ from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.fields import FIELDS, Field, FieldType, fields_of
 from spark_rollup import clock
 from spark_rollup.bronze import snapshots
+from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
-from spark_rollup.bronze.store import COMPACTING, read_events, read_quarantine
+from spark_rollup.bronze.store import check_format, read_events, read_quarantine
 from spark_rollup.bronze.unpacked import SEGMENT_NAME, UNREAD, Looked, look_locally, shown
 from spark_rollup.columns import MICROS, ROUTINE, scoped
 from spark_rollup.config import is_bronze, literal
+from spark_rollup.errors import UsageError
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
 
 MAX_LINE_CHARS = 2_000
@@ -66,7 +68,7 @@ class Loaded:
     Args of the dataclass:
         events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
-        unique: No event is there twice: so it is in bronze, unless a compaction was cut off.
+        unique: No event is there twice: so it is in bronze.
         carried: What is known from before these events; None = they are all.
         ahead: Namespace and pod of clocks that are ahead of the audit's time, and how far (microseconds).
     """
@@ -78,15 +80,24 @@ class Loaded:
     ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
-def load(spark: SparkSession, source: Path, past: Reading = EVERYTHING) -> Loaded:
-    """Read agents' segments, or a bronze directory that `ingest` made: of that, the days that `past` leaves to read."""
+def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Loaded:
+    """Read agents' segments, or bronze that `ingest` made: of that, the days that `past` leaves to read.
+
+    Raises:
+        UsageError: bronze was made by an older version, or the place is an object store's and no bronze.
+    """
     if is_bronze(source):
+        check_format(source)
         rows = read_events(spark, source).where(F.col("day") > (past.after or ""))
         return Loaded(
             scoped(rows).select(*EVENT_ROW.names, "line", ROUTINE),
             read_quarantine(spark, source),
-            unique=not (source / COMPACTING).exists(),
+            unique=True,
             carried=snapshots.read(spark, past.snapshot) if past.snapshot else None,
+        )
+    if not isinstance(source, Path):
+        raise UsageError(
+            f"{source} is no bronze: `ingest --input {source} --bronze BRONZE` takes segments in first"
         )
     found = segments(source)
     looked = look_locally(found)

@@ -1,36 +1,49 @@
 """Where snapshots lie, which of them hold, and what an audit reads: its look-back, and one snapshot of what was before.
 
-A snapshot of a day is the sum of that day and all before it, as far as later audits need it (`carry`). It holds from
-the moment its token is renamed to the marker. Whoever adds events of a day takes both away, from that day on, before
-and after adding: a snapshot that was being made meanwhile finds its token gone, and one is never trusted that lacks an
-event of its time.
+A snapshot of a day is the sum of that day and all before it, as far as later audits need it (`carry`): three Delta
+tables, and a marker that is written last and names their versions. Whoever adds events of a day takes the markers away
+from that day on, before adding; one writer is at work at a time, so no snapshot holds that lacks an event of its time.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from agent.contract.codec import FIRST_US, LAST_US
+from spark_rollup.bronze import table
+from spark_rollup.bronze.place import ObjectPath, Place, below, put
 from spark_rollup.columns import MICROS, ROUTINE
-from spark_rollup.config import literal
+from spark_rollup.errors import DamagedError
 from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
 
 FOLDER = "snapshots"
 
-FORMAT = 1
+FORMAT = 2
 """What a snapshot carries, and how; one of another format is made anew."""
 
-TOKEN, MADE = "_making", "_made.json"
+MADE = "_made.json"
+
+BASE = "_base.json"
+"""Names the day up to which bronze was removed."""
+
+TABLES: Mapping[str, T.StructType] = {
+    "events": T.StructType([*EVENT_ROW.fields, T.StructField(ROUTINE, T.BooleanType())]),
+    "heard": HEARD,
+    "unwatched": UNWATCHED,
+}
 
 DAY_US = 86_400 * MICROS
+
+P = TypeVar("P", Path, ObjectPath, Place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +71,16 @@ class Reading:
         missing: Days before the look-back that are read event by event, for want of their snapshots.
     """
 
-    snapshot: Path | None = None
+    snapshot: Place | None = None
     after: str | None = None
     missing: tuple[str, ...] = ()
 
-    def places(self, source: Path) -> list[Path]:
-        """List the directories that are read."""
+    def places(self, source: Place) -> list[Place]:
+        """List what is read."""
         if self.snapshot is None or self.after is None:
             return [source]
-        days_read = sorted((source / "events").glob("day=*"))
-        return [self.snapshot, *(day for day in days_read if day.name > f"day={self.after}")]
+        days_read = [day for day in below(source / "events") if day.name > f"day={self.after}"]
+        return [self.snapshot, *(day for day in days_read if day.name.startswith("day="))]
 
 
 EVERYTHING = Reading()
@@ -81,62 +94,89 @@ def since_us(as_of_us: int, look_back_days: int | None) -> int:
     return max(as_of_us // DAY_US - look_back_days, 0) * DAY_US
 
 
-def reading(bronze: Path, since: int) -> Reading:
-    """Choose the newest snapshot from before a time (microseconds since the epoch)."""
-    first = day_of(since)
-    made = [day for day in days_made(bronze) if day < first]
+def reading(bronze: Place, since: int) -> Reading:
+    """Choose the newest snapshot from before a time (microseconds since the epoch), or what stands for removed days.
+
+    Raises:
+        DamagedError: days were removed, and the snapshot that stands for them is gone.
+    """
+    first, base = day_of(since), base_day(bronze)
+    made = [day for day in days_made(bronze) if day < first or day == base]
+    if base is not None and base not in made:
+        raise DamagedError(
+            f"{folder(bronze, base)} is gone, which stands for all days up to {base}: restore it, or remove "
+            f"{bronze / BASE} and do without those days"
+        )
     after = made[-1] if made else None
     missing = tuple(day for day in days(bronze) if (after or "") < day < first)
     return Reading(folder(bronze, after) if after else None, after, missing)
 
 
-def read(spark: SparkSession, place: Path) -> Carried:
-    """Read one snapshot."""
-    rows = T.StructType([*EVENT_ROW.fields, T.StructField(ROUTINE, T.BooleanType())])
-    return Carried(
-        read_parquet(spark, place / "events", rows),
-        read_parquet(spark, place / "heard", HEARD),
-        read_parquet(spark, place / "unwatched", UNWATCHED),
-    )
+def base_day(bronze: Place) -> str | None:
+    """Tell the last of the days that were removed from bronze: its snapshot stands for them. None = none was."""
+    try:
+        return str(json.loads((bronze / BASE).read_text(encoding="ascii"))["day"])
+    except FileNotFoundError:
+        return None
 
 
-def read_parquet(spark: SparkSession, place: Path | Sequence[Path], schema: T.StructType) -> DataFrame:
-    """Read what the rollup wrote itself: a file that cannot be read is an error, whatever the session is set to."""
-    strict = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-    places = [place] if isinstance(place, Path) else place
-    return spark.read.options(**strict).schema(schema).parquet(*(literal(path) for path in places))
+def set_base_day(bronze: Place, day: str) -> None:
+    """Let a snapshot stand for its day and all before it, for good."""
+    put(bronze / BASE, json.dumps({"day": day}) + "\n")
 
 
-def folder(bronze: Path, day: str) -> Path:
+def read(spark: SparkSession, place: Place) -> Carried:
+    """Read one snapshot, as it was when its marker was written.
+
+    Raises:
+        DamagedError: one of its tables cannot be read.
+    """
+    versions = _marker(place)["versions"]
+    tables = {
+        name: table.read(spark, place / name, schema, versions[name]) for name, schema in TABLES.items()
+    }
+    return Carried(**tables)
+
+
+def finish(place: Place) -> None:
+    """Let a snapshot hold whose tables are written."""
+    versions = {name: table.version(place / name) for name in TABLES}
+    put(place / MADE, json.dumps({"format": FORMAT, "versions": versions}) + "\n")
+
+
+def folder(bronze: P, day: str) -> P:
     """Tell where the snapshot of a day lies."""
     return bronze / FOLDER / f"day={day}"
 
 
-def days(bronze: Path) -> list[str]:
-    """List the days that bronze has events of; what an older version took of a wild time is on no day."""
-    names = (path.name.removeprefix("day=") for path in (bronze / "events").glob("day=*"))
+def days(bronze: Place) -> list[str]:
+    """List the days that bronze has files of; what an older version took of a wild time is on no day."""
+    names = (path.name.removeprefix("day=") for path in below(bronze / "events"))
     return sorted(name for name in names if re.fullmatch(r"\d{4}-\d\d-\d\d", name))
 
 
-def days_made(bronze: Path) -> list[str]:
+def days_made(bronze: Place) -> list[str]:
     """List the days whose snapshots hold."""
-    places = sorted((bronze / FOLDER).glob(f"day=*/{MADE}"))
-    return [place.parent.name.removeprefix("day=") for place in places if _is_known(place)]
+    return [place.name.removeprefix("day=") for place in below(bronze / FOLDER) if _is_known(place)]
 
 
-def _is_known(marker: Path) -> bool:
+def _is_known(place: Place) -> bool:
     try:
-        return bool(json.loads(marker.read_text(encoding="ascii"))["format"] == FORMAT)
+        return bool(_marker(place)["format"] == FORMAT)
     except (FileNotFoundError, ValueError, KeyError, TypeError):  # withdrawn a moment ago, or torn
         return False
 
 
-def withdraw(bronze: Path, first_day: str) -> None:
-    """Let no snapshot hold, and none be finished, that should know events of a day."""
-    for place in sorted((bronze / FOLDER).glob("day=*")):
-        if place.name.removeprefix("day=") >= first_day:
+def _marker(place: Place) -> Any:
+    return json.loads((place / MADE).read_text(encoding="ascii"))
+
+
+def withdraw(bronze: Place, first_day: str) -> None:
+    """Let no snapshot hold that should know events of a day, but the one that stands for removed days."""
+    base = base_day(bronze) or ""
+    for place in below(bronze / FOLDER):
+        if place.name.removeprefix("day=") >= first_day and place.name.removeprefix("day=") > base:
             (place / MADE).unlink(missing_ok=True)
-            (place / TOKEN).unlink(missing_ok=True)
 
 
 def day_of(at_us: int) -> str:

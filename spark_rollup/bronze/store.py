@@ -1,22 +1,23 @@
-"""Where bronze keeps what, how it is read and written: Parquet by day, clustered and sorted by task and pod."""
+"""Where bronze keeps what, how it is read and written: Delta tables, events by day, sorted by task and pod."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from spark_rollup.bronze.snapshots import read_parquet
+from spark_rollup.bronze import table
+from spark_rollup.bronze.place import Place, below
 from spark_rollup.columns import ROUTINE, is_routine
+from spark_rollup.config import is_bronze
+from spark_rollup.errors import UsageError
 from spark_rollup.schemas import EVENT_ROW, QUARANTINE
+
+EVENTS, REJECTED = "events", "quarantine"
+"""Directories of the tables."""
 
 TAKEN = "_taken"
 """Directory with the lists of files that were taken in."""
-
-COMPACTING = "_compacting"
-"""While this file is there some events may be in bronze twice, never missing: readers drop repeats."""
 
 AT = "at_us"
 """Column of the quarantine in bronze: when a row was put there."""
@@ -25,6 +26,11 @@ FILE_BYTES = 64 * 1024 * 1024
 """How much raw input (compressed) goes into one file of bronze."""
 
 ORDER = ("namespace", "application_id", "task_id", "pod", "observed_at_us", "sequence")
+
+PARTITIONS = ("day", ROUTINE)
+
+STATS = ("observed_at_us", "namespace", "application_id", "task_id", "pod")
+"""Columns that are asked for by ranges; Delta would keep ranges of 32."""
 
 _STORED = T.StructType(
     [
@@ -35,60 +41,81 @@ _STORED = T.StructType(
     ]
 )
 
+_DATED = T.StructType([*QUARANTINE.fields, T.StructField(AT, T.LongType())])
 
-def read_events(spark: SparkSession, bronze: Path) -> DataFrame:
-    """Read all events; a field that an older version did not store is null.
+
+def check_format(bronze: Place) -> None:
+    """Refuse a bronze directory that holds Parquet files of an older version.
+
+    Raises:
+        UsageError: names the command that makes Delta tables of them.
+    """
+    if is_bronze(bronze) and table.version(bronze / EVENTS) is None and below(bronze / EVENTS):
+        raise UsageError(
+            f"{bronze} was made by an older version: `statewarden-rollup migrate --bronze {bronze}` makes Delta tables "
+            f"of its files, where they lie"
+        )
+
+
+def read_events(
+    spark: SparkSession, bronze: Place, at_version: int | None = None, *, fixed: bool = True
+) -> DataFrame:
+    """Read all events, as of one version of the table unless not `fixed`; what an older release did not store is null.
 
     Output columns: `EVENT_ROW`, line, day, routine.
     """
-    return read_parquet(spark, bronze / "events", _STORED)
+    return table.read(spark, bronze / EVENTS, _STORED, at_version, fixed=fixed)
 
 
-def read_quarantine(spark: SparkSession, bronze: Path) -> DataFrame:
+def read_quarantine(spark: SparkSession, bronze: Place) -> DataFrame:
     """Read what could not be used.
 
     Output columns: `QUARANTINE`.
     """
-    return read_parquet(spark, bronze / "quarantine", QUARANTINE)
+    return read_dated_quarantine(spark, bronze).select(*QUARANTINE.names)
 
 
-def read_dated_quarantine(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
-    """Read some files of the quarantine.
+def read_dated_quarantine(spark: SparkSession, bronze: Place) -> DataFrame:
+    """Read what could not be used; nothing, if there is no quarantine.
 
     Output columns: `QUARANTINE`, at_us (when it was put there; null = by a version that did not say).
     """
-    return read_parquet(spark, files, T.StructType([*QUARANTINE.fields, T.StructField(AT, T.LongType())]))
+    if table.version(bronze / REJECTED) is None:
+        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in _DATED.fields]
+        return spark.range(0).select(*nothing)
+    return table.read(spark, bronze / REJECTED, _DATED, fixed=False)
 
 
-def write_quarantine(rows: DataFrame, target: Path, mode: str) -> None:
-    """Write rows of the quarantine as one file."""
-    rows.coalesce(1).write.mode(mode).option("compression", "zstd").parquet(str(target))
+def add_quarantine(rows: DataFrame, bronze: Place) -> None:
+    """Add rows to the quarantine."""
+    place = bronze / REJECTED
+    table.append(rows.coalesce(1).select(*_DATED.names), place, table.version(place))
 
 
-def move_in(staging: Path, target: Path) -> None:
-    """Move Parquet files to where readers see them; Spark's names are unique per job."""
-    for path in sorted(staging.rglob("*.parquet")):
-        place = target / path.relative_to(staging)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        path.rename(place)
+def replace_quarantine(rows: DataFrame, bronze: Place) -> None:
+    """Put rows in the place of all that the quarantine holds."""
+    table.replace(rows.coalesce(1).select(*_DATED.names), bronze / REJECTED)
 
 
-def remove(files: Sequence[Path]) -> None:
-    """Remove Parquet files and what belongs to them."""
-    for path in files:
-        path.unlink()
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+def write_events(events: DataFrame, bronze: Place, size_bytes: int, onto: int | None) -> None:
+    """Add events by day, in files of a sensible size, sorted so that every later stage finds tasks together.
 
-
-def write_events(events: DataFrame, target: Path, size_bytes: int, mode: str) -> None:
-    """Write events by day, in files of a sensible size, sorted so that every later stage finds tasks together."""
-    files = number_of_files(size_bytes)
+    Args:
+        events: `EVENT_ROW`, line, day; none of them in bronze as of `onto`.
+        bronze: Bronze.
+        size_bytes: About how much it is, compressed.
+        onto: Version of the table that they were compared with; None = there was none.
+    """
     classed = events.withColumn(ROUTINE, is_routine())
-    key = ("day", ROUTINE, *ORDER)
-    placed = classed.coalesce(1) if files == 1 else classed.repartitionByRange(files, *key[:6])
-    placed.sortWithinPartitions(*key).write.mode(mode).option("compression", "zstd").partitionBy(
-        "day", ROUTINE
-    ).parquet(str(target))
+    table.append(laid_out(classed, size_bytes), bronze / EVENTS, onto, PARTITIONS, STATS)
+
+
+def laid_out(events: DataFrame, size_bytes: int) -> DataFrame:
+    """Distribute and sort events as they are to lie in files."""
+    files = number_of_files(size_bytes)
+    key = (*PARTITIONS, *ORDER)
+    placed = events.coalesce(1) if files == 1 else events.repartitionByRange(files, *key[:6])
+    return placed.sortWithinPartitions(*key)
 
 
 def number_of_files(size_bytes: int) -> int:

@@ -1,47 +1,151 @@
-"""One at a time on a bronze directory: two runs of `ingest` would add events twice, two of `compact` move files."""
+"""One writer at a time on bronze: `ingest`, `compact`, `forget` and `migrate` wait for each other.
+
+In a directory the claim is a lock that the kernel frees however its holder ends. An object store has no locks: there
+the claim is an object that the store itself makes only once (`If-None-Match`), that its holder rewrites again and
+again, and that others may take over when they have watched it unchanged for long enough (`If-Match`).
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
+from spark_rollup.bronze.place import ObjectPath, Place
 from spark_rollup.errors import UsageError
 
-CLAIM = "_intake"
-"""File in bronze that the running `ingest` has locked; the kernel frees it however that ends."""
+CLAIM = "_claim"
 
-UPKEEP = "_upkeep"
-"""The same for `compact`."""
+PATIENCE_S = 600.0
+"""So long a run waits for another one to end."""
 
-_WORK = {CLAIM: "another ingest", UPKEEP: "another compact"}
+POLL_S = 1.0
+
+RENEW_S = 20.0
+"""How often the claim in an object store is rewritten."""
+
+STALE_S = 180.0
+"""A claim that is not rewritten for so long was left behind by a run that is gone."""
 
 
 @contextmanager
-def claimed(bronze: Path, claim: str = CLAIM) -> Iterator[None]:
-    """Keep others out until the block ends.
+def claimed(bronze: Place, work: str = "ingest", spark: SparkSession | None = None) -> Iterator[None]:
+    """Keep other writers out until the block ends; wait for the one that is at work.
+
+    Args:
+        bronze: Bronze.
+        work: What is done, for others to read.
+        spark: Its jobs are cancelled if the claim is lost; None = there is none yet.
 
     Raises:
-        UsageError: another one is at work; tells its process.
+        UsageError: another one is at work for longer than `PATIENCE_S`; tells which.
     """
+    holder = f"{work}, process {os.getpid()} on {os.uname().nodename}"
+    if isinstance(bronze, ObjectPath):
+        with _object_claimed(bronze, holder, spark):
+            yield
+    else:
+        with _locked(bronze, holder):
+            yield
+
+
+@contextmanager
+def _locked(bronze: Path, holder: str) -> Iterator[None]:
     bronze.mkdir(parents=True, exist_ok=True)
-    with (bronze / claim).open("a+", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+    with (bronze / CLAIM).open("a+", encoding="utf-8") as file:
+        waiting = _Waiting(bronze)
+        while not _lock(file.fileno(), bronze):
             file.seek(0)
-            raise UsageError(
-                f"{_WORK[claim]} is at work on {bronze} ({file.read().strip()}): wait for its end"
-            ) from error
-        except OSError as error:
-            print(
-                f"statewarden-rollup: {bronze} knows no locks ({error}); let no two runs overlap",
-                file=sys.stderr,
-            )
+            waiting.turn(file.read().strip())
         file.truncate(0)
-        file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+        file.write(f"{holder}\n")
         file.flush()
         yield
+
+
+def _lock(descriptor: int, bronze: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        print(
+            f"statewarden-rollup: {bronze} knows no locks ({error}); let no two runs overlap", file=sys.stderr
+        )
+    return True
+
+
+class _Waiting:
+    """Tells once for whom it waits, and gives up in the end."""
+
+    def __init__(self, bronze: Place) -> None:
+        self._bronze, self._ends_s, self._told = bronze, time.monotonic() + PATIENCE_S, False
+
+    def turn(self, holder: str) -> None:
+        """Wait a moment.
+
+        Raises:
+            UsageError: that was too long.
+        """
+        if time.monotonic() >= self._ends_s:
+            raise UsageError(f"another run is at work on {self._bronze} ({holder}): wait for its end")
+        if not self._told:
+            print(
+                f"statewarden-rollup: waiting for another run on {self._bronze} ({holder}) to end",
+                file=sys.stderr,
+            )
+            self._told = True
+        time.sleep(POLL_S)
+
+
+@contextmanager
+def _object_claimed(bronze: ObjectPath, holder: str, spark: SparkSession | None) -> Iterator[None]:
+    claim, waiting = bronze / CLAIM, _Waiting(bronze)
+    seen, since_s = None, 0.0
+    while not claim.create(f"{holder}\n"):
+        etag = claim.etag()
+        if etag != seen:
+            seen, since_s = etag, time.monotonic()
+        elif etag is not None and time.monotonic() - since_s >= STALE_S:
+            if claim.replace_same(f"{holder}\n", etag):
+                break
+            continue
+        waiting.turn(_holder(claim))
+    ended = threading.Event()
+    thread = threading.Thread(target=_renew, args=(claim, holder, spark, ended), name="claim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        if _holder(claim).startswith(holder):
+            claim.unlink()
+
+
+def _holder(claim: ObjectPath) -> str:
+    try:
+        return claim.read_text().strip()
+    except FileNotFoundError:
+        return "it ended just now"
+
+
+def _renew(claim: ObjectPath, holder: str, spark: SparkSession | None, ended: threading.Event) -> None:
+    """Rewrite the claim until the work ends; whoever lost it must not write any more."""
+    number, etag = 0, claim.etag()
+    while not ended.wait(RENEW_S):
+        number += 1
+        if etag is not None and claim.replace_same(f"{holder}, alive {number}\n", etag):
+            etag = claim.etag()
+            continue
+        print(f"statewarden-rollup: another run took {claim} over: this one ends", file=sys.stderr)
+        if spark is not None:
+            spark.sparkContext.cancelAllJobs()
+        return

@@ -1,129 +1,110 @@
-"""Join the many small files of finished days; readers see every event all the time, at worst twice.
+"""Upkeep of bronze: join the small files of finished days, let old days go, remove files that nobody reads any more.
 
-Per day: write the joined files aside, raise the flag, move them in, remove the old ones, lower the flag. Whatever
-step is cut off, the next run starts the day again and drops the repeats. Nothing is removed before the new files are
-known to hold every event of the old ones.
+Readers keep the version that they began with for a day. Whatever step is cut off, the tables are as before or as after.
 """
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup.bronze.dedupe import one_row_per_id
+from spark_rollup.bronze import snapshots, table
 from spark_rollup.bronze.load import AWAITED
-from spark_rollup.bronze.snapshots import DAY_US, read_parquet
+from spark_rollup.bronze.place import Place
+from spark_rollup.bronze.snapshots import DAY_US
 from spark_rollup.bronze.store import (
     AT,
-    COMPACTING,
-    move_in,
-    number_of_files,
+    EVENTS,
+    REJECTED,
+    check_format,
     read_dated_quarantine,
     read_events,
-    remove,
-    write_events,
-    write_quarantine,
+    replace_quarantine,
 )
-from spark_rollup.errors import DamagedError
-
-STAGING = "_staging"
 
 KEEP_DAYS = 31
 """So long the quarantine keeps a line or file of which no other version will make more."""
 
+_DAY = re.compile(r"/day=([^/]+)")
 
-def run(spark: SparkSession, bronze: Path) -> int:
-    """Compact each day but the newest that lies in more files than needed, and what an earlier run left half done.
+
+def run(spark: SparkSession, bronze: Place) -> int:
+    """Join the files of each day but the newest that lies in more of them than needed.
 
     Returns:
         Number of days compacted.
 
     Raises:
-        DamagedError: events would be lost; nothing was removed.
+        UsageError: bronze was made by an older version.
     """
-    flag = bronze / COMPACTING
-    half_done = flag.read_text(encoding="ascii").split() if flag.exists() else []
-    days = sorted(path.name.removeprefix("day=") for path in (bronze / "events").glob("day=*"))
-    chosen = [day for day in days if day in half_done or (day != days[-1] and _is_scattered(bronze, day))]
-    for day in chosen:
-        rows = of_day(spark, bronze, day)
-        rewrite(spark, bronze, day, rows, rows)
-    flag.unlink(missing_ok=True)
-    return len(chosen)
+    check_format(bronze)
+    days = scattered(read_events(spark, bronze).inputFiles())
+    for day in days:
+        table.join_files(spark, bronze / EVENTS, f"day = '{day}'")
+    return len(days)
 
 
-def _is_scattered(bronze: Path, day: str) -> bool:
-    """Tell whether a day lies in more files than it would be written in: routine events and others lie apart."""
-    files = _files(bronze, day)
-    return len(files) > number_of_files(sum(path.stat().st_size for path in files)) + 1
+def scattered(paths: Sequence[str]) -> list[str]:
+    """List the days, but the newest, of which a partition lies in more than one file: the one that it would fit in."""
+    partitions = Counter(path.rpartition("/")[0] for path in paths)
+    found = {place: _DAY.search(place) for place in partitions}
+    days = {place: match[1] for place, match in found.items() if match}
+    return sorted({days[place] for place in days if partitions[place] > 1} - {max(days.values(), default="")})
 
 
-def _files(bronze: Path, day: str) -> list[Path]:
-    return sorted((bronze / "events" / f"day={day}").rglob("*.parquet"))
-
-
-def of_day(spark: SparkSession, bronze: Path, day: str) -> DataFrame:
-    """Read the events of a day."""
-    return read_events(spark, bronze).where(F.col("day") == day)
-
-
-def rewrite(spark: SparkSession, bronze: Path, day: str, rows: DataFrame, wanted: DataFrame) -> None:
-    """Put the rows of a day, each once, in the place of its files.
-
-    Args:
-        spark: Session.
-        bronze: Bronze directory.
-        day: `YYYY-MM-DD`.
-        rows: What to write.
-        wanted: What must be there afterwards: without all its ids nothing is removed.
-
-    Raises:
-        DamagedError: an event would be lost.
-    """
-    old, staging = _files(bronze, day), bronze / STAGING
-    size_bytes = sum(path.stat().st_size for path in old)
-    write_events(one_row_per_id(rows), staging, size_bytes, mode="overwrite")
-    written = read_parquet(spark, staging, wanted.select("id").schema)
-    lost = wanted.select("id").distinct().join(written, "id", "left_anti").count()
-    if lost:
-        shutil.rmtree(staging)
-        raise DamagedError(
-            f"{day}: {lost} events would be lost in the joined files, so nothing of {bronze} was changed: see with "
-            f"`fsck` and by another copy whether its volume can be trusted, then try again"
-        )
-    (bronze / COMPACTING).write_text(f"{day}\n", encoding="ascii")
-    move_in(staging, bronze / "events")
-    remove(old)
-    shutil.rmtree(staging)
-    (bronze / COMPACTING).unlink()
-    spark.catalog.clearCache()
-
-
-def tidy(spark: SparkSession, bronze: Path, now_us: int) -> int:
+def tidy(spark: SparkSession, bronze: Place, now_us: int) -> int:
     """Join the files of the quarantine, without what lies there for longer than `KEEP_DAYS`.
 
     What waits for another version of the rollup stays.
 
     Args:
         spark: Session.
-        bronze: Bronze directory.
+        bronze: Bronze.
         now_us: Microseconds since the epoch.
 
     Returns:
         Number of lines and files that were dropped.
     """
-    old, staging = sorted((bronze / "quarantine").glob("*.parquet")), bronze / STAGING
-    if not old:
-        return 0
-    rows = read_dated_quarantine(spark, old).withColumn(AT, F.coalesce(AT, F.lit(now_us)))
+    rows = read_dated_quarantine(spark, bronze)
+    files = len(rows.inputFiles())
+    dated = rows.withColumn(AT, F.coalesce(AT, F.lit(now_us)))
     stays = F.col("reason").isin(*AWAITED) | (F.col(AT) >= now_us - KEEP_DAYS * DAY_US)
-    dropped = rows.where(~stays).count()
-    if len(old) > 1 or dropped:
-        write_quarantine(rows.where(stays), staging, "overwrite")
-        move_in(staging, bronze / "quarantine")
-        remove(old)
-        shutil.rmtree(staging)
+    dropped = dated.where(~stays).count() if files else 0
+    if files > 1 or dropped:
+        replace_quarantine(dated.where(stays), bronze)
     return dropped
+
+
+def retain(spark: SparkSession, bronze: Place, days: int) -> str | None:
+    """Let old days go, as far as a snapshot stands for them.
+
+    Args:
+        spark: Session.
+        bronze: Bronze.
+        days: So many days are kept, the newest included.
+
+    Returns:
+        The last day that went, `YYYY-MM-DD`; None = none could.
+    """
+    known = snapshots.days(bronze)
+    if not known:
+        return None
+    first = (date.fromisoformat(known[-1]) - timedelta(days=days - 1)).isoformat()
+    made = [day for day in snapshots.days_made(bronze) if day < first]
+    if not made:
+        return None
+    snapshots.set_base_day(bronze, made[-1])  # first: from here on nobody asks for these days
+    table.drop(spark, bronze / EVENTS, f"day <= '{made[-1]}'")
+    return made[-1]
+
+
+def clean(spark: SparkSession, bronze: Place) -> None:
+    """Remove files that were replaced more than a day ago, and those of runs that were cut off."""
+    for name in (EVENTS, REJECTED):
+        if table.version(bronze / name) is not None:
+            table.clean(spark, bronze / name)

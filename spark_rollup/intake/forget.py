@@ -1,25 +1,38 @@
 """Take events out of bronze again: those of a wild clock, of a test, of an agent that should not have shipped here.
 
-They go to the quarantine with their lines, so nothing is lost; `ingest --again` of their segments brings them back.
+They go to the quarantine with their lines, so nothing is lost; `ingest --again` of their segments brings them back. A
+file that is damaged is taken out alone: what it held cannot be kept.
 """
 
 from __future__ import annotations
 
-import shutil
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup.bronze import snapshots
-from spark_rollup.bronze.store import AT, read_events, write_quarantine
+from spark_rollup.bronze import snapshots, table
+from spark_rollup.bronze.place import Place
+from spark_rollup.bronze.store import (
+    AT,
+    EVENTS,
+    add_quarantine,
+    check_format,
+    laid_out,
+    read_dated_quarantine,
+    read_events,
+    replace_quarantine,
+)
+from spark_rollup.columns import ROUTINE
+from spark_rollup.config import literal
 from spark_rollup.errors import UsageError
-from spark_rollup.intake.compact import of_day, rewrite
 
 FORGOTTEN = "forgotten"
 """Reason in the quarantine."""
+
+_PARTITION = re.compile(rf"/day=([^/]+)/{ROUTINE}=(true|false)/[^/]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +54,12 @@ class Wanted:
     until_us: int | None = None
 
 
-def run(spark: SparkSession, bronze: Path, wanted: Wanted, now_us: int) -> int:
+def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
     """Take events out.
 
     Args:
         spark: Session.
-        bronze: Bronze directory.
+        bronze: Bronze.
         wanted: Which.
         now_us: Microseconds since the epoch.
 
@@ -56,10 +69,11 @@ def run(spark: SparkSession, bronze: Path, wanted: Wanted, now_us: int) -> int:
     Raises:
         UsageError: there is no such event, or several namespaces have such a pod and none was named.
     """
-    chosen = _chosen(wanted)
+    check_format(bronze)
+    chosen = F.coalesce(_chosen(wanted), F.lit(False))
     if wanted.pods and wanted.namespace is None:
         _check_one_namespace(spark, bronze, wanted.pods)
-    found = read_events(spark, bronze).where(chosen).select("id", "day", "line").distinct().localCheckpoint()
+    found = read_events(spark, bronze).where(chosen).select("id", "day", "line").localCheckpoint()
     days = sorted(str(row["day"]) for row in found.select("day").distinct().collect())
     if not days:
         raise UsageError(f"{bronze} holds no such event")
@@ -67,22 +81,57 @@ def run(spark: SparkSession, bronze: Path, wanted: Wanted, now_us: int) -> int:
         F.concat(F.lit("events/day="), "day").alias("file"), F.lit(FORGOTTEN).alias("reason"),
         F.lit("taken out by `forget`").alias("detail"), "line", F.lit(now_us).alias(AT),
     )  # fmt: skip
-    write_quarantine(
-        put_aside, bronze / "quarantine", "append"
-    )  # first: cut off here, they are in both places
+    add_quarantine(put_aside, bronze)  # first: cut off here, they are in both places
+    snapshots.withdraw(bronze, days[0])
     for day in days:
-        snapshots.withdraw(bronze, day)
-        rows = of_day(spark, bronze, day)
-        left = rows.where(~F.coalesce(chosen, F.lit(False)))
-        rewrite(spark, bronze, day, left, left)
-        place = bronze / "events" / f"day={day}"
-        if not any(place.rglob("*.parquet")):
-            shutil.rmtree(place)
-        snapshots.withdraw(bronze, day)
+        left = read_events(spark, bronze).where((F.col("day") == day) & ~chosen)
+        table.replace(laid_out(left, 0), bronze / EVENTS, f"day = '{day}'")
     return found.count()
 
 
-def _check_one_namespace(spark: SparkSession, bronze: Path, pods: Sequence[str]) -> None:
+def take_out_file(spark: SparkSession, bronze: Place, path: str) -> int:
+    """Take a data file out of the tables of events or quarantine without reading it.
+
+    Args:
+        spark: Session.
+        bronze: Bronze.
+        path: As the message about its damage names it, or its name.
+
+    Returns:
+        How many other files its day and kind had; they are written anew.
+
+    Raises:
+        UsageError: the table has no such file.
+    """
+    check_format(bronze)
+    rejected = read_dated_quarantine(spark, bronze)
+    known = [*read_events(spark, bronze).inputFiles(), *rejected.inputFiles()]
+    name = path.rpartition("/")[2]
+    chosen = next((one for one in known if one.rpartition("/")[2] == name), None)
+    if chosen is None:
+        raise UsageError(f"{bronze} has no such file: {path}")
+    folder = chosen.rpartition("/")[0]
+    beside = [one for one in known if one.rpartition("/")[0] == folder and one != chosen]
+    found = _PARTITION.search(chosen)
+    if found is None:
+        rows = (
+            spark.read.schema(rejected.schema).parquet(*map(literal, beside)) if beside else rejected.limit(0)
+        )
+        replace_quarantine(rows, bronze)
+        return len(beside)
+    day, routine = found.groups()
+    where = f"day = '{day}' AND {ROUTINE} = {routine}"
+    snapshots.withdraw(bronze, day)
+    if not beside:
+        table.drop(spark, bronze / EVENTS, where)
+        return 0
+    rows = spark.read.parquet(*map(literal, beside))
+    stored = rows.withColumns({"day": F.lit(day), ROUTINE: F.lit(routine == "true")})
+    table.replace(laid_out(stored, 0), bronze / EVENTS, where)
+    return len(beside)
+
+
+def _check_one_namespace(spark: SparkSession, bronze: Place, pods: Sequence[str]) -> None:
     rows = (
         read_events(spark, bronze)
         .where(F.col("pod").isin(list(pods)))

@@ -1,8 +1,8 @@
-"""Segments -> bronze Parquet by day: each event once across all runs, unusable lines beside them with a reason.
+"""Segments -> bronze by day: each event once across all runs, unusable lines beside them with a reason.
 
-Only files (of a topic: offsets) that no earlier run took are read. The list of what was taken is written last, so a
-run that is cut off between any two steps is repeated harmlessly: events that it had added already are recognised by
-their ids.
+Only files (of a topic: offsets) that no earlier run took are read, in turns. Events are compared by id with one version
+of the table and added onto exactly that one. The list of what was taken is written last, so a run that is cut off
+between any two steps is repeated harmlessly: events that it had added already are known by their ids.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,29 +20,31 @@ from pyspark.sql import functions as F
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR
 from spark_rollup import __version__, clock
-from spark_rollup.bronze import snapshots
+from spark_rollup.bronze import snapshots, table
 from spark_rollup.bronze.dedupe import one_row_per_id
 from spark_rollup.bronze.load import CUT_OFF, MINOR, REJUDGED, load_lines, minor_of
+from spark_rollup.bronze.place import Place, below, put
 from spark_rollup.bronze.store import (
     AT,
+    EVENTS,
+    REJECTED,
     TAKEN,
-    move_in,
+    add_quarantine,
+    check_format,
     read_dated_quarantine,
     read_events,
     read_quarantine,
-    remove,
+    replace_quarantine,
     write_events,
-    write_quarantine,
 )
 from spark_rollup.config import MARKER
 from spark_rollup.errors import DamagedError
 from spark_rollup.schemas import QUARANTINE
+from spark_rollup.sources import files
 from spark_rollup.sources.base import Batch, Source
 from spark_rollup.sources.files import Directory, FileSource
 from spark_rollup.sources.turns import NOTE, take_all
 from spark_rollup.spark.failures import is_deadly
-
-RELEASING = "_releasing"
 
 JUDGE = f"{__version__}, contract {SCHEMA_VERSION}"
 """Who judges lines: by another version they may be usable."""
@@ -71,13 +72,14 @@ class Ingested:
     newer: int | None = None
 
 
-def run(spark: SparkSession, source: Path | Source, bronze: Path) -> Ingested:
+def run(spark: SparkSession, source: Path | Source, bronze: Place) -> Ingested:
     """Add what is new; a run that is repeated, or was cut off half way, adds nothing twice.
 
     The raw line stays in the table, so fields that this version does not know are not lost.
 
     Raises:
         SourceError: the source does not answer, refuses, or has not what was asked for.
+        UsageError: bronze was made by an older version, or another run adds to it.
     """
     chosen = FileSource(Directory(source)) if isinstance(source, Path) else source
     if isinstance(chosen, FileSource):
@@ -88,16 +90,16 @@ def run(spark: SparkSession, source: Path | Source, bronze: Path) -> Ingested:
 def take_files(
     spark: SparkSession,
     source: FileSource,
-    bronze: Path,
+    bronze: Place,
     known: Mapping[str, int],
     fit: Callable[[int], None] = lambda _: None,
 ) -> Ingested:
-    """Add the files that are new; one with which runs end again and again is put into quarantine in the end.
+    """Add the files that are new, in turns; one with which runs end again and again is put into quarantine in the end.
 
     Args:
         spark: Session.
         source: Where files come from.
-        bronze: Directory to add to.
+        bronze: What to add to.
         known: What was taken.
         fit: Told the size (bytes) of what is taken, before it is.
 
@@ -109,9 +111,10 @@ def take_files(
     done = take_all(
         bronze / NOTE,
         fresh,
-        lambda files: take(spark, source.part(spark, files, lost), bronze),
+        lambda part: take(spark, source.part(spark, part, lost), bronze),
         lambda path, size_bytes: take(spark, source.put_aside(spark, path, size_bytes), bronze),
         is_deadly,
+        files.FILES_PER_TURN,
     )
     return total(done)
 
@@ -127,23 +130,22 @@ def total(turns: Sequence[Ingested]) -> Ingested:
     )
 
 
-def take(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
+def take(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     """Add one batch; the list of what was taken is written last."""
+    check_format(bronze)
     if not batch.parts and (bronze / MARKER).exists() and not _is_stale(bronze):
         return Ingested(0, 0, 0)
     counts = _add(spark, batch, bronze)
     told = {"contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
-    part = bronze / f".{MARKER}.part"
-    part.write_text(json.dumps(told) + "\n", encoding="ascii")
-    part.replace(bronze / MARKER)
+    put(bronze / MARKER, json.dumps(told) + "\n")
     places = {place: until for place, until in batch.taken.items() if place not in counts.unread}
     _remember(bronze, places, batch.gone)
     return counts
 
 
-def _is_stale(bronze: Path) -> bool:
+def _is_stale(bronze: Place) -> bool:
     """Tell whether another version judged what lies in the quarantine."""
-    if not any((bronze / "quarantine").glob("*.parquet")):
+    if table.version(bronze / REJECTED) is None:
         return False
     try:
         return bool(json.loads((bronze / MARKER).read_text(encoding="ascii")).get("judged_by") != JUDGE)
@@ -151,14 +153,14 @@ def _is_stale(bronze: Path) -> bool:
         return True
 
 
-def taken(bronze: Path) -> dict[str, int]:
+def taken(bronze: Place) -> dict[str, int]:
     """Read what earlier runs took: files with the size that they had, partitions with the next offset.
 
     Raises:
         DamagedError: one of the lists cannot be read.
     """
     found: dict[str, int] = {}
-    for part in sorted((bronze / TAKEN).glob("*.jsonl")):
+    for part in _lists(bronze):
         try:
             rows = [json.loads(line) for line in part.read_text(encoding="utf-8").splitlines()]
             found |= {row["place"]: row["until"] for row in rows}
@@ -185,15 +187,13 @@ def to_take_again(known: Mapping[str, int], where: str) -> dict[str, int]:
     }
 
 
-def _remember(bronze: Path, places: Mapping[str, int], gone: Set[str]) -> None:
+def _remember(bronze: Place, places: Mapping[str, int], gone: Set[str]) -> None:
     """Write one more list; the hundredth sums all of them up, without what is gone from the source.
 
     Cut off before the old lists are removed, they are summed up once more. A file that comes back is read again, and
     its events are known by their ids.
     """
-    folder = bronze / TAKEN
-    folder.mkdir(parents=True, exist_ok=True)
-    lists = sorted(folder.glob("*.jsonl"))
+    folder, lists = bronze / TAKEN, _lists(bronze)
     number = int(lists[-1].name.partition("-")[0]) + 1 if lists else 0  # later lists win
     if len(lists) < LISTS:
         _write_list(folder, number, places)
@@ -204,58 +204,55 @@ def _remember(bronze: Path, places: Mapping[str, int], gone: Set[str]) -> None:
         path.unlink()
 
 
-def _write_list(folder: Path, number: int, places: Mapping[str, int]) -> None:
+def _lists(bronze: Place) -> list[Place]:
+    return [path for path in below(bronze / TAKEN) if path.name.endswith(".jsonl")]
+
+
+def _write_list(folder: Place, number: int, places: Mapping[str, int]) -> None:
     lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
     text = "".join(f"{line}\n" for line in lines)
-    name = f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    part = folder / f".{name}.part"
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, folder / f"{name}.jsonl")  # noqa: PTH105 - all of it or nothing
+    put(folder / f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl", text)
 
 
-def _add(spark: SparkSession, batch: Batch, bronze: Path) -> Ingested:
+def _add(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     found = batch.loaded.events
-    before = sorted((bronze / "quarantine").glob("*.parquet"))
-    cleared = load_lines(_awaiting(spark, before)).events if _is_stale(bronze) else None
+    onto, before = (table.version(bronze / name) for name in (EVENTS, REJECTED))
+    cleared = load_lines(_awaiting(spark, bronze)).events if _is_stale(bronze) else None
     if cleared is not None:
         found = found.unionByName(cleared)
     span = _span(found)
-    events, number = _fresh(spark, found, bronze, span)
+    events, number = _fresh(spark, found, bronze, span, onto)
     rejected = batch.loaded.quarantine.persist()
     torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
     unread = batch.unread(torn)
     fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
-    if before and not fresh.isEmpty():
+    if before is not None and not fresh.isEmpty():
         fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
     newer = span["minor"] if span and (span["minor"] or 0) > MINOR else None
     counts = Ingested(number, fresh.count(), batch.parts, unread, newer)
-    if counts.events or not (bronze / "events").exists():
+    if span is not None:  # before: a run that is cut off here must leave no snapshot that lacks its events
+        snapshots.withdraw(bronze, span["first_day"])
+    if counts.events or onto is None:
         day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
-        _withdraw(bronze, span)
-        write_events(events.withColumn("day", day), bronze / "events", batch.size_bytes, mode="append")
-    _withdraw(bronze, span)  # what began meanwhile; after a run that was cut off here nothing may be new
-    if counts.quarantined or not (bronze / "quarantine").exists():
-        dated = fresh.withColumn(AT, F.lit(clock.now_us()))
-        write_quarantine(dated, bronze / "quarantine", "append")
-    if cleared is not None:
-        _release(spark, bronze, before, cleared)
+        write_events(events.withColumn("day", day), bronze, batch.size_bytes, onto)
+    if counts.quarantined:
+        add_quarantine(fresh.withColumn(AT, F.lit(clock.now_us())), bronze)
+    if cleared is not None and before is not None:
+        _release(spark, bronze, cleared)
     spark.catalog.clearCache()
     return counts
 
 
-def _awaiting(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+def _awaiting(spark: SparkSession, bronze: Place) -> DataFrame:
     """List the lines that this version may judge otherwise than the one that put them into quarantine."""
-    return read_dated_quarantine(spark, files).where(F.col("reason").isin(*REJUDGED)).select("file", "line")
+    rows = read_dated_quarantine(spark, bronze)
+    return rows.where(F.col("reason").isin(*REJUDGED)).select("file", "line")
 
 
-def _release(spark: SparkSession, bronze: Path, files: Sequence[Path], cleared: DataFrame) -> None:
-    """Take lines that are events now out of the quarantine; cut off, they are there twice."""
-    stay = _without(read_dated_quarantine(spark, files), cleared.select("line").distinct(), ["line"])
-    staging = bronze / RELEASING
-    write_quarantine(stay, staging, "overwrite")
-    move_in(staging, bronze / "quarantine")
-    remove(files)
-    shutil.rmtree(staging)
+def _release(spark: SparkSession, bronze: Place, cleared: DataFrame) -> None:
+    """Take lines that are events now out of the quarantine; cut off before, they are in both places."""
+    rows = read_dated_quarantine(spark, bronze)
+    replace_quarantine(_without(rows, cleared.select("line").distinct(), ["line"]), bronze)
 
 
 def _span(events: DataFrame) -> Row | None:
@@ -270,19 +267,15 @@ def _span(events: DataFrame) -> Row | None:
     return None if span is None or span["first_us"] is None else span
 
 
-def _withdraw(bronze: Path, span: Row | None) -> None:
-    """Let no snapshot hold that lacks these events."""
-    if span is not None:
-        snapshots.withdraw(bronze, span["first_day"])
-
-
-def _fresh(spark: SparkSession, events: DataFrame, bronze: Path, span: Row | None) -> tuple[DataFrame, int]:
-    """Keep each event once that bronze does not hold, and count them.
+def _fresh(
+    spark: SparkSession, events: DataFrame, bronze: Place, span: Row | None, onto: int | None
+) -> tuple[DataFrame, int]:
+    """Keep each event once that bronze does not hold as of a version, and count them.
 
     Repeats are rare and ids are short: only ids are gathered and compared, events stay where they are.
     """
     ids = events.groupBy("id").agg(F.count("*").alias("copies")).persist()
-    there = _known(spark, ids, bronze, span).localCheckpoint()
+    there = _known(spark, ids, bronze, span, onto).localCheckpoint()
     twice = ids.where(F.col("copies") > 1).select("id")
     repeated = twice.unionByName(there).distinct().localCheckpoint()
     number = ids.count() - there.count()
@@ -290,16 +283,18 @@ def _fresh(spark: SparkSession, events: DataFrame, bronze: Path, span: Row | Non
     return events.join(repeated, "id", "left_anti").unionByName(once), number
 
 
-def _known(spark: SparkSession, ids: DataFrame, bronze: Path, span: Row | None) -> DataFrame:
+def _known(
+    spark: SparkSession, ids: DataFrame, bronze: Place, span: Row | None, onto: int | None
+) -> DataFrame:
     """List the ids that bronze holds; it is asked only about the days and the time that the events are from."""
-    if span is None or not any((bronze / "events").glob("**/*.parquet")):
+    if span is None or onto is None:
         return ids.select("id").limit(0)
-    there = read_events(spark, bronze).where(
+    # whatever is committed after `onto` makes the append fail, so later rows do no harm here
+    there = read_events(spark, bronze, onto, fixed=False).where(
         F.col("day").between(span["first_day"], span["last_day"])
         & F.col("observed_at_us").between(span["first_us"], span["last_us"])
     )
-    # bronze may hold an event twice while a compaction is half done
-    return there.select("id").join(ids.select("id"), "id", "left_semi").distinct()
+    return there.select("id").join(ids.select("id"), "id", "left_semi")
 
 
 def _without(rows: DataFrame, there: DataFrame, key: list[str]) -> DataFrame:

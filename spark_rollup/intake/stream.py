@@ -13,14 +13,16 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_rollup.bronze.place import Place
+from spark_rollup.bronze.snapshots import P
 from spark_rollup.errors import RollupError, SourceError, UsageError
 from spark_rollup.intake import ingest
+from spark_rollup.intake.claim import claimed
 from spark_rollup.intake.ingest import Ingested
 from spark_rollup.sources.base import Source
 from spark_rollup.spark.failures import damage
@@ -51,7 +53,7 @@ def parse_trigger(text: str) -> Trigger:
     raise UsageError(f"--trigger {text!r} is neither {AVAILABLE_NOW} nor like 'processing 60 seconds'")
 
 
-def checkpoint_in(bronze: Path, source: Source) -> Path:
+def checkpoint_in(bronze: P, source: Source) -> P:
     """Tell where a source's checkpoint is unless told otherwise."""
     return bronze / CHECKPOINTS / hashlib.sha256(source.name.encode()).hexdigest()[:16]
 
@@ -59,9 +61,9 @@ def checkpoint_in(bronze: Path, source: Source) -> Path:
 def run(
     spark: SparkSession,
     source: Source,
-    bronze: Path,
+    bronze: Place,
     trigger: Trigger,
-    checkpoint: Path,
+    checkpoint: Place,
     tell: Callable[[Ingested], None],
 ) -> None:
     """Take in what is there, or go on until SIGTERM or Ctrl-C.
@@ -69,7 +71,7 @@ def run(
     Args:
         spark: Session.
         source: Where events come from.
-        bronze: Directory to add to.
+        bronze: What to add to; claimed turn by turn.
         trigger: What `parse_trigger` gave.
         checkpoint: Directory for the stream's place; one per source and bronze.
         tell: Called after each turn that brought something.
@@ -86,8 +88,9 @@ def run(
 
     def turn(frame: DataFrame, _: int) -> None:
         try:
-            batch = source.batch_of(frame, ingest.taken(bronze))
-            counts = ingest.take(frame.sparkSession, batch, bronze) if batch.parts else None
+            with claimed(bronze, "a stream", frame.sparkSession):
+                batch = source.batch_of(frame, ingest.taken(bronze))
+                counts = ingest.take(frame.sparkSession, batch, bronze) if batch.parts else None
             if counts and counts.unread:  # a turn that ends well is never repeated
                 file, why = next(iter(counts.unread.items()))
                 raise SourceError(f"{len(counts.unread)} files could not be read, the first is {file}: {why}")

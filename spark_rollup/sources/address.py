@@ -66,6 +66,21 @@ def parse_address(text: str) -> Address:
     raise UsageError(f"--input {text}: {scheme}:// is not known; give {FORMS}")
 
 
+def parse_bronze(option: str, text: str) -> str:
+    """Read where bronze (or an audit's input) is: a directory, or `s3a://bucket/prefix`.
+
+    Raises:
+        UsageError: another kind of address.
+    """
+    address = parse_address(text)
+    match address:
+        case DirectoryAddress(path):
+            return str(path)
+        case ObjectAddress(url):
+            return url
+    raise UsageError(f"{option} must be a directory or s3a://bucket/prefix; a topic is an input of `ingest`")
+
+
 def refuse_address(option: str, path: Path) -> None:
     """Refuse an address where a directory is needed.
 
@@ -75,9 +90,8 @@ def refuse_address(option: str, path: Path) -> None:
     found = re.match(r"([a-z][a-z0-9+]+):/", str(path))
     if found:
         raise UsageError(
-            f"{option} must be a directory that all of Spark sees, not {found[1]}://: bronze and results are moved and "
-            f"replaced file by file, which object stores cannot do; mount a shared volume. Events are taken in "
-            f"from s3a:// and kafka:// with `ingest --input`"
+            f"{option} must be a directory, not {found[1]}://: what an audit writes is swapped in by renaming, which "
+            f"object stores cannot do"
         )
 
 

@@ -23,8 +23,8 @@ from spark_rollup.errors import SourceError
 from spark_rollup.sources.base import Batch, Taken
 from spark_rollup.sources.turns import PATIENCE
 
-FILES_PER_TURN = 20_000
-"""Most files that one turn of a stream takes."""
+FILES_PER_TURN = 5_000
+"""Most files that are taken at once: after each turn what was taken is written down for good."""
 
 IMPATIENT: Mapping[str, str] = {
     "fs.s3a.attempts.maximum": "2",
@@ -99,13 +99,13 @@ class FileSource:
         return self._store.root
 
     def batch(self, spark: SparkSession, taken: Taken) -> Batch:
-        """Give the files that are new or have another size than when they were taken.
+        """Give the first of the files that are new or have another size than when they were taken.
 
         Raises:
             SourceError: there is no segment at all, or the store cannot be listed.
         """
         fresh, lost = self.fresh(spark, taken)
-        return self.part(spark, fresh, lost)
+        return self.part(spark, dict(list(fresh.items())[:FILES_PER_TURN]), lost)
 
     def fresh(self, spark: SparkSession, taken: Taken) -> tuple[dict[str, int], set[str]]:
         """List the files that are new or have another size, with their sizes, and those that were taken and are gone.

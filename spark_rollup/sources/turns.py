@@ -1,7 +1,8 @@
 """Take files so that one which ends every run (for want of memory, say) stops nobody else for good.
 
 Before files are taken it is written down which. A run that finds such a note knows that one before it died there: it
-takes all other files first, then each half of those. A file that is left alone and died with three runs is put aside.
+takes all other files first, in turns, then each half of those. A file that is left alone and died with three runs is
+put aside.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
+
+from spark_rollup.bronze.place import Place, put
 
 NOTE = "_trying.json"
 
@@ -32,11 +34,12 @@ class Group:
 
 
 def take_all(
-    note: Path,
+    note: Place,
     fresh: Files,
     take: Callable[[Files], R],
     put_aside: Callable[[str, int], R],
     is_deadly: Callable[[BaseException], bool],
+    at_once: int = 1 << 60,
 ) -> list[R]:
     """Take all files, the suspected ones last.
 
@@ -46,14 +49,16 @@ def take_all(
         take: Takes some files for good, or raises.
         put_aside: Puts away a file (path, size in bytes) that must not be taken.
         is_deadly: Tells whether a failure may be the fault of what was taken.
+        at_once: Most files of one turn.
 
     Returns:
         What `take` and `put_aside` gave, in order.
     """
     groups = [group for group in _suspected(note, fresh) if group.files]
     known = {path for group in groups for path in group.files}
-    innocent = {path: size for path, size in fresh.items() if path not in known}
-    todo = [Group(innocent), *groups] if innocent or not groups else groups
+    innocent = [(path, size) for path, size in fresh.items() if path not in known]
+    turns = [Group(dict(innocent[start : start + at_once])) for start in range(0, len(innocent), at_once)]
+    todo = [*turns, *groups] or [Group({})]
     done = []
     while todo:
         group, *others = todo
@@ -61,7 +66,7 @@ def take_all(
             ((path, size_bytes),) = group.files.items()
             done.append(put_aside(path, size_bytes))
         else:
-            _write(note, [replace(group, died=group.died + 1), *others])
+            _write(note, [replace(group, died=group.died + 1), *(one for one in others if one.died)])
             try:
                 done.append(take(group.files))
             except BaseException as error:
@@ -73,7 +78,7 @@ def take_all(
     return done
 
 
-def _suspected(note: Path, fresh: Files) -> list[Group]:
+def _suspected(note: Place, fresh: Files) -> list[Group]:
     """Read which groups died, those of more than one file in halves; what is not fresh any more is left out."""
     try:
         rows = json.loads(note.read_text(encoding="ascii"))
@@ -94,13 +99,8 @@ def _suspected(note: Path, fresh: Files) -> list[Group]:
     return found
 
 
-def _write(note: Path, groups: Sequence[Group]) -> None:
+def _write(note: Place, groups: Sequence[Group]) -> None:
     if not any(group.files for group in groups):
         note.unlink(missing_ok=True)
         return
-    note.parent.mkdir(parents=True, exist_ok=True)
-    part = note.with_name(f".{note.name}.part")
-    part.write_text(
-        json.dumps([{"files": dict(group.files), "died": group.died} for group in groups]), "ascii"
-    )
-    part.replace(note)
+    put(note, json.dumps([{"files": dict(group.files), "died": group.died} for group in groups]))

@@ -69,10 +69,6 @@ def damage(error: BaseException) -> DamagedError | None:
     advice = _advice(path)
     if advice is None:
         return None
-    if unread and unread[1] == "FILE_NOT_EXIST":
-        return DamagedError(
-            f"{path} went away while it was read: another run replaced it; do this again, and let no two overlap"
-        )
     return DamagedError(f"{path} cannot be read ({_short(known[-1])}): {advice}")
 
 
@@ -88,8 +84,8 @@ def _advice(path: str) -> str | None:
         return None
     bronze = part[1]
     return (
-        f"move this file out of {bronze}, then bring back what it held from the segments: `statewarden-rollup ingest "
-        f"--input SEGMENTS --bronze {bronze} --again`"
+        f"`statewarden-rollup forget --bronze {bronze} --file {path}` takes it out, then `statewarden-rollup ingest "
+        f"--input SEGMENTS --bronze {bronze} --again` brings back what it held"
     )
 
 

@@ -1,11 +1,12 @@
-"""Jars that a source needs beside Spark's own: which ones, where they are kept, how they are fetched. No Spark here.
+"""Jars that bronze or a source needs beside Spark's own: which, where they are, how they are fetched. No Spark here.
 
-`jars.json` holds Maven coordinates and checksums for each release of Spark that this program was tested with. What
+`jars.json` holds Maven coordinates and checksums for each minor release of Spark that this program works with. What
 Spark has itself (netty, slf4j, httpclient, commons-codec) is left out: two versions of a class side by side end badly.
 
 Source: for s3a, hadoop-aws of the release of Hadoop that pyspark carries, the parts of the AWS SDK that it needs
 instead of the SDK's bundle of 500 MB, and the stream reader that Hadoop 3.5 made its default. For Kafka, the newest
-set of Spark's connector that Maven Central had complete: of 4.3.0 the token provider was not published.
+set of Spark's connector that Maven Central had complete: of 4.2.0 the token provider was not published. For Delta, the
+release that is built for each of these minor releases of Spark.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from xml.etree import ElementTree
 
 from spark_rollup.errors import JarError
 
-KINDS = ("s3a", "kafka")
-"""Sources that need jars."""
+KINDS = ("delta", "s3a", "kafka")
+"""What needs jars: bronze, and two sources."""
 
 TIMEOUT_S = 60
 """Longest wait for one jar to begin, seconds."""
@@ -77,18 +78,20 @@ def installed_spark() -> str:
 
 
 def pins(release: str, kind: str) -> tuple[Pin, ...]:
-    """List the jars that a source needs.
+    """List the jars that bronze or a source needs.
 
     Raises:
         JarError: no set is known for this release of Spark.
     """
     known = json.loads(files("spark_rollup.spark").joinpath("jars.json").read_text(encoding="utf-8"))
-    if release not in known:
+    minor = ".".join(release.split(".")[:2])
+    if kind not in known.get(minor, {}):
+        fit = ", ".join(sorted(name for name, sets in known.items() if kind in sets))
         raise JarError(
-            f"no tested set of jars is known for Spark {release} (known: {', '.join(sorted(known))}): hand a set of "
-            f"your vendor's over with --jars DIR, or install one of these releases"
+            f"no tested set of {kind} jars is known for Spark {release} (known: {fit}): hand a set of your vendor's "
+            f"over with --jars DIR, or install one of these releases"
         )
-    return tuple(Pin(row["jar"], row["sha256"]) for row in known[release][kind])
+    return tuple(Pin(row["jar"], row["sha256"]) for row in known[minor][kind])
 
 
 def default_directory(environment: Mapping[str, str], release: str, kind: str) -> Path:
@@ -108,7 +111,11 @@ def missing(wanted: Sequence[Pin], directory: Path) -> list[Pin]:
 
 
 def fetch(
-    wanted: Sequence[Pin], directory: Path, repository: str | None, environment: Mapping[str, str]
+    wanted: Sequence[Pin],
+    directory: Path,
+    repository: str | None,
+    environment: Mapping[str, str],
+    report: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Bring the jars that are missing into a directory, each checked against its pin first.
 
@@ -118,6 +125,7 @@ def fetch(
         repository: URL of a Maven repository; None = Maven with the user's settings, or without Maven the mirror
             that those settings name.
         environment: Where PATH and HOME are.
+        report: Called with the name of each jar that is there now.
 
     Returns:
         How many were fetched.
@@ -141,6 +149,7 @@ def fetch(
                     f"{pin.sha256}; it was not kept. Does the repository serve the original?"
                 )
             os.replace(Path(aside) / pin.name, directory / pin.name)  # noqa: PTH105 - all of it or nothing
+            report(pin.name)
     return len(absent)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyspark
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import UsageError
@@ -40,10 +40,29 @@ _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize
 QUIET_JVM = "-XX:+DisplayVMOutputToStderr -Xlog:disable -Xlog:all=warning:stderr"
 """Java warns on standard output, which belongs to what was asked for: `--json` must stay JSON."""
 
+_FORCED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",  # the reader of segments has its own
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+"""Other values would change what is found; no setting wins over these."""
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",  # a log of ours has hundreds of files, not millions
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+"""What Spark needs to know Delta tables."""
+
+_EXTENSIONS = "spark.sql.extensions"
+
 _ALWAYS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
     "spark.sql.streaming.stopTimeout": "30s",
@@ -69,11 +88,13 @@ def build_session(
     partitions: int | None = None,
     conf: Mapping[str, str] | None = None,
     jars: Sequence[Path] = (),
+    delta: bool = False,
     debug: bool = False,
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
-    What a person says wins: `conf`, then what was given to `spark-submit`, then what is chosen here.
+    What a person says wins: `conf`, then what was given to `spark-submit`, then what is chosen here; but for what
+    would change findings (time zone, ANSI mode, files that are passed over).
 
     Args:
         input_bytes: Size of the input; chooses memory and the number of shuffle partitions. None = not known
@@ -82,6 +103,7 @@ def build_session(
         partitions: Shuffle partitions; None = by size.
         conf: Spark's settings.
         jars: To be put on the class path of driver and executors.
+        delta: Whether Delta tables are read or written.
         debug: Whether Spark logs its errors, at length.
 
     Raises:
@@ -98,16 +120,31 @@ def build_session(
         **_ALWAYS,
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         **sql_settings(input_bytes, partitions),
+        **(DELTA if delta else {}),
     }
     if jars:
         settings["spark.jars"] = ",".join(str(jar) for jar in jars)
+    given = dict(conf or {})
     if is_submitted():
-        settings = {key: value for key, value in settings.items() if key not in dict(SparkConf().getAll())}
+        given = {**submitted(), **given}
     else:
         settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch, debug)}
-    builder = SparkSession.builder.appName("statewarden-rollup").config(map={**settings, **(conf or {})})
+    builder = SparkSession.builder.appName("statewarden-rollup").config(map={**merged(settings, given)})
     with quiet.banner_dropped():
         return builder.getOrCreate()
+
+
+def submitted() -> dict[str, str]:
+    """Read what `spark-submit` was given; Python sees it only once Java's side is there."""
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def merged(chosen: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Put settings together: what was given wins; extensions are added up, and what is forced stays."""
+    extensions = [found[_EXTENSIONS] for found in (given, chosen) if found.get(_EXTENSIONS)]
+    both = {_EXTENSIONS: ",".join(dict.fromkeys(extensions))} if extensions else {}
+    return {**chosen, **given, **both, **_FORCED}
 
 
 def is_submitted() -> bool:

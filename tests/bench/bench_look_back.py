@@ -22,6 +22,7 @@ from spark_rollup.bronze import snapshots  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.history import day  # noqa: E402
 from spark_rollup.report.write import Outcome  # noqa: E402
+from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.bench.bench_rollup import CORES, Meter, make  # noqa: E402
@@ -130,7 +131,12 @@ def main() -> int:
     chosen.work.mkdir(parents=True, exist_ok=True)
     size = fleet.Size(**chosen.size)
     os.environ.setdefault("SPARK_LOCAL_DIRS", str(chosen.work / "scratch"))
-    spark = build_session((1 << 30) if size.pods > 1 else 0, master=f"local[{CORES}]")
+    spark = build_session(
+        (1 << 30) if size.pods > 1 else 0,
+        master=f"local[{CORES}]",
+        jars=needs.bring([needs.DELTA], None, {}),
+        delta=True,
+    )
     sys.stdout.write(f"{json.dumps(measure(spark, size, chosen.work))}\n")
     return 0
 

@@ -33,6 +33,7 @@ from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.correlate import cloned_volume, diverged_replica  # noqa: E402
 from spark_rollup.facts import gaps, heartbeats, sizes, timeline  # noqa: E402 - path first
 from spark_rollup.intake import ingest  # noqa: E402 - path first
+from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.bench.measure import cpu_seconds  # noqa: E402
@@ -251,7 +252,12 @@ def main() -> int:
     size = fleet.Size(**chosen.size)
     large = size.pods * size.tasks * size.hours > 1000
     os.environ.setdefault("SPARK_LOCAL_DIRS", str(chosen.work / "scratch"))
-    spark = build_session((1 << 30) if large else 0, master=f"local[{CORES}]")
+    spark = build_session(
+        (1 << 30) if large else 0,
+        master=f"local[{CORES}]",
+        jars=needs.bring([needs.DELTA], None, {}),
+        delta=True,
+    )
     sys.stdout.write(f"{json.dumps(measure(spark, size, chosen.work, taken=chosen.taken))}\n")
     return 0
 

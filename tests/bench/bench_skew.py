@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession  # noqa: E402 - path first
 
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
+from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.bench.bench_rollup import CORES, Meter, make  # noqa: E402
@@ -148,7 +149,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
     }
     size = fleet.Size(**chosen.size)
-    spark = build_session(1 << 30, master=f"local[{CORES}]", partitions=PARTITIONS, conf=conf)
+    spark = build_session(
+        1 << 30,
+        master=f"local[{CORES}]",
+        partitions=PARTITIONS,
+        conf=conf,
+        jars=needs.bring([needs.DELTA], None, {}),
+        delta=True,
+    )
     sys.stdout.write(f"{json.dumps(measure(spark, size, chosen.work))}\n")
     return 0
 

@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from spark_rollup.bronze import table  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
-from spark_rollup.bronze.store import ORDER  # noqa: E402 - path first
+from spark_rollup.bronze.store import EVENTS, ORDER, PARTITIONS  # noqa: E402 - path first
 from spark_rollup.columns import ROUTINE  # noqa: E402
 from spark_rollup.schemas import EVENT  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
@@ -169,9 +170,8 @@ def fill(spark: SparkSession, shapes: DataFrame, size: Size, bronze: Path, wave:
     ready = rows.select("id", *(name for name in EVENT.names if name in told), day.alias("day"))
     # pods come one after the other, so every part is a stretch of tasks already
     classed = ready.withColumn(ROUTINE, F.lit(True)).sortWithinPartitions("day", ROUTINE, *ORDER)
-    classed.write.mode("append").option("compression", "zstd").partitionBy("day", ROUTINE).parquet(
-        str(bronze / "events")
-    )
+    place = bronze / EVENTS
+    table.append(classed, place, table.version(place), PARTITIONS)
 
 
 def scenarios(target: Path) -> dict[str, str]:

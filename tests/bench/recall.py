@@ -27,6 +27,7 @@ from spark_rollup import audit  # noqa: E402 - path first
 from spark_rollup.bronze.store import read_events  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402 - path first
+from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 
@@ -154,7 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bugs=chosen.bugs or size.bugs,
         benign=chosen.benign or size.benign,
     )
-    spark = build_session(1 << 30 if chosen.full else 0)
+    spark = build_session(
+        1 << 30 if chosen.full else 0, jars=needs.bring([needs.DELTA], None, {}), delta=True
+    )
     failed = False
     for name, one in (
         ("perfect", size),

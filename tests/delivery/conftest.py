@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.delivery import servers
+from tests.delivery import rollups, servers
+from tests.delivery.rollups import Rollup
+from tests.support.recorded_fleet import replayed
 
 S3_MAKES = ["moto", "versitygw"]
 
@@ -64,3 +66,33 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> servers.Certificat
     """Give a certificate for 127.0.0.1."""
     pytest.importorskip("cryptography", reason="run: make test-services")
     return servers.make_certificates(tmp_path_factory.mktemp("tls"))
+
+
+SCENARIO = "kafka-8187-stage2-2.0.1"
+
+
+@pytest.fixture(scope="session")
+def rollup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollup]:
+    """Start one Spark session for all commands."""
+    if not rollups.JARS.is_dir():
+        pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make test-services")
+    with rollups.rollup(tmp_path_factory.mktemp("rollup") / "stderr") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def segments(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+    """Give what the agents of a recorded incident ship."""
+    folder = tmp_path_factory.mktemp("segments")
+    replayed([repository / "tests/data/traces" / SCENARIO], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def expected(rollup: Rollup, segments: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """Give bronze and findings as they are from a directory."""
+    bronze = tmp_path_factory.mktemp("from-directory") / "bronze"
+    rollup.ingest(segments, bronze)
+    found = rollup.findings(bronze)
+    assert b"resurrected-checkpoint" in found
+    return bronze, found

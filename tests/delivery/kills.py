@@ -241,9 +241,10 @@ def settle(account: Account, work: Path, fetched: Path) -> None:
         events = f"read_parquet('{bronze}/events/**/*.parquet')"
         account.delivered = rows(database, f"select count(*) from read_json('{fetched}/**/*.jsonl*')")[0][0]
         found = rows(database, f"select id, kind from {events}")
-        account.quarantined = rows(
-            database, f"select count(*) from read_parquet('{bronze}/quarantine/*.parquet')"
-        )[0][0]
+        rejected = list((bronze / "quarantine").glob("*.parquet"))
+        account.quarantined = sum(
+            rows(database, f"select count(*) from read_parquet('{path}')")[0][0] for path in rejected
+        )
     ids = {row[0] for row in found}
     account.ingested, account.distinct = len(found), len(ids)
     account.drops = sum(row[1] == "drop" for row in found)

@@ -1,6 +1,7 @@
 """Runs commands of the rollup in one Spark session that has the jars of every source, one per line of standard input.
 
-Input: JSON `{"arguments": [...], "hadoop": {...}}`; `hadoop` holds settings of the file systems for this command only.
+Input: JSON `{"arguments": [...], "hadoop": {...}, "claim": {...}}`: settings of the file systems and times of the
+claim, for this command only.
 Output: JSON `{"code": exit code, "out": text, "err": text}`. It saves the start of a Java for each command.
 Standard output belongs to the answers alone: the Java below writes warnings there, so it is given standard error.
 """
@@ -14,10 +15,12 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from spark_rollup import cli
+from spark_rollup.intake import claim
 from spark_rollup.spark import jars, session
 
 
@@ -26,7 +29,7 @@ def serve(folders: list[str]) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     files = [jar for folder in folders for jar in jars.jars_in(Path(folder))]
-    spark: Any = session.build_session(0, master="local[2]", jars=files)
+    spark: Any = session.build_session(0, master="local[2]", jars=files, delta=True)
     hadoop = spark._jsc.hadoopConfiguration()
     for line in sys.stdin:
         order = json.loads(line)
@@ -34,7 +37,7 @@ def serve(folders: list[str]) -> None:
         for key, value in order["hadoop"].items():
             hadoop.set(key, value)
         out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
+        with redirect_stdout(out), redirect_stderr(err), patch.multiple(claim, POLL_S=0.05, **order["claim"]):
             code = cli.main(order["arguments"])
         spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
         for key, value in before.items():

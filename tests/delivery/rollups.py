@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +36,12 @@ class Rollup:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def run(self, *arguments: str | Path, **hadoop: str) -> Told:
+    def run(self, *arguments: str | Path, claim: Mapping[str, float] | None = None, **hadoop: str) -> Told:
         """Run a command; names of Hadoop's settings have two underscores for a dot."""
         order = {
             "arguments": [str(word) for word in arguments],
             "hadoop": {key.replace("__", "."): value for key, value in hadoop.items()},
+            "claim": dict(claim or {}),
         }
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -48,7 +49,7 @@ class Rollup:
         self._process.stdin.flush()
         return Told(**json.loads(self._process.stdout.readline()))
 
-    def ingest(self, source: str | Path, bronze: Path, *more: str | Path) -> str:
+    def ingest(self, source: str | Path, bronze: str | Path, *more: str | Path) -> str:
         """Take in; returns what was told."""
         told = self.run("ingest", "--input", source, "--bronze", bronze, *more)
         assert told.code == 0, told.err
@@ -62,21 +63,23 @@ class Rollup:
         return (output / "findings.jsonl").read_bytes()
 
 
+def cache(work: Path) -> Path:
+    """Make a cache directory, where commands look for jars: what the set-up fetched, not this user's own."""
+    (work / "cache" / "statewarden").mkdir(parents=True)
+    (work / "cache" / "statewarden" / f"jars-spark-{jars.installed_spark()}").symlink_to(JARS)
+    return work / "cache"
+
+
 @contextmanager
 def rollup(log: Path) -> Iterator[Rollup]:
     """Start the session, with the credentials of the tests' object stores in its environment."""
     script = [sys.executable, str(servers.ROOT / "tests/delivery/rollup_session.py")]
     keys = {"AWS_ACCESS_KEY_ID": servers.KEY, "AWS_SECRET_ACCESS_KEY": servers.SECRET}
-    cache = log.with_name(
-        "cache"
-    )  # where `ingest` looks for jars: what the set-up fetched, not this user's own
-    (cache / "statewarden").mkdir(parents=True)
-    (cache / "statewarden" / f"jars-spark-{jars.installed_spark()}").symlink_to(JARS)
     with log.open("w") as err:
         process = subprocess.Popen(
-            [*script, str(JARS / "s3a"), str(JARS / "kafka")],
+            [*script, *(str(JARS / kind) for kind in jars.KINDS)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, text=True,
-            env={**os.environ, **keys, "XDG_CACHE_HOME": str(cache)},
+            env={**os.environ, **keys, "XDG_CACHE_HOME": str(cache(log.parent))},
         )  # fmt: skip
     try:
         yield Rollup(process)
@@ -101,12 +104,15 @@ def lines(segment: Path) -> list[bytes]:
     return gzip.decompress(segment.read_bytes()).splitlines(keepends=True)
 
 
-def rows(bronze: Path, query: str) -> list[Any]:
-    """Ask DuckDB about the table `events` of a bronze directory."""
+def rows(bronze: str | Path, query: str, **storage: str) -> list[Any]:
+    """Ask DuckDB, through delta-rs, about the table `events` of bronze."""
     import duckdb
+    from deltalake import DeltaTable, QueryBuilder
 
+    table = DeltaTable(f"{bronze}/events", storage_options=dict(storage))
+    events = QueryBuilder().register("stored", table).execute("select * from stored")
     with duckdb.connect() as database:
-        database.execute(f"create view events as select * from read_parquet('{bronze}/events/**/*.parquet')")
+        database.register("events", events)
         return list(database.execute(query).fetchall())
 
 

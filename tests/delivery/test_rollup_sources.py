@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.delivery import rollups
 from tests.delivery.rollups import Rollup, Told, count, rows, ship
 from tests.delivery.servers import BUCKET, S3, Broker, free_port
-from tests.support.recorded_fleet import replayed
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(900)]
-SCENARIO = "kafka-8187-stage2-2.0.1"
-
-
-@pytest.fixture(scope="module")
-def rollup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollup]:
-    """Start one Spark session for all commands."""
-    if not rollups.JARS.is_dir():
-        pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make test-services")
-    with rollups.rollup(tmp_path_factory.mktemp("rollup") / "stderr") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def segments(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
-    """Give what the agents of a recorded incident ship."""
-    folder = tmp_path_factory.mktemp("segments")
-    replayed([repository / "tests/data/traces" / SCENARIO], folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def expected(rollup: Rollup, segments: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
-    """Give bronze and findings as they are from a directory."""
-    bronze = tmp_path_factory.mktemp("from-directory") / "bronze"
-    rollup.ingest(segments, bronze)
-    found = rollup.findings(bronze)
-    assert b"resurrected-checkpoint" in found
-    return bronze, found
 
 
 def halves(segments: Path) -> tuple[list[Path], list[Path]]:

@@ -34,12 +34,14 @@ def test_a_killed_stream_goes_on_from_its_checkpoint(
     source = f"kafka://{broker.address}/{topic}"
     command = [sys.executable, "-m", "spark_rollup", "ingest", "--input", source, "--bronze", str(bronze)]
     command += ["--jars", str(rollups.JARS / "kafka"), "--checkpoint", str(tmp_path / "place")]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(rollups.cache(tmp_path))}
     ship(segments[:1], tmp_path / "segments", source)
     streaming = subprocess.Popen(
         [*command, "--trigger", "processing 1 second"],
         cwd=ROOT,
         start_new_session=True,
         stdout=subprocess.DEVNULL,
+        env=environment,
     )
     try:
         wait_until(lambda: list(bronze.glob("events/**/*.parquet")) or streaming.poll() is not None, START_S)
@@ -56,6 +58,7 @@ def test_a_killed_stream_goes_on_from_its_checkpoint(
         text=True,
         timeout=START_S,
         check=False,
+        env=environment,
     )
     assert again.returncode == 0, again.stderr
     total, distinct = count(bronze)

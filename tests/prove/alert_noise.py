@@ -37,6 +37,7 @@ from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.correlate import RULES  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402
 from spark_rollup.report import metrics  # noqa: E402
+from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
 from tests.support.noise import (  # noqa: E402
@@ -216,7 +217,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="alert_noise", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="half a minute on a quiet machine")
     chosen = parser.parse_args(arguments)
-    spark = build_session(0 if chosen.small else 1 << 30)
+    spark = build_session(
+        0 if chosen.small else 1 << 30, jars=needs.bring([needs.DELTA], None, {}), delta=True
+    )
 
     def tell(text: str) -> None:
         sys.stdout.write(f"{text}\n")

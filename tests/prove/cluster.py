@@ -24,6 +24,7 @@ if str(ROOT) not in sys.path:
 
 import pyspark  # noqa: E402 - path first
 
+from spark_rollup.spark import needs  # noqa: E402
 from tests.delivery.servers import free_port, running  # noqa: E402
 from tests.support.recorded_fleet import replayed  # noqa: E402
 
@@ -78,6 +79,7 @@ def submitted(master: str, work: Path) -> list[str]:
     proof = "assert '.zip' in cli.__file__, cli.__file__"  # not what is installed beside Spark
     main.write_text(f"import sys\n\nfrom spark_rollup import cli\n\n{proof}\nsys.exit(cli.main())\n")
     submit = [str(SPARK / "bin" / "spark-submit"), "--master", master, "--executor-memory", "512m"]
+    submit += ["--jars", ",".join(map(str, needs.bring([needs.DELTA], None, {})))]
     return [*submit, "--conf", "spark.driver.host=127.0.0.1", "--py-files", str(packed(work)), str(main)]
 
 

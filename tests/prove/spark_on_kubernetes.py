@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from spark_rollup.spark import needs  # noqa: E402 - path first
 from tests.prove.cluster import SCENARIOS, SPARK, differing, packed, run  # noqa: E402 - path first
 from tests.support.charts import Manifest, objects  # noqa: E402
 from tests.support.control_plane import Cluster, control_plane  # noqa: E402
@@ -264,6 +265,7 @@ def submitted(cluster: Cluster, work: Path) -> list[str]:
     return [
         str(SPARK / "bin" / "spark-submit"), "--master", f"k8s://{cluster.server}", "--deploy-mode", "cluster",
         "--name", "statewarden-rollup", "--executor-memory", "512m", *flags,
+        "--jars", ",".join(f"local://{jar}" for jar in needs.bring([needs.DELTA], None, {})),
         "--py-files", f"local://{packed(work)}", f"local://{main}",
     ]  # fmt: skip
 

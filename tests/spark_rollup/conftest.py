@@ -20,11 +20,13 @@ from spark_rollup.correlate import RULES
 from spark_rollup.facts import coverage, sizes
 from spark_rollup.report import lanes
 from spark_rollup.report.restarts import doubts, restarts
-from spark_rollup.spark import session
+from spark_rollup.spark import jars, session
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
 
 Row = Mapping[str, object]
 
+
+DELTA_JARS = Path(sys.prefix) / "spark-jars" / "delta"
 
 LATER_US = at_us(400 * 86_400)
 """What the rollup takes for now: after all stories, whatever the day is on which they are told."""
@@ -42,9 +44,18 @@ def later() -> Generator[None, None, None]:
 def spark() -> Generator[SparkSession, None, None]:
     """Start Spark once: two local cores, two shuffle partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    started = session.build_session(0, master="local[2]", partitions=1)
+    found = jars.jars_in(DELTA_JARS)
+    started = session.build_session(0, master="local[2]", partitions=1, jars=found, delta=bool(found))
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def delta(spark: SparkSession) -> SparkSession:
+    """Give the session to tests of bronze, which is kept in Delta tables."""
+    if not jars.jars_in(DELTA_JARS):
+        pytest.skip("Delta's jars are fetched by tools/setup_delivery.sh: make setup-delivery")
+    return spark
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import pytest
 from agent.contract.codec import printable
 from agent.contract.events import Kind
 from spark_rollup import answers
-from spark_rollup.bronze import dedupe, load
+from spark_rollup.bronze import dedupe, load, table
 from spark_rollup.cli import main
 from spark_rollup.config import MARKER
 from spark_rollup.errors import JavaNotFoundError, UsageError
-from spark_rollup.spark import java, session
+from spark_rollup.spark import java, needs, session
 from tests.spark_rollup.support.fleet import Fleet
 
 
@@ -133,6 +133,7 @@ def broken(*_: object, **__: object) -> None:
 def test_what_breaks_is_one_line_and_code_3(tmp_path, monkeypatch, capsys, command):
     """Code 1 says that something was found; a run that broke found nothing."""
     monkeypatch.setattr(session, "build_session", broken)
+    monkeypatch.setattr(needs, "bring", lambda *_: [])
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_text("{}\n")
     more = {
@@ -170,7 +171,7 @@ def test_control_characters_do_not_reach_the_terminal():
 class TestRealRuns:
     """Runs of the real command on small inputs."""
 
-    def test_an_audit_ends_to_end(self, spark, tmp_path, capsys):
+    def test_an_audit_ends_to_end(self, delta, spark, tmp_path, capsys):
         """Findings on stdout and in every output; bronze, repeats and order of delivery change nothing."""
         fleet = fleet_with_damage()
         source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
@@ -187,8 +188,8 @@ class TestRealRuns:
         assert [json.loads(line) for line in (out / "findings.jsonl").read_text().splitlines()] == printed
         marker = json.loads((out / "_SUCCESS.json").read_text())
         assert marker["watermark"] == "2026-11-18T11:21:40.000000Z"
-        for table in ("findings", "timelines", "coverage", "pods", "quarantine"):
-            assert list((out / table).glob("*.parquet")), table
+        for name in ("findings", "timelines", "coverage", "pods", "quarantine"):
+            assert list((out / name).glob("*.parquet")), name
         assert "pod-a holds 50 at offset 2050" in (out / "report.html").read_text()
 
         # the same events: doubled, in another order and in other files, plus one line that is none
@@ -289,12 +290,15 @@ def test_days_that_no_snapshot_spares_are_told(tmp_path, monkeypatch, capsys):
     """Which days are read for want of a snapshot, and what makes it; without a look-back nothing is missing."""
     for day in range(14, 20):
         (tmp_path / "bronze" / "events" / f"day=2026-11-{day}").mkdir(parents=True)
+    (tmp_path / "bronze" / "events" / table.LOG).mkdir()
+    (tmp_path / "bronze" / "events" / table.LOG / f"{0:020d}.json").touch()
     (tmp_path / "bronze" / MARKER).touch()
 
     def refuse(*_: object, **__: object) -> None:
         raise UsageError("no Spark today")
 
     monkeypatch.setattr(session, "build_session", refuse)
+    monkeypatch.setattr(needs, "bring", lambda *_: [])
     arguments = ["audit", "--input", str(tmp_path / "bronze"), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--look-back", "2"]) == 2
     told = capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_an_agent_names_its_cluster():
     assert decode(line.replace('"1.1"', '"1.0"'))
 
 
-def test_clusters_are_kept_apart(spark, tmp_path):
+def test_clusters_are_kept_apart(spark, delta, tmp_path):
     """One bucket per cluster, or one for both: a pod of the same name, task and process id is another one."""
     bronze = tmp_path / "bronze"
     for name in ("eu-1", "us-1", ""):
@@ -64,7 +64,7 @@ def test_clusters_are_kept_apart(spark, tmp_path):
     assert tables.findings.where(F.col("severity") != "info").collect() == []
 
 
-def test_what_an_agent_says_of_its_cluster_wins(spark, tmp_path):
+def test_what_an_agent_says_of_its_cluster_wins(spark, delta, tmp_path):
     """`ingest --cluster` names what has no name."""
     lines = region("boot-1").lines()
     named = [line.replace('"namespace":"shop"', '"cluster":"own","namespace":"shop"') for line in lines[:3]]

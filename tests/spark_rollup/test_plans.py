@@ -32,9 +32,9 @@ STAGES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Generator[DataFrame, None, None]:
+def events(delta: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Generator[DataFrame, None, None]:
     """Read a bronze directory of two files, planned as a large one is."""
-    work = tmp_path_factory.mktemp("plans")
+    spark, work = delta, tmp_path_factory.mktemp("plans")
     for name in ("one", "two"):
         fleet = Fleet(name)
         fleet.pod("pod-a").holds("0_0", 5).measures("0_0", 60, identity="x", puts=1, offset=1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.bronze import snapshots
-from spark_rollup.bronze.snapshots import DAY_US, EVERYTHING, MADE, TOKEN
+from spark_rollup.bronze.snapshots import DAY_US, EVERYTHING, MADE
 from spark_rollup.config import parse_look_back
 from spark_rollup.errors import UsageError
 
@@ -66,13 +66,14 @@ def test_a_hole_between_snapshot_and_look_back_is_read_and_told(tmp_path):
 
 
 def test_late_events_withdraw_the_snapshots_that_should_know_them(tmp_path):
-    """Those of earlier days still hold; one that is being made loses its token."""
+    """Those of earlier days still hold, and the one that stands for removed days always does."""
     here = bronze(tmp_path, *range(14, 21), made=(14, 15, 16))
-    (token := snapshots.folder(here, "2026-11-17") / TOKEN).parent.mkdir()
-    token.touch()
     snapshots.withdraw(here, "2026-11-16")
     assert snapshots.days_made(here) == ["2026-11-14", "2026-11-15"]
-    assert not token.exists()
+    snapshots.set_base_day(here, "2026-11-14")
+    snapshots.withdraw(here, "2026-11-10")
+    assert snapshots.days_made(here) == ["2026-11-14"]
+    assert snapshots.reading(here, 0).after == "2026-11-14"
 
 
 def test_a_snapshot_of_another_format_does_not_hold(tmp_path):

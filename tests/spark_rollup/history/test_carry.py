@@ -28,7 +28,12 @@ from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
 from tests.spark_rollup.test_oracle import fleet_of
 from tests.support.recorded_fleet import EXPECTED, replayed
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.usefixtures("delta"),
+]
 
 FLEETS = int(os.environ.get("STATEWARDEN_CARRY_FLEETS", "16"))
 MANY = int(os.environ.get("STATEWARDEN_CARRY_MANY", "200"))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_rollup import audit
 from spark_rollup.bronze import snapshots
-from spark_rollup.bronze.snapshots import MADE, TOKEN, Carried
-from spark_rollup.errors import UsageError
+from spark_rollup.bronze.snapshots import MADE, Carried
 from spark_rollup.history import carry, day
 from spark_rollup.intake import ingest
 from tests.spark_rollup.support.fleet import Fleet
@@ -51,6 +51,7 @@ def summed(monkeypatch, bronze) -> Callable[[str], list[str]]:
         return "".join(path.read_text() for path in sorted((place / "events" / f"day={day}").iterdir()))
 
     def write(rows: str, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(rows)
 
     def read(_: object, place: Path) -> Carried:
@@ -79,7 +80,7 @@ def test_every_day_that_does_not_rest_is_summed_up_once_from_the_day_before(bron
 
 @pytest.mark.parametrize(
     ("owner", "step"),
-    [(carry, "carry"), (day, "_write"), (Path, "rename")],
+    [(carry, "carry"), (day, "_write"), (snapshots, "finish")],
     ids=["before", "between", "after"],
 )
 def test_a_run_that_is_cut_off_leaves_nothing_that_holds(bronze, summed, monkeypatch, owner, step):
@@ -103,38 +104,6 @@ def test_late_events_make_the_day_be_summed_up_again(bronze, summed):
     assert sorted(summed(DAYS[1])) == [*DAYS[:2], "late"]
 
 
-def test_events_that_come_in_meanwhile_make_it_begin_anew(bronze, summed, monkeypatch):
-    """Whoever adds events takes the token away, so what was summed up without them never holds."""
-    real, times = carry.carry, []
-
-    def interrupted(*given: object) -> Carried:
-        times.append(given)
-        if len(times) == 1:
-            (bronze / "events" / f"day={DAYS[0]}" / "late").write_text("late\n")
-            snapshots.withdraw(bronze, DAYS[0])
-        return real(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(carry, "carry", interrupted)
-    assert run(bronze) == [*DAYS[:2]]
-    assert len(times) == 3
-    assert (snapshots.folder(bronze, DAYS[0]) / MADE).exists()
-    assert sorted(summed(DAYS[1])) == [*DAYS[:2], "late"]
-
-
-def test_a_day_that_never_rests_is_told(bronze, summed, monkeypatch):
-    """After three tries it says which day and why, and leaves no snapshot of it."""
-    real = carry.carry
-
-    def interrupted(*given: object) -> Carried:
-        snapshots.withdraw(bronze, DAYS[0])
-        return real(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(carry, "carry", interrupted)
-    with pytest.raises(UsageError, match="events of 2026-11-18 or before come in all the time"):
-        run(bronze)
-    assert snapshots.days_made(bronze) == []
-
-
 def test_old_snapshots_go(bronze, summed, monkeypatch):
     """The newest few stay."""
     monkeypatch.setattr(day, "KEEP", 1)
@@ -144,27 +113,42 @@ def test_old_snapshots_go(bronze, summed, monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_an_ingest_withdraws_before_it_adds_and_after(spark, tmp_path, monkeypatch):
-    """Cut off once its events are there, a snapshot may have begun meanwhile: the repeat, that adds none, ends it."""
+@pytest.mark.usefixtures("delta")
+def test_an_ingest_withdraws_before_it_adds(spark, tmp_path, monkeypatch):
+    """Cut off before its events are there, the snapshots that will lack them hold no more."""
     fleet = Fleet("shop")
     fleet.pod("pod-a", ends_s=50, announces_end=False).holds("0_0", 5)
     source, bronze = fleet.write(tmp_path / "in"), tmp_path / "bronze"
-    place = snapshots.folder(bronze, DAYS[0])
-    place.mkdir(parents=True)
-    later = snapshots.folder(bronze, DAYS[1])
-    later.mkdir()
-    for marker in (place / MADE, later / TOKEN):
-        marker.write_text("{}")
+    for name in DAYS[:2]:
+        (snapshots.folder(bronze, name)).mkdir(parents=True)
+        (snapshots.folder(bronze, name) / MADE).write_text("{}")
     with monkeypatch.context() as patch:
         patch.setattr(ingest, "write_events", cut)
         with pytest.raises(CutOffError):
             ingest.run(spark, source, bronze)
-    assert not (place / MADE).exists()
-    assert not (later / TOKEN).exists()
-    with monkeypatch.context() as patch:
-        patch.setattr(ingest, "_remember", cut)
-        with pytest.raises(CutOffError):
-            ingest.run(spark, source, bronze)
-    (place / TOKEN).touch()
-    assert ingest.run(spark, source, bronze).events == 0
-    assert not (place / TOKEN).exists()
+    assert not list((bronze / snapshots.FOLDER).rglob(MADE))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("delta")
+def test_a_snapshot_is_read_as_its_marker_says(spark, tmp_path):
+    """A reader that chose it goes on with it while it is made again."""
+    for number in range(3):
+        fleet = Fleet(f"day-{number}")
+        begins_s = number * 86_400
+        fleet.pod("pod-a", begins_s=begins_s, ends_s=begins_s + 50).holds("0_0", begins_s + 5)
+        fleet.write(tmp_path / "in")
+    bronze = tmp_path / "bronze"
+    ingest.run(spark, tmp_path / "in", bronze)
+    assert day.run(spark, bronze, audit.PASTS) == [DAYS[0]]
+    carried = snapshots.read(spark, snapshots.folder(bronze, DAYS[0]))
+    before = sorted(row["id"] for row in carried.events.collect())
+    late = Fleet("late")
+    late.pod("pod-b", ends_s=50).holds("0_0", 5)
+    ingest.run(spark, late.write(tmp_path / "late"), bronze)
+    assert day.run(spark, bronze, audit.PASTS) == [DAYS[0]]
+    again = snapshots.read(spark, snapshots.folder(bronze, DAYS[0])).events
+    assert {row["namespace"] for row in again.collect()} == {"day-0", "late"}
+    assert sorted(row["id"] for row in carried.events.collect()) == before

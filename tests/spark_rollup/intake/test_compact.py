@@ -1,25 +1,27 @@
-"""Compaction loses nothing: a file that cannot be read is told, and stays."""
+"""Upkeep loses nothing: a file that cannot be read is an error that names it; old days go only as far as they may."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as F
 
-from spark_rollup import clock
-from spark_rollup.bronze import snapshots
+from spark_rollup import audit, clock
+from spark_rollup.bronze import snapshots, table
 from spark_rollup.bronze.snapshots import DAY_US
-from spark_rollup.bronze.store import AT, read_events, read_quarantine, write_quarantine
+from spark_rollup.bronze.store import AT, EVENTS, add_quarantine, read_events, read_quarantine
 from spark_rollup.cli import main
-from spark_rollup.columns import ROUTINE
+from spark_rollup.config import AuditOptions
 from spark_rollup.errors import DamagedError
+from spark_rollup.history import day
 from spark_rollup.intake import compact, ingest
-from spark_rollup.intake.compact import KEEP_DAYS, STAGING
-from spark_rollup.schemas import EVENT_ROW, HEARD, QUARANTINE, UNWATCHED
+from spark_rollup.intake.compact import KEEP_DAYS
+from spark_rollup.schemas import QUARANTINE
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("delta")]
 
 DAY_S = 86_400
 
@@ -30,12 +32,20 @@ def fleet(name: str, day: int) -> Fleet:
     return told
 
 
-@pytest.fixture
-def bronze(spark, tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def made(delta, tmp_path_factory) -> Path:
     """Two runs of one day, one of the next."""
-    for name, day in (("one", 0), ("two", 0), ("three", 1)):
-        fleet(name, day).write(tmp_path / "in")
-        ingest.run(spark, tmp_path / "in", tmp_path / "bronze")
+    work = tmp_path_factory.mktemp("made")
+    for name, number in (("one", 0), ("two", 0), ("three", 1)):
+        fleet(name, number).write(work / "in")
+        ingest.run(delta, work / "in", work / "bronze")
+    return work
+
+
+@pytest.fixture
+def bronze(made, tmp_path) -> Path:
+    """Give a copy: tables know no absolute paths."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "bronze"
 
 
@@ -51,11 +61,22 @@ def ids(spark, bronze: Path) -> set[str]:
     return {row["id"] for row in read_events(spark, bronze).select("id").collect()}
 
 
-def test_a_damaged_file_is_told_kept_and_its_events_come_back(spark, bronze, tmp_path, capsys):
-    """`compact` and every reader name it; moved aside, `ingest --again` brings its events from the segments."""
+def test_finished_days_are_joined(spark, bronze):
+    """The small files of a day become one of each kind; the newest day is left alone; a repeat has nothing to do."""
+    before = ids(spark, bronze)
+    assert compact.run(spark, bronze) == 1
+    assert ids(spark, bronze) == before
+    assert len(read_events(spark, bronze).inputFiles()) == 4
+    assert compact.run(spark, bronze) == 0
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["torn", "gone"])
+def test_a_damaged_file_is_named_and_its_events_come_back(spark, bronze, tmp_path, capsys, lost):
+    """`compact` and every reader name it; taken out, `ingest --again` brings its events from the segments."""
     before = ids(spark, bronze)
     damaged = tear(bronze / "events")
-    there = sorted(bronze.rglob("*.parquet"))
+    if lost:
+        damaged.unlink()
     asked = {
         "compact": ["compact", "--bronze", str(bronze)],
         "coverage": ["coverage", "--input", str(bronze)],
@@ -65,10 +86,12 @@ def test_a_damaged_file_is_told_kept_and_its_events_come_back(spark, bronze, tmp
         assert main(command) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert f"{damaged} cannot be read" in err
+        assert f"{damaged} " in err
+        assert f"`statewarden-rollup forget --bronze {bronze} --file {damaged}`" in err
         assert "--again" in err
-    assert sorted(path for path in bronze.rglob("*.parquet") if STAGING not in path.parts) == there
-    damaged.rename(tmp_path / "aside")
+    assert main(["forget", "--bronze", str(bronze), "--file", "other.parquet"]) == 2
+    assert "has no such file" in capsys.readouterr().err
+    assert main(["forget", "--bronze", str(bronze), "--file", str(damaged)]) == 0
     assert ids(spark, bronze) < before
     assert main(asked["ingest"]) == 0
     assert ids(spark, bronze) == before
@@ -76,31 +99,62 @@ def test_a_damaged_file_is_told_kept_and_its_events_come_back(spark, bronze, tmp
     assert ids(spark, bronze) == before
 
 
-def test_nothing_is_removed_while_an_event_would_be_missing(spark, bronze, monkeypatch):
-    """Whatever made it go missing."""
-    before = ids(spark, bronze)
-    monkeypatch.setattr(compact, "one_row_per_id", lambda rows: rows.where("sequence > 1"))
-    with pytest.raises(DamagedError, match="2026-11-18: 2 events would be lost"):
-        compact.run(spark, bronze)
-    assert ids(spark, bronze) == before
-    assert not (bronze / STAGING).exists()
+def test_a_damaged_log_is_named(spark, bronze, capsys):
+    """What a commit says cannot be read: no table is made up of the rest."""
+    commit = bronze / "events" / table.LOG / f"{1:020d}.json"
+    commit.write_text(commit.read_text()[:-50])
+    commit.with_name(f".{commit.name}.crc").unlink()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    assert main(["coverage", "--input", str(bronze)]) == 2
+    assert f"{commit} cannot be read: restore this file" in capsys.readouterr().err
 
 
-def test_a_damaged_snapshot_is_no_all_clear(spark, bronze, tmp_path, capsys):
-    """What lies before the look-back cannot be known without it: the audit says so and ends."""
-    place = snapshots.folder(bronze, "2026-11-17")
-    empty = spark.range(0)
-    for name, schema in (("events", EVENT_ROW), ("heard", HEARD), ("unwatched", UNWATCHED)):
-        columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
-        more = [F.lit(None).cast("boolean").alias(ROUTINE)] if name == "events" else []
-        empty.select(*columns, *more).write.parquet(str(place / name))
-    (place / snapshots.MADE).write_text(f'{{"format": {snapshots.FORMAT}}}')
+@pytest.mark.slow
+def test_old_days_go_as_far_as_a_snapshot_stands_for_them(spark, bronze, tmp_path, capsys):
+    """Without one nothing goes; an audit of everything reads it in their place; damaged, it is no all-clear."""
+    ingest.run(spark, fleet("four", 2).write(tmp_path / "in"), bronze)
+    asked = ["compact", "--bronze", str(bronze), "--retain", "2"]
+    assert main(asked) == 0
+    assert "no day removed" in capsys.readouterr().out
+    assert main([*asked, "--snapshots"]) == 0
+    assert "1 summed up, days up to 2026-11-18 removed" in capsys.readouterr().out
+    left = {row["day"] for row in read_events(spark, bronze).select("day").distinct().collect()}
+    assert left == {"2026-11-19", "2026-11-20"}
+    options = AuditOptions(bronze, tmp_path / "out")
+    events, loaded, _ = audit.prepare(spark, options)
+    assert {row["namespace"] for row in events.collect()} == {"three", "four"}
+    assert loaded.carried is not None
+    assert {row["namespace"] for row in loaded.carried.events.collect()} == {"one", "two"}
+    ingest.run(spark, fleet("late", 0).write(tmp_path / "in"), bronze)
+    assert snapshots.days_made(bronze) == ["2026-11-18"]
+    assert audit.prepare(spark, options)[0].where("namespace = 'late'").isEmpty()
+    assert day.next_day(bronze) is None
+
+    place = snapshots.folder(bronze, "2026-11-18")
     damaged = tear(place / "events")
-    asked = ["audit", "--input", str(bronze), "--output", str(tmp_path / "out"), "--look-back", "1"]
-    assert main(asked) == 2
+    assert main(["audit", "--input", str(bronze), "--output", str(tmp_path / "out"), "--look-back", "1"]) == 2
     err = capsys.readouterr().err.splitlines()[-1]
     assert f"{damaged} cannot be read" in err
     assert f"remove the directory {place}" in err
+    (place / snapshots.MADE).unlink()
+    with pytest.raises(DamagedError, match="stands for all days up to 2026-11-18"):
+        audit.reading(options)
+
+
+def test_what_a_run_that_was_cut_off_left_behind_goes(spark, bronze):
+    """After a day; files of the table never do."""
+    before = ids(spark, bronze)
+    orphan = bronze / EVENTS / "day=2026-11-18" / "routine=true" / "part-0-orphan.parquet"
+    orphan.write_text("half a file")
+    compact.clean(spark, bronze)
+    assert orphan.exists()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "KEPT_HOURS", 0)
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        compact.clean(spark, bronze)
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert not orphan.exists()
+    assert ids(spark, bronze) == before
 
 
 def test_the_quarantine_is_joined_and_ages(spark, tmp_path):
@@ -110,7 +164,7 @@ def test_the_quarantine_is_joined_and_ages(spark, tmp_path):
     def put(reason: str, at_us: int | None) -> None:
         texts = [F.lit(reason).alias(name) for name in QUARANTINE.names]
         row = spark.range(1).select(*texts, F.lit(at_us).cast("bigint").alias(AT))
-        write_quarantine(row, tmp_path / "quarantine", "append")
+        add_quarantine(row, tmp_path)
 
     def reasons() -> set[str]:
         return {row["reason"] for row in read_quarantine(spark, tmp_path).collect()}
@@ -121,7 +175,15 @@ def test_the_quarantine_is_joined_and_ages(spark, tmp_path):
     put("too-large", None)
     assert compact.tidy(spark, tmp_path, now_us) == 1
     assert reasons() == {"cut-off-file", "unknown-major", "too-large"}
-    assert len(list((tmp_path / "quarantine").glob("*.parquet"))) == 1
+    assert len(read_quarantine(spark, tmp_path).inputFiles()) == 1
     assert compact.tidy(spark, tmp_path, now_us + KEEP_DAYS * DAY_US + 1) == 2
     assert reasons() == {"unknown-major"}
     assert compact.tidy(spark, tmp_path / "absent", now_us) == 0
+
+
+def test_partitions_of_one_file_are_left_alone():
+    """And the newest day, of which more comes in."""
+    paths = [f"file:/b/events/day=2026-11-{day}/routine=true/{name}" for day in (18, 19, 20) for name in "ab"]
+    assert compact.scattered(paths) == ["2026-11-18", "2026-11-19"]
+    assert compact.scattered(paths[1:]) == ["2026-11-19"]
+    assert compact.scattered([]) == []

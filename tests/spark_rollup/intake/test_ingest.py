@@ -6,19 +6,24 @@ import gzip
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from agent.contract.codec import SCHEMA_VERSION
-from spark_rollup.bronze import load, unpacked
-from spark_rollup.bronze.store import COMPACTING, TAKEN, read_events, read_quarantine
-from spark_rollup.errors import DamagedError
-from spark_rollup.intake import compact, ingest
+from spark_rollup.bronze import load, store, table, unpacked
+from spark_rollup.bronze.store import TAKEN, read_events, read_quarantine
+from spark_rollup.errors import DamagedError, UsageError
+from spark_rollup.intake import ingest
+from spark_rollup.schemas import EVENT_ROW
+from spark_rollup.sources import files
 from spark_rollup.sources.base import Batch
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("delta")]
 
 DAY_S = 86_400
 
@@ -173,25 +178,60 @@ def test_lists_of_what_was_taken_are_summed_up(tmp_path, monkeypatch):
     assert ingest.taken(tmp_path) == known | {"in/grows": 3}
 
 
-def test_compaction_joins_finished_days_and_survives_a_cut(spark, tmp_path, monkeypatch):
-    """The small files of a day become one; cut off in between, events are there twice and readers know."""
-    source, bronze = tmp_path / "in", tmp_path / "bronze"
-    for name, day in (("one", 0), ("two", 0), ("three", 1)):
-        fleet(name, day).write(source)
-        ingest.run(spark, source, bronze)
-    before = ids(spark, bronze)
-    assert load.load(spark, bronze).unique
+def test_two_runs_that_nothing_keeps_apart_add_nothing_twice(spark, tmp_path, monkeypatch):
+    """Another run adds the same events after they were compared: this one says so, and its repeat finds them."""
+    source, bronze = fleet().write(tmp_path / "in"), tmp_path / "bronze"
+    ingest.run(spark, fleet("first").write(tmp_path / "first"), bronze)
+    real = store.write_events
+
+    def late(*arguments: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(ingest, "write_events", real)
+            ingest.run(spark, source, bronze)
+        real(*arguments)
+
     with monkeypatch.context() as patch:
-        # the joined files are in, and the old ones are about to go
-        cut(patch, Path, "unlink", after=False)
+        patch.setattr(ingest, "write_events", late)
+        with pytest.raises(UsageError, match=r"another run added to .* nothing is lost or doubled"):
+            ingest.run(spark, source, bronze)
+    assert ingest.run(spark, source, bronze).events == 0
+    assert len(ids(spark, bronze)) == len(set(ids(spark, bronze))) == len(fleet().lines()) * 2
+
+
+def test_what_was_taken_is_durable_turn_by_turn(spark, tmp_path, monkeypatch):
+    """Cut off in the third turn, the files of two are taken for good."""
+    monkeypatch.setattr(files, "FILES_PER_TURN", 1)
+    source, bronze = tmp_path / "in", tmp_path / "bronze"
+    for name in ("one", "two", "three"):
+        fleet(name).write(source)
+    real, turns = ingest.take, []
+
+    def take(*arguments: object) -> ingest.Ingested:
+        turns.append(arguments)
+        if len(turns) == 3:
+            raise CutOffError
+        return real(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "take", take)
         with pytest.raises(CutOffError):
-            compact.run(spark, bronze)
-    assert (bronze / COMPACTING).exists()
-    assert not load.load(spark, bronze).unique
-    assert sorted(set(ids(spark, bronze))) == before
-    assert compact.run(spark, bronze) == 1
-    assert ids(spark, bronze) == before
-    assert load.load(spark, bronze).unique
-    # the second day is the newest and was not touched; routine events and the others lie apart
-    assert [len(list(day.rglob("*.parquet"))) for day in sorted((bronze / "events").glob("day=*"))] == [2, 2]
-    assert compact.run(spark, bronze) == 0
+            ingest.run(spark, source, bronze)
+    assert len(ingest.taken(bronze)) == 2
+    again = ingest.run(spark, source, bronze)
+    assert (again.files, again.events) == (1, len(fleet("three").lines()))
+
+
+def test_a_column_of_a_later_release_is_added(spark, tmp_path, monkeypatch):
+    """What an older release did not store is null, in columns and in entries of lists; then it is stored."""
+    source, bronze = fleet().write(tmp_path / "in"), tmp_path / "bronze"
+    ingest.run(spark, source, bronze)
+    new = T.StructField("brand_new", T.StringType())
+    kind: Any = EVENT_ROW["stores"].dataType
+    stores = T.ArrayType(T.StructType([*kind.elementType.fields, new]))
+    wider = [T.StructField("stores", stores) if row.name == "stores" else row for row in store._STORED.fields]
+    monkeypatch.setattr(store, "_STORED", T.StructType([*wider, new]))
+    rows = read_events(spark, bronze)
+    assert rows.select("brand_new", "stores.brand_new").distinct().collect() == [(None, None)]
+    more = rows.limit(1).withColumns({"id": F.lit("x"), "brand_new": F.lit("y")})
+    store.write_events(more.drop("routine"), bronze, 0, table.version(bronze / "events"))
+    assert [row["brand_new"] for row in read_events(spark, bronze).where("id = 'x'").collect()] == ["y"]

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from spark_rollup.cli import main
 from spark_rollup.errors import UsageError
 from spark_rollup.intake import intake
 from spark_rollup.intake.ingest import Ingested, total
-from spark_rollup.intake.intake import IntakeOptions, read_properties, store_settings, told
+from spark_rollup.intake.intake import IntakeOptions, read_properties, told
+from spark_rollup.intake.opening import Opening, store_settings
 from spark_rollup.sources.address import parse_address
-from spark_rollup.spark import session
+from spark_rollup.spark import needs, session
 
 
-def options(text: str, **more: object) -> IntakeOptions:
-    return IntakeOptions(parse_address(text), Path("bronze"), **more)  # type: ignore[arg-type]
+def options(text: str) -> IntakeOptions:
+    return IntakeOptions(parse_address(text), Opening("bronze"))
 
 
 def test_an_endpoint_brings_what_it_needs():
     """Another make of store is asked by path and with a region, which most of them ignore."""
-    assert store_settings(options("s3a://b/p", endpoint="http://127.0.0.1:9000"), {}) == {
+    assert store_settings(Opening("s3a://b", endpoint="http://127.0.0.1:9000"), {}) == {
         "fs.s3a.endpoint": "http://127.0.0.1:9000",
         "fs.s3a.path.style.access": "true",
         "fs.s3a.endpoint.region": "us-east-1",
@@ -30,11 +29,10 @@ def test_an_endpoint_brings_what_it_needs():
 
 def test_without_an_endpoint_only_the_region_is_said():
     """AWS itself needs nothing but, where it is known, the region."""
-    assert store_settings(options("s3a://b/p"), {"AWS_REGION": "eu-west-1"}) == {
+    assert store_settings(Opening("s3a://b"), {"AWS_REGION": "eu-west-1"}) == {
         "fs.s3a.endpoint.region": "eu-west-1"
     }
-    assert store_settings(options("s3a://b/p"), {}) == {}
-    assert store_settings(options("in", endpoint="http://127.0.0.1:9000"), {}) == {}
+    assert store_settings(Opening("s3a://b"), {}) == {}
 
 
 def test_properties_are_read_as_kafka_s_tools_do(tmp_path):
@@ -71,11 +69,19 @@ def test_events_of_a_newer_contract_are_told(capsys):
     assert "some events are of contract 1.7, and this version knows 1." in capsys.readouterr().err
 
 
+@pytest.fixture
+def no_jars(monkeypatch):
+    """Let no session run, and Delta's jars be there."""
+    monkeypatch.setattr(needs, "_is_running", lambda: False)
+    monkeypatch.setattr(needs, "_fetch", lambda _: None)
+    monkeypatch.setattr(needs, "_spark_has", lambda kind: kind == needs.DELTA)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--input", "gs://b"], "gs:// is not known"),
-        (["--input", "s3a://b", "--bronze", "s3a://c/bronze"], "--bronze must be a directory"),
+        (["--input", "s3a://b", "--bronze", "kafka://c:1/bronze"], "--bronze must be a directory or s3a://"),
         (["--input", "s3a://b", "--trigger", "often"], "neither availableNow nor"),
         (["--input", "s3a://b", "--trigger", "processing 0 seconds"], "neither availableNow nor"),
         (["--input", "s3a://b", "--spark-conf", "secret"], "is not spark.KEY=VALUE"),
@@ -87,7 +93,7 @@ def test_events_of_a_newer_contract_are_told(capsys):
         (["--input", "."], "holds no *.jsonl"),
     ],
 )
-def test_wrong_use_ends_before_spark_starts(tmp_path, monkeypatch, capsys, arguments, message):
+def test_wrong_use_ends_before_spark_starts(tmp_path, monkeypatch, capsys, no_jars, arguments, message):
     """Each is one line on stderr and exit code 2."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(session, "build_session", lambda *_, **__: pytest.fail("Spark was started"))
@@ -99,7 +105,9 @@ def test_wrong_use_ends_before_spark_starts(tmp_path, monkeypatch, capsys, argum
     assert message in err
 
 
-def test_the_other_commands_read_directories(capsys):
-    """An audit of a store's address says how its events get into bronze."""
-    assert main(["audit", "--input", "s3a://b/p", "--output", "out"]) == 2
-    assert "--input must be a directory" in capsys.readouterr().err
+def test_topics_are_not_audited_and_reports_are_directories(capsys):
+    """Bronze may be in an object store, what an audit writes may not."""
+    assert main(["audit", "--input", "kafka://b:1/p", "--output", "out"]) == 2
+    assert "--input must be a directory or s3a://" in capsys.readouterr().err
+    assert main(["audit", "--input", "s3a://b/p", "--output", "s3a://b/out"]) == 2
+    assert "--output must be a directory" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_what_helps_is_said_where_it_is_known(cause, meant):
     ("path", "advice"),
     [
         ("/b%20ronze/events/day=2026-11-20/routine=true/x.parquet", "--again`"),
-        ("/b%20ronze/quarantine/x.parquet", "move this file out of /b ronze"),
+        ("/b%20ronze/quarantine/x.parquet", "forget --bronze /b ronze --file /b ronze/quarantine/x"),
         (
             "/b%20ronze/snapshots/day=2026-11-20/events/x.parquet",
             "remove the directory /b ronze/snapshots/day=2026-11-20",
@@ -80,11 +80,6 @@ def test_a_damaged_file_of_bronze_is_named_with_what_to_do(path, advice):
     assert "no magic number" in text
     assert advice in text
     assert "\n" not in text
-
-
-def test_a_file_that_went_away_is_no_damage():
-    """Another run replaced it."""
-    assert "do this again" in str(damage(unread("/b/events/day=2026-11-20/x.parquet", "FILE_NOT_EXIST")))
 
 
 def test_only_a_lost_java_accuses_what_it_read():

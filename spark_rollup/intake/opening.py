@@ -1,0 +1,80 @@
+"""Open bronze: the jars that it needs, a session that fits it, the settings of its object store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_rollup.bronze.place import Place, place_of
+from spark_rollup.spark import needs, progress, session
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where bronze (or the input of an audit) is, and how Spark gets there.
+
+    Args of the dataclass:
+        where: Directory, or `s3a://bucket/prefix`.
+        endpoint: URL of an object store that is not AWS's own.
+        region: The store's region.
+        jars: Directory with jars; None = where `statewarden-rollup jars` puts them.
+        conf: Spark's settings.
+        progress: Whether to show progress on stderr.
+        debug: Whether Spark logs its errors.
+    """
+
+    where: str
+    endpoint: str | None = None
+    region: str | None = None
+    jars: Path | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    progress: bool = False
+    debug: bool = False
+
+
+@contextmanager
+def opened(
+    opening: Opening, size_bytes: int | None, kinds: Sequence[str] = (), *, delta: bool = True
+) -> Iterator[tuple[SparkSession, Place]]:
+    """Give a session and the place.
+
+    Args:
+        opening: What to open.
+        size_bytes: Size of what is read; None = not known yet.
+        kinds: Jars that are needed beside.
+        delta: Whether there are Delta tables: not so, if segments are audited.
+
+    Raises:
+        JarError: jars are missing.
+        JavaNotFoundError: no Java runtime.
+    """
+    stores = [needs.S3A] if opening.where.startswith("s3a://") else []
+    wanted = list(dict.fromkeys([*([needs.DELTA] if delta else []), *stores, *kinds]))
+    brought = needs.bring(wanted, opening.jars, opening.conf)
+    spark = session.build_session(
+        size_bytes, conf=opening.conf, jars=brought, delta=delta, debug=opening.debug
+    )
+    needs.check(spark, wanted)
+    if needs.S3A in wanted:
+        for key, value in store_settings(opening, os.environ).items():
+            spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
+    with progress.shown(spark, sys.stderr) if opening.progress else nullcontext():
+        yield spark, place_of(opening.where, spark)
+
+
+def store_settings(opening: Opening, environment: Mapping[str, str]) -> dict[str, str]:
+    """Give Hadoop's settings for the object store; credentials are left to Hadoop's own chain."""
+    region = opening.region or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    if not opening.endpoint:
+        return {"fs.s3a.endpoint.region": region} if region else {}
+    return {
+        "fs.s3a.endpoint": opening.endpoint,
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.endpoint.region": region or "us-east-1",
+    }
