@@ -82,20 +82,34 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Load
     Raises:
         UsageError: the input has no usable event.
     """
-    loaded = load(spark, _source(options), reading(options))
-    stored = loaded.events.columns
-    if loaded.unique:  # Parquet that is read column by column, as each stage needs it
-        events = loaded.events.drop("line")
-    else:
-        once = dedupe.one_row_per_id(loaded.events).drop("line")
-        marked = once if ROUTINE in stored else once.withColumn(ROUTINE, is_routine())
-        events = marked.localCheckpoint()
-    if options.as_of_us is not None:
-        found = latest.Latest(options.as_of_us)
-    else:
-        found = newest(events, loaded, options)
+    events, loaded, found = read_for_its_time(spark, options)
     until = events.where(F.col("observed_at_us") <= found.as_of_us)
     return until, replace(loaded, ahead=found.ahead), found.as_of_us
+
+
+def read_for_its_time(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Loaded, latest.Latest]:
+    """Read what the look-back of the audit's time needs: that time is known only once the newest events are read.
+
+    The newest day of bronze may be that of a clock that is ahead. What it made us read then begins too late.
+    """
+    what = reading(options)
+    events, loaded = _read(spark, options, what)
+    if options.as_of_us is not None:
+        return events, loaded, latest.Latest(options.as_of_us)
+    found = newest(events, loaded, options)
+    due = reading(replace(options, as_of_us=found.as_of_us))
+    if due != what:
+        events, loaded = _read(spark, options, due)
+    return events, loaded, found
+
+
+def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> tuple[DataFrame, Loaded]:
+    loaded = load(spark, _source(options), what)
+    if loaded.unique:  # Parquet that is read column by column, as each stage needs it
+        return loaded.events.drop("line"), loaded
+    once = dedupe.one_row_per_id(loaded.events).drop("line")
+    marked = once if ROUTINE in loaded.events.columns else once.withColumn(ROUTINE, is_routine())
+    return marked.localCheckpoint(), loaded
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.Latest:

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from agent.contract.events import Kind
 from spark_rollup import audit
-from spark_rollup.config import AuditOptions
+from spark_rollup.bronze import snapshots
+from spark_rollup.bronze.latest import Latest
+from spark_rollup.config import MARKER, AuditOptions
 from spark_rollup.correlate import unaudited
 from spark_rollup.facts import heartbeats
 from spark_rollup.facts.gaps import FAST, fast_clocks
@@ -62,3 +64,27 @@ def test_what_a_fast_clock_said_last_is_in_doubt(spark):
         "pod-c": (5_000_000, as_of_us, FAST),
         "pod-d": (day_us, as_of_us, FAST),
     }
+
+
+def test_a_fast_clock_past_midnight_hides_no_day_of_the_look_back(tmp_path: Path, monkeypatch) -> None:
+    """One pod is already in the next day: what is read goes by the day that the audit is about."""
+    for day in ("18", "19", "20", "21"):
+        (tmp_path / "events" / f"day=2026-11-{day}").mkdir(parents=True)
+    (tmp_path / MARKER).touch()
+    for day in ("18", "19"):
+        made = snapshots.folder(tmp_path, f"2026-11-{day}")
+        made.mkdir(parents=True)
+        (made / snapshots.MADE).write_text(f'{{"format": {snapshots.FORMAT}}}')
+    whole = SimpleNamespace(columns=(), drop=lambda _: None)
+    read: list[str | None] = []
+
+    def load(_: object, place: Path, what: snapshots.Reading) -> SimpleNamespace:
+        read.append(what.after)
+        return SimpleNamespace(events=whole, unique=True)
+
+    about = Latest(snapshots.end_us("2026-11-20") - 1)
+    monkeypatch.setattr(audit, "load", load)
+    monkeypatch.setattr(audit, "newest", lambda *_: about)
+    options = AuditOptions(tmp_path, tmp_path / "out", look_back_days=1)
+    assert audit.read_for_its_time(SimpleNamespace(), options)[2] == about  # type: ignore[arg-type]
+    assert read == ["2026-11-19", "2026-11-18"]
