@@ -1,6 +1,6 @@
 """Which findings become Kubernetes Events, and how these read. Pure; the time is an argument.
 
-One finding is one Event, whose count and message change when the finding gets louder or is resolved. What waits is
+One finding is one Event, whose count and message change when the finding escalates or is resolved. What waits is
 coalesced by finding, so that a storm of findings costs one request each and no more than the rate allows.
 """
 
@@ -35,7 +35,7 @@ class News:
     """What is to be reported of one finding.
 
     Args of the dataclass:
-        name: Name of the Event object, the same for the whole life of the finding.
+        name: Name of the Event object, the same from the opening of the finding to its resolution.
         body: Event as it is created.
         patch: What changes if it is there already.
     """
@@ -52,7 +52,7 @@ class EventDesk:
         """Start with nothing reported.
 
         Args:
-            least: Quietest severity that becomes an Event.
+            least: Lowest severity that becomes an Event.
             origin: The pod that the Events are about.
             namespace: Namespace of the pod.
         """
@@ -65,7 +65,7 @@ class EventDesk:
         self.suppressed = 0
 
     def receive(self, record: Record) -> None:
-        """Take a record; only a finding that opens, gets louder or is resolved is news."""
+        """Take a record; only a finding that opens, escalates or is resolved is news."""
         if record.kind is not Kind.FINDING:
             return
         body = record.body

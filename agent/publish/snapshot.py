@@ -27,7 +27,7 @@ class TaskMetrics:
         checkpoint_written_at_us: mtime of the checkpoint.
         flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
         bytes: Live SST bytes.
-        incarnation: Number of the directory's life, from 1.
+        incarnation: Number of the directory's incarnation, from 1.
         last_seen_at_us: When the directory was last seen; None = it is there, see `tasks_seen_at_us`.
         worst_severity: Worst open finding; None = none open.
         exists: False for a directory that is gone: it is not counted, and only when it was last seen is reported.

@@ -1,4 +1,4 @@
-"""Findings as log lines: one when a finding opens, gets louder or is resolved, and none in between."""
+"""Findings as log lines: one when a finding opens, escalates or is resolved, and none in between."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def loudness(body: Mapping[str, object]) -> tuple[int, int]:
 
 
 class FindingLog:
-    """Remembers how loud each open finding was when it was last logged."""
+    """Remembers the rank of each open finding when it was last logged."""
 
     def __init__(self, logger: logging.Logger = _LOG) -> None:
         self._logger = logger

@@ -1,1 +1,1 @@
-"""Events at rest: where they lie, how they are read, each once; and what an audit reads of them."""
+"""Events at rest: where they are, how they are read, each once; and what an audit reads of them."""

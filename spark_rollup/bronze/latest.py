@@ -1,4 +1,4 @@
-"""Up to when an audit looks unless told: the newest event's time, but for clocks that are ahead of all others."""
+"""Up to when an audit reads unless configured: the newest event's time, without clocks that are ahead of all others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pod = tuple[str, str]
 """Namespace and pod."""
 
 TOGETHER_US = SILENT_AFTER_S * MICROS
-"""Pods that all run are heard within so long (microseconds) of each other."""
+"""Pods that all run report within this time (microseconds) of each other."""
 
 LEAD_US = 300 * MICROS
 """Two or more pods that fall silent within 90 s of each other are rarer than a clock that is ahead by up to this. A
@@ -23,12 +23,12 @@ larger lead shows against our own clock, where an audit follows an ingest."""
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What a pod said last.
+    """What a pod reported last.
 
     Args of the dataclass:
         at_us: When, by its own clock; microseconds since the epoch.
-        first_us: What it said first, likewise.
-        stopped: Whether it was that it stops.
+        first_us: When it reported first, likewise.
+        stopped: Whether its last report was that it stops.
     """
 
     at_us: int
@@ -38,7 +38,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """Up to when an audit looks.
+    """Up to when an audit reads.
 
     Args of the dataclass:
         as_of_us: Microseconds since the epoch.
@@ -52,14 +52,14 @@ class Latest:
 def choose(words: Mapping[Pod, Last], now_us: int, began_us: Callable[[Pod, int], int]) -> Latest:
     """Choose the audit's time.
 
-    Pods are passed over that speak of a time which is still to come, while others are left; and a minority that is
-    ahead of at least two others that agree on the time, as only a clock is (`_is_clock`). Whoever goes on speaking
-    after all others is believed: they are silent.
+    Pods that report a time still to come are ignored, as long as others are left. So is a minority that is ahead of at
+    least two others that agree on the time, in a way that only a wrong clock explains (`_is_clock`). A pod that goes on
+    reporting after all others is believed: the others are silent.
 
     Args:
-        words: What each pod said last; not empty.
+        words: What each pod reported last; not empty.
         now_us: Our own clock; microseconds since the epoch.
-        began_us: Tells the first time after a given one that a pod spoke of.
+        began_us: Returns the first time after a given one that a pod reported.
     """
     left = {pod: word for pod, word in words.items() if word.at_us <= now_us + SKEW_US} or dict(words)
     speaking = sorted((word for word in left.values() if not word.stopped), key=lambda word: word.at_us)
@@ -78,7 +78,7 @@ def choose(words: Mapping[Pod, Last], now_us: int, began_us: Callable[[Pod, int]
 
 
 def _is_clock(word: Last, company: Sequence[Last], base_us: int) -> bool:
-    """Tell whether a pod that goes on speaking is rather ahead: a little, or by the same at both ends of its story."""
+    """Return whether a pod that still reports has a clock that is ahead: a little, or equally far at start and end."""
     if word.first_us > base_us:  # it may have taken the others' place
         return False
     alike = sum(

@@ -34,14 +34,14 @@ CUT_OFF = "cut-off-file"
 """Reason for which the quarantine holds a whole file: it gave fewer records than its name or its trailer announces."""
 
 EARLIEST_US = 1_420_070_400 * MICROS
-"""No agent saw anything before 2015."""
+"""No agent observed anything before 2015."""
 
 AHEAD_US = 86_400 * MICROS
-"""Nor later than so long (microseconds) after the moment at which its word is read."""
+"""Nor later than this long (microseconds) after the moment at which its event is read."""
 
 MAX_NUMBER, MAX_SEQUENCE = 1 << 56, 1 << 53
-"""RocksDB's sequence numbers have 56 bits; no count, offset, size or time (microseconds) gets there, and sums of many
-still fit into a long."""
+"""RocksDB's sequence numbers have 56 bits; no count, offset, size or time (microseconds) gets that high, and sums of
+many still fit into a long."""
 
 REJUDGED = (
     "unknown-major",
@@ -51,7 +51,7 @@ REJUDGED = (
     "impossible-time",
     "impossible-number",
 )
-"""Reasons that another version, or another day, may judge otherwise: the quarantine keeps the whole line."""
+"""Reasons that may not hold for another version or on another day: the quarantine keeps the whole line."""
 
 
 MINOR = int(SCHEMA_VERSION.partition(".")[2])
@@ -68,7 +68,7 @@ class Loaded:
     Args of the dataclass:
         events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
-        unique: No event is there twice: so it is in bronze.
+        unique: Whether no event occurs twice, as in bronze.
         carried: What is known from before these events; None = they are all.
         ahead: Namespace and pod of clocks that are ahead of the audit's time, and how far (microseconds).
     """
@@ -84,7 +84,7 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
     """Read agents' segments, or bronze that `ingest` made: of that, the days that `past` leaves to read.
 
     Raises:
-        UsageError: bronze was made by an older version, or the place is an object store's and no bronze.
+        UsageError: bronze was made by an older version, or the place is in an object store and not bronze.
     """
     if is_bronze(source):
         check_format(source)
@@ -97,7 +97,7 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
         )
     if not isinstance(source, Path):
         raise UsageError(
-            f"{source} is no bronze: `ingest --input {source} --bronze BRONZE` takes segments in first"
+            f"{source} is not bronze: run `ingest --input {source} --bronze BRONZE` first, which takes segments in"
         )
     found = segments(source)
     looked = look_locally(found)
@@ -114,13 +114,13 @@ def segments(source: Path) -> dict[str, int]:
 
 
 def is_segment(path: str) -> bool:
-    """Tell by its path below the input whether a file is one to read: `*.jsonl(.gz)`, and nothing hidden above it."""
+    """Return whether a file is to be read, by its path below the input: `*.jsonl(.gz)`, and no part of it hidden."""
     hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
     return not hidden and path.endswith((".jsonl", ".jsonl.gz"))
 
 
 def load_files(spark: SparkSession, paths: Sequence[str], looked: Looked) -> Loaded:
-    """Read segments, by their whole paths or URLs, but for those that were refused or could not be read."""
+    """Read segments, by their full paths or URLs, except those that were refused or could not be read."""
     opened = [path for path in paths if path not in looked.refused and path not in looked.unread]
     judged = _parsed_once(_lines(spark, opened))
     bad = unusable(judged).unionByName(cut_off(_rows_of(spark, opened), judged))
@@ -155,7 +155,7 @@ def _parsed_once(lines: DataFrame) -> DataFrame:
 def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     if not paths:
         return spark.range(0).select(F.lit("").alias("file"), F.lit("").alias("line"))
-    # the rest of a damaged segment is told by `cut_off` and `Looked.torn`
+    # what a damaged segment lacks is reported by `cut_off` and as `torn`
     text = spark.read.option("ignoreCorruptFiles", "true").text([literal(path) for path in paths])
     return text.where(F.length(F.trim("value")) > 0).select(
         _plain_path(F.col("_metadata.file_path")).alias("file"), F.col("value").alias("line")
@@ -181,7 +181,7 @@ def judge(lines: DataFrame) -> DataFrame:
     Output columns: file, line, id, data, reason, detail.
     Nulls: `reason` is null for a usable line.
     """
-    # `inline` makes rows of its own, so that the optimizer cannot copy the parser into every later expression
+    # `inline` makes new rows, so that the optimizer cannot copy the parser into every later expression
     event = F.from_json("line", ENVELOPE, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
     parsed = lines.select("file", "line", F.inline(F.array(event)))
     verdict = _verdict(clock.now_us() + AHEAD_US)
@@ -191,7 +191,7 @@ def judge(lines: DataFrame) -> DataFrame:
 def _verdict(latest_us: int) -> Column:
     version = F.col("data.schema_version")
     major = F.split_part(version, F.lit("."), F.lit(1))
-    # a newer minor version may add kinds: their rows count in the agent's sequence, and no rule looks at them
+    # a newer minor version may add kinds: their rows count in the agent's sequence, and no rule reads them
     is_newer = F.coalesce(minor_of(version) > MINOR, F.lit(False))
     kinds = [kind.value for kind in Kind]
 

@@ -1,6 +1,6 @@
 """A path below bronze: in a directory (`pathlib.Path`) or in an object store that Spark reaches through Hadoop (s3a).
 
-Tables below it are Delta's business. What stands here is for the small notes beside them: lists of what was taken,
+Tables below it are Delta's business. This module is for the small notes beside them: lists of what was taken,
 markers, the claim.
 """
 
@@ -62,11 +62,11 @@ class ObjectPath:
         return self._at.getFileSystem(self._spark._jsc.hadoopConfiguration())
 
     def exists(self) -> bool:
-        """Tell whether there is an object, or anything below it."""
+        """Return whether there is an object, or anything below it."""
         return bool(self._files.exists(self._at))
 
     def iterdir(self) -> Iterator[ObjectPath]:
-        """List what lies directly below it; nothing, if it is not there."""
+        """List what is directly below it; nothing if it does not exist."""
         try:
             found = self._files.listStatus(self._at)
         except Py4JJavaError as error:
@@ -108,7 +108,7 @@ class ObjectPath:
         return self._on_condition(building, text)
 
     def etag(self) -> str | None:
-        """Tell the object's ETag; None = it is not there."""
+        """Return the object's ETag; None = it does not exist."""
         try:
             return str(self._files.getFileStatus(self._at).getEtag())
         except Py4JJavaError as error:
@@ -164,7 +164,7 @@ def put(place: Place, text: str) -> None:
 
 
 def below(place: Place) -> list[Place]:
-    """List what lies directly below a place, by name; nothing, if it is not there."""
+    """List what is directly below a place, by name; nothing if it does not exist."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return sorted(place.iterdir(), key=lambda path: path.name)
     return []

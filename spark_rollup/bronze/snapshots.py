@@ -1,8 +1,8 @@
-"""Where snapshots lie, which of them hold, and what an audit reads: its look-back, and one snapshot of what was before.
+"""Where snapshots are, which are valid, and what an audit reads: its look-back, and one snapshot of what was before.
 
 A snapshot of a day is the sum of that day and all before it, as far as later audits need it (`carry`): three Delta
-tables, and a marker that is written last and names their versions. Whoever adds events of a day takes the markers away
-from that day on, before adding; one writer is at work at a time, so no snapshot holds that lacks an event of its time.
+tables, and a marker that is written last and names their versions. Before a run adds events of a day, it removes the
+markers from that day on; only one writer works at a time, so no valid snapshot lacks an event of its time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
 FOLDER = "snapshots"
 
 FORMAT = 2
-"""What a snapshot carries, and how; one of another format is made anew."""
+"""What a snapshot carries, and how; one of another format is made again."""
 
 MADE = "_made.json"
 
@@ -52,8 +52,8 @@ class Carried:
 
     Args of the dataclass:
         events: `EVENT_ROW` and routine: events that still matter, and what many of them come down to.
-        heard: `HEARD`: where each boot of an agent stands.
-        unwatched: `UNWATCHED`: times in which nobody looked.
+        heard: `HEARD`: how far each boot of an agent has come.
+        unwatched: `UNWATCHED`: times in which no agent watched.
     """
 
     events: DataFrame
@@ -66,9 +66,9 @@ class Reading:
     """What an audit reads.
 
     Args of the dataclass:
-        snapshot: Directory of the snapshot; None = there is none that could be used.
+        snapshot: Directory of the snapshot; None = none can be used.
         after: Days of bronze after this one are read (`YYYY-MM-DD`); None = all.
-        missing: Days before the look-back that are read event by event, for want of their snapshots.
+        missing: Days before the look-back that are read event by event, as they have no snapshots.
     """
 
     snapshot: Place | None = None
@@ -88,23 +88,23 @@ EVERYTHING = Reading()
 
 
 def since_us(as_of_us: int, look_back_days: int | None) -> int:
-    """Tell when the look-back begins: at midnight (UTC), so many days before the day of the audit; 0 = never."""
+    """Return when the look-back begins: at midnight (UTC), so many days before the day of the audit; 0 = no limit."""
     if look_back_days is None:
         return 0
     return max(as_of_us // DAY_US - look_back_days, 0) * DAY_US
 
 
 def reading(bronze: Place, since: int) -> Reading:
-    """Choose the newest snapshot from before a time (microseconds since the epoch), or what stands for removed days.
+    """Choose the newest snapshot before a time (microseconds since the epoch), or the one that replaces removed days.
 
     Raises:
-        DamagedError: days were removed, and the snapshot that stands for them is gone.
+        DamagedError: days were removed, and the snapshot that replaces them is gone.
     """
     first, base = day_of(since), base_day(bronze)
     made = [day for day in days_made(bronze) if day < first or day == base]
     if base is not None and base not in made:
         raise DamagedError(
-            f"{folder(bronze, base)} is gone, which stands for all days up to {base}: restore it, or remove "
+            f"{folder(bronze, base)} is gone; it replaces all days up to {base}: restore it, or remove "
             f"{bronze / BASE} and do without those days"
         )
     after = made[-1] if made else None
@@ -113,7 +113,7 @@ def reading(bronze: Place, since: int) -> Reading:
 
 
 def base_day(bronze: Place) -> str | None:
-    """Tell the last of the days that were removed from bronze: its snapshot stands for them. None = none was."""
+    """Return the last of the days that were removed from bronze: its snapshot replaces them. None = none was."""
     try:
         return str(json.loads((bronze / BASE).read_text(encoding="ascii"))["day"])
     except FileNotFoundError:
@@ -121,7 +121,7 @@ def base_day(bronze: Place) -> str | None:
 
 
 def set_base_day(bronze: Place, day: str) -> None:
-    """Let a snapshot stand for its day and all before it, for good."""
+    """Let a snapshot replace its day and all before it, for good."""
     put(bronze / BASE, json.dumps({"day": day}) + "\n")
 
 
@@ -139,24 +139,24 @@ def read(spark: SparkSession, place: Place) -> Carried:
 
 
 def finish(place: Place) -> None:
-    """Let a snapshot hold whose tables are written."""
+    """Make a snapshot valid, now that its tables are written."""
     versions = {name: table.version(place / name) for name in TABLES}
     put(place / MADE, json.dumps({"format": FORMAT, "versions": versions}) + "\n")
 
 
 def folder(bronze: P, day: str) -> P:
-    """Tell where the snapshot of a day lies."""
+    """Return where the snapshot of a day is."""
     return bronze / FOLDER / f"day={day}"
 
 
 def days(bronze: Place) -> list[str]:
-    """List the days that bronze has files of; what an older version took of a wild time is on no day."""
+    """List the days that bronze has files of; events with impossible times that an older version took are on no day."""
     names = (path.name.removeprefix("day=") for path in below(bronze / "events"))
     return sorted(name for name in names if re.fullmatch(r"\d{4}-\d\d-\d\d", name))
 
 
 def days_made(bronze: Place) -> list[str]:
-    """List the days whose snapshots hold."""
+    """List the days whose snapshots are valid."""
     return [place.name.removeprefix("day=") for place in below(bronze / FOLDER) if _is_known(place)]
 
 
@@ -172,7 +172,7 @@ def _marker(place: Place) -> Any:
 
 
 def withdraw(bronze: Place, first_day: str) -> None:
-    """Let no snapshot hold that should know events of a day, but the one that stands for removed days."""
+    """Make the snapshots of a day and of all later days invalid, except the one that replaces removed days."""
     base = base_day(bronze) or ""
     for place in below(bronze / FOLDER):
         if place.name.removeprefix("day=") >= first_day and place.name.removeprefix("day=") > base:
@@ -180,11 +180,11 @@ def withdraw(bronze: Place, first_day: str) -> None:
 
 
 def day_of(at_us: int) -> str:
-    """Tell the day (UTC) of a time."""
+    """Return the day (UTC) of a time."""
     known_us = min(max(at_us, FIRST_US), LAST_US)
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=known_us)).date().isoformat()
 
 
 def end_us(day: str) -> int:
-    """Tell when a day ends, in microseconds since the epoch."""
+    """Return when a day ends, in microseconds since the epoch."""
     return (date.fromisoformat(day).toordinal() - date(1970, 1, 1).toordinal() + 1) * DAY_US

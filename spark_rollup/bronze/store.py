@@ -53,7 +53,7 @@ def check_format(bronze: Place) -> None:
     if is_bronze(bronze) and table.version(bronze / EVENTS) is None and below(bronze / EVENTS):
         raise UsageError(
             f"{bronze} was made by an older version: `statewarden-rollup migrate --bronze {bronze}` makes Delta tables "
-            f"of its files, where they lie"
+            f"of its files, in place"
         )
 
 
@@ -111,7 +111,7 @@ def write_events(events: DataFrame, bronze: Place, size_bytes: int, onto: int | 
 
 
 def laid_out(events: DataFrame, size_bytes: int) -> DataFrame:
-    """Distribute and sort events as they are to lie in files."""
+    """Distribute and sort events as they are to be stored in files."""
     files = number_of_files(size_bytes)
     key = (*PARTITIONS, *ORDER)
     placed = events.coalesce(1) if files == 1 else events.repartitionByRange(files, *key[:6])

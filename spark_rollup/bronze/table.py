@@ -1,7 +1,7 @@
 """Delta tables: which version there is, read at one version, append, replace, join files, clean up.
 
 A reader fixes the version first and keeps to it (for up to `KEPT_HOURS`). A writer compares with one version
-and commits onto exactly that one, or is told that another run was faster.
+and commits onto exactly that one, or learns that another run was faster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spark_rollup.errors import DamagedError, UsageError
 LOG = "_delta_log"
 
 KEPT_HOURS = 24
-"""So long files that were replaced are kept for readers that began before."""
+"""How long files that were replaced are kept for readers that started before."""
 
 WRITER = "statewarden-ingest"
 """Under this name appends are numbered: Delta refuses one of two that run at the same time."""
@@ -30,7 +30,7 @@ _PROPERTIES = {"delta.deletedFileRetentionDuration": f"interval {KEPT_HOURS} hou
 
 
 def version(table: Place) -> int | None:
-    """Tell a table's newest version; None = there is no such table."""
+    """Return a table's newest version; None = there is no such table."""
     return max((int(path.name[:20]) for path in _commits(table)), default=None)
 
 
@@ -59,10 +59,10 @@ def read(
 
     Args:
         spark: Session.
-        table: Where it lies.
+        table: Where it is.
         schema: Columns to give.
         at_version: None = the newest now.
-        fixed: Whether later commits are not seen, however often the frame is computed; costs a second look at the log.
+        fixed: Whether later commits are not seen, however often the frame is computed; the log is read twice for it.
 
     Raises:
         DamagedError: there is no such table, or its log cannot be read.
@@ -70,7 +70,7 @@ def read(
     chosen = version(table) if at_version is None else at_version
     if chosen is None:
         raise DamagedError(
-            f"{table} is no Delta table: its log is gone; restore it, or take everything in again"
+            f"{table} is not a Delta table: its log is gone; restore it, or take everything in again"
         )
     try:
         reader = spark.read.format("delta")
@@ -116,7 +116,7 @@ def append(
 
     Args:
         rows: What to add; it may have columns that the table has not.
-        table: Where it lies.
+        table: Where it is.
         onto: The version that the rows were compared with; None = there was no table.
         partitions: Columns by which files are laid out.
         stats: Columns of whose values each file's range is kept.
@@ -135,10 +135,10 @@ def append(
         "compression": "zstd",
     }
     rows.write.format("delta").mode("append").partitionBy(*partitions).options(**options).save(str(table))
-    # an append whose number is taken is passed over in silence
+    # an append whose number is taken is silently skipped
     if token not in _commit(table, number):
         raise UsageError(
-            f"another run added to {table} at the same time: do this again, nothing is lost or doubled"
+            f"another run added to {table} at the same time: run this again, nothing is lost or doubled"
         )
 
 
@@ -147,7 +147,7 @@ def _commit(table: Place, number: int) -> str:
 
 
 def replace(rows: DataFrame, table: Place, where: str | None = None) -> None:
-    """Put rows in the place of all rows, or of those for which a condition on the partitions holds."""
+    """Replace all rows, or those for which a condition on the partitions holds."""
     writer = rows.write.format("delta").mode("overwrite").option("compression", "zstd")
     if where is None:
         for key, value in _PROPERTIES.items():
@@ -173,7 +173,7 @@ def clean(spark: SparkSession, table: Place) -> None:
 
 
 def convert(spark: SparkSession, table: Place, partitions: str = "") -> None:
-    """Make a Delta table of Parquet files where they lie; what is one already stays as it is."""
+    """Make a Delta table of Parquet files in place; what is one already stays as it is."""
     by = f" PARTITIONED BY ({partitions})" if partitions else ""
     spark.sql(f"CONVERT TO DELTA parquet.{_quoted(table)}{by}").collect()
     told = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())

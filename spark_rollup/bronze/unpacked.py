@@ -1,4 +1,4 @@
-"""What files hold, seen before Spark opens them: Spark's reader bounds no line and ends a torn gzip in silence."""
+"""What files hold, checked before Spark opens them: Spark's reader bounds no line and silently ends a torn gzip."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFLATE_RATIO = 1032
 
 CHUNK_BYTES = 1024 * 1024
 ABREAST = 4
-"""Files looked at side by side."""
+"""Files that are checked side by side."""
 
 TOO_LARGE, ODD_NAME, UNREAD = "too-large", "odd-name", "unread-file"
 """Reasons for which the quarantine holds a file that Spark never opened."""
@@ -33,11 +33,11 @@ TOO_LARGE, ODD_NAME, UNREAD = "too-large", "odd-name", "unread-file"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look into files told.
+    """What a check of files found.
 
     Args of the dataclass:
-        refused: Files that Spark shall not open: reason and detail.
-        torn: Packed files that break off, though no name tells how much they should hold: how.
+        refused: Files that Spark must not open: reason and detail.
+        torn: Packed files that break off, and whose names do not say how much they should hold: how they break off.
         unread: Files that could not be read now, and why.
     """
 
@@ -55,7 +55,7 @@ class Seen:
 
 
 def is_suspect(path: str, size_bytes: int) -> bool:
-    """Tell whether a file must be looked into: its size allows a line that is too long, or nothing tells its length."""
+    """Return whether a file must be checked: its size allows a line that is too long, or its length is not known."""
     if not path.endswith(".gz"):
         return size_bytes > LINE_BYTES
     return size_bytes * DEFLATE_RATIO > LINE_BYTES or re.search(SEGMENT_NAME, path) is None
@@ -66,7 +66,7 @@ def look(
     opened: Callable[[str], BinaryIO],
     suspect: Callable[[str, int], bool] = is_suspect,
 ) -> Looked:
-    """Look into those of the files that need it.
+    """Check those of the files that need it.
 
     Args:
         files: Path -> size, bytes.
@@ -92,7 +92,7 @@ def look(
         {
             path: what.torn
             for path, what in seen.items()
-            if what.torn and re.search(SEGMENT_NAME, path) is None  # of others the name tells more
+            if what.torn and re.search(SEGMENT_NAME, path) is None  # for the others the name says more
         },
         {path: str(what) for path, what in found.items() if isinstance(what, OSError)},
     )
@@ -124,14 +124,14 @@ def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> Seen:
 
 
 def look_locally(files: Mapping[str, int]) -> Looked:
-    """Look into files of a directory; Spark would end all of a run over one that it may not read."""
+    """Check files of a directory; Spark would end the whole run over one that it may not read."""
     barred = {path: "permission denied" for path in files if not os.access(path, os.R_OK)}
     found = look({path: size for path, size in files.items() if path not in barred}, _opened)
     return replace(found, unread={**found.unread, **barred})
 
 
 def _opened(path: str) -> BinaryIO:
-    return open(path, "rb")  # noqa: PTH123 - `look` closes it
+    return open(path, "rb")  # noqa: PTH123 - the caller closes it
 
 
 def shown(path: str) -> str:

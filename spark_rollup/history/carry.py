@@ -1,8 +1,8 @@
 """Select the events of finished days that later audits still need, and condense the rest.
 
-The result is a set of events like those of bronze, so no rule knows of it. Its size follows tasks, pods and stores, not
-time: the newest few of everything are kept (`kinds`, `nearby`), and what many events say together becomes a few events
-that say the same (`condense`).
+The result is a set of events like those of bronze, so rules do not know the difference. Its size follows tasks, pods
+and stores, not time: the newest few of everything are kept (`kinds`, `nearby`), and what many events say together
+becomes a few events that say the same (`condense`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Keep:
         key: Counted per these columns.
         newest: So many of the newest.
         oldest: So many of the oldest.
-        why: What is asked of them.
+        why: What they are needed for.
     """
 
     where: Column
@@ -57,7 +57,7 @@ class Keep:
 
 
 def kinds() -> tuple[Keep, ...]:
-    """List what is kept of events that are not routine; findings and settings apart, as one replaces another."""
+    """List what is kept of events that are not routine, except findings and settings, where one replaces another."""
     change, kind = F.col("change"), F.col("kind")
     of_task = (kind == Kind.TRANSITION.value) & F.col("task_id").isNotNull()
     return (
@@ -72,7 +72,7 @@ def kinds() -> tuple[Keep, ...]:
         ),
         Keep(
             kind == Kind.DROP.value, BOOT, 8, 0,
-            "a hole across midnight that was announced is dropped, not lost",
+            "a gap across midnight that was announced is dropped, not lost",
         ),
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ def _counted(rows: DataFrame, row: Keep) -> DataFrame:
 
 
 def _findings(rare: DataFrame) -> DataFrame:
-    """Keep each finding's last word while it is open, of resolved ones the newest of each kind.
+    """Keep the last event of each open finding, and of resolved ones the newest of each kind.
 
     Rules go on from what is open; what is resolved is still confirmed by the fleet, or explains what is open: all of
     the same incarnation of a store is kept with it.
@@ -161,7 +161,7 @@ def _findings(rare: DataFrame) -> DataFrame:
 
 
 def _settings(rare: DataFrame) -> DataFrame:
-    """Keep each pod's newest report, and the newest of each key: reports may tell a part only."""
+    """Keep each pod's newest report, and the newest of each key: a report may have only some of the keys."""
     rows = rare.where(F.col("kind") == Kind.CONFIGURATION.value).select(
         "id", *_APP_POD, "observed_at_us", "sequence", F.explode_outer("settings").alias("setting")
     )
@@ -176,9 +176,9 @@ def _settings(rare: DataFrame) -> DataFrame:
 
 
 def _heard(counted: DataFrame, to_us: int) -> DataFrame:
-    """Say where each boot stands that was heard within the last day, or last of its pod.
+    """Say how far each boot has come that is the last of its pod or reported within the last day.
 
-    Its sequence counts as whole up to there: its holes are in `unwatched`.
+    Its sequence counts as complete up to there: its gaps are in `unwatched`.
 
     Output columns: `HEARD`.
     """
@@ -202,7 +202,7 @@ def _heard(counted: DataFrame, to_us: int) -> DataFrame:
 
 
 def _unwatched(events: DataFrame, counted: DataFrame, earlier: Carried | None, to_us: int) -> DataFrame:
-    """Collect the times that were not watched and are over; what lasts is found anew by the next audit.
+    """Collect the times that were not watched and are over; what lasts is found again by the next audit.
 
     Output columns: `UNWATCHED`.
     """

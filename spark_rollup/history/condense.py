@@ -24,7 +24,7 @@ _APP_POD = ("namespace", "application_id", "pod")
 def newest_flips(flips: DataFrame, kept: DataFrame) -> DataFrame:
     """Keep the newest changes of holder, the first hold, and each pod's last ones before each open finding of the task.
 
-    In between nobody is said to hold the task; so every hold is kept with its end.
+    In between no process is said to hold the task; so every hold is kept with its end.
 
     Input columns: those of `timeline.flips`; events that are kept.
     Output columns: those of `timeline.flips`.
@@ -44,8 +44,8 @@ def newest_flips(flips: DataFrame, kept: DataFrame) -> DataFrame:
         ranked.join(F.broadcast(times), list(TASK), "inner")
         .where(F.col("observed_at_us") <= F.col("opened_at_us"))
         .groupBy(*TASK, "pod", "opened_at_us")
-        .agg(F.max("hold").alias("begun"), F.max(F.when(~F.col("now_held"), F.col("hold"))).alias("ended"))
-        .select(*TASK, "pod", F.explode(F.array("begun", "ended")).alias("hold"))
+        .agg(F.max("hold").alias("started"), F.max(F.when(~F.col("now_held"), F.col("hold"))).alias("ended"))
+        .select(*TASK, "pod", F.explode(F.array("started", "ended")).alias("hold"))
         .distinct()
         .withColumn("before_finding", F.lit(True))
     )
@@ -58,7 +58,7 @@ def _open_findings() -> Column:
 
 
 def holds(flips: DataFrame) -> DataFrame:
-    """Tell changes of holder as transitions, as agents do."""
+    """Report changes of holder as transitions, as agents do."""
     change = F.when(F.col("now_held"), Change.TASK_HELD.value).otherwise(Change.TASK_RELEASED.value)
     return _event(
         flips.withColumns({"change": change, "held": F.col("now_held")}), Kind.TRANSITION, routine=False
@@ -66,7 +66,7 @@ def holds(flips: DataFrame) -> DataFrame:
 
 
 def memberships(members: DataFrame, at_us: int) -> DataFrame:
-    """Tell which pod belongs to which applications as one heartbeat per pod."""
+    """Report which pod belongs to which applications, as one heartbeat per pod."""
     known = F.array_sort(F.collect_set("application_id"))
     pods = members.groupBy("namespace", "pod").agg(known.alias("applications"))
     return _event(pods.withColumn("observed_at_us", F.lit(at_us - 1)), Kind.HEARTBEAT, routine=True)
@@ -75,7 +75,7 @@ def memberships(members: DataFrame, at_us: int) -> DataFrame:
 def lasting_sights(
     sightings: DataFrame, counted: DataFrame, kept: DataFrame, pasts: Sequence[Past]
 ) -> DataFrame:
-    """Keep what a pod still shows, on several pods all of it, what rules choose, and what an open finding speaks of.
+    """Keep what a pod still shows, on several pods all of it, what rules choose, and what an open finding names.
 
     Input and output columns: those of `timeline.sightings`; `counted`: those of `heartbeats.beats`; `kept`: events.
     """
@@ -105,7 +105,7 @@ def lasting_sights(
 
 
 def sights(sightings: DataFrame) -> DataFrame:
-    """Tell the first and the last sight of a process id or a store's IDENTITY as two transitions without a change."""
+    """Report a process id's or a store IDENTITY's first and last sighting as two transitions without a change."""
     is_store = F.col("what") == "store"
     ends = F.explode(F.array_distinct(F.array("from_us", "to_us"))).alias("observed_at_us")
     rows = sightings.select(
@@ -116,7 +116,7 @@ def sights(sightings: DataFrame) -> DataFrame:
 
 
 def blindness(events: DataFrame) -> DataFrame:
-    """Tell intervals of blindness that never ended as one heartbeat each; the oldest of a cause stands for all."""
+    """Report blind intervals that never ended as one heartbeat each; the oldest of a cause represents all."""
     beaten = events.where(is_notable() & (F.col("kind") == Kind.HEARTBEAT.value)).select(
         *BOOT, "observed_at_us", F.explode("blind").alias("one")
     )

@@ -1,7 +1,7 @@
 """The second half of `compact`: what finished days leave to later audits, each from the day before and its own events.
 
 Per day: write the tables, then the marker. Cut off before it, the day is made again. An `ingest` that adds events of
-that day or an earlier one takes the marker away; the two are never at work at the same time.
+that day or an earlier one removes the marker; the two never run at the same time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW
 
 RESTING = 2
-"""The newest days are left alone: today, and yesterday, of which late events still come in. No look-back is shorter."""
+"""How many of the newest days are left alone: today, and yesterday, whose late events still arrive. No look-back is
+shorter."""
 
 KEEP = 31
-"""Snapshots that stay: the newest."""
+"""How many snapshots are kept: the newest."""
 
 
 def run(spark: SparkSession, bronze: Place, pasts: Sequence[Past]) -> list[str]:
-    """Make the snapshot of every day that has none, but for those that rest.
+    """Make the snapshot of every day that has none, except the newest `RESTING`.
 
     Args:
         spark: The session.
-        bronze: Where the days lie.
+        bronze: Where the days are.
         pasts: What rules need of the past.
 
     Returns:
@@ -54,7 +55,7 @@ def run(spark: SparkSession, bronze: Place, pasts: Sequence[Past]) -> list[str]:
 
 
 def next_day(bronze: Place) -> str | None:
-    """Find the first day after the newest snapshot that holds; None = there is none to be made."""
+    """Find the first day after the newest valid snapshot; None = there is none to be made."""
     made = snapshots.days_made(bronze)
     after = made[-1] if made else ""
     return next((day for day in snapshots.days(bronze)[:-RESTING] if day > after), None)
@@ -82,5 +83,5 @@ def _write(rows: DataFrame, target: Place) -> None:
 
 
 def _remove(place: Place) -> None:
-    (place / MADE).unlink(missing_ok=True)  # first: half a snapshot holds for nobody
+    (place / MADE).unlink(missing_ok=True)  # first: half a snapshot must not be valid
     remove_tree(place)

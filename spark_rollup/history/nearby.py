@@ -1,9 +1,9 @@
-"""Select the looks and steps that later audits need: each copy's extremes, and what lies next to moments in question.
+"""Select the readings and steps that later audits need: each copy's extremes, and what is next to moments in question.
 
-A look is a summary, a step a change of files: the writing of a checkpoint, a flush, a store opened, made or deleted.
-They are nearly all of the events. What is kept of them is chosen by time, and with all that is kept the step of each
-kind before it and the one after it: a rule that asks whether anything moved between two looks is never told "nothing"
-because it was left out.
+A reading is a summary, a step a change of files: the writing of a checkpoint, a flush, a store opened, made or deleted.
+They are nearly all of the events. What is kept of them is chosen by time; and with everything that is kept, the step
+of each kind before it and the one after it are kept, too: a rule that asks whether anything moved between two readings
+never gets "nothing" as its answer because a step was left out.
 
 Every moment is considered again each day: what comes first after it may come days later.
 """
@@ -24,13 +24,13 @@ from spark_rollup.facts.timeline import marks
 from spark_rollup.judging.past import PLACE, Look, Past, Seen, Window, last, neighbours
 
 NEWEST = last("at_us")
-"""Where the copy stands; where it stood when it was last heard."""
+"""How far the copy has come; how far it had come at its last report."""
 
 IDENTITIES = 4
 """Incarnations of a store kept per pod: the newest."""
 
 BROADCAST_ROWS = 500_000
-"""Up to this many chosen times are sent to where the events lie; more, and the events are moved instead."""
+"""Up to this many chosen times are sent to where the events are; if there are more, the events are moved instead."""
 
 _COPY = (*TASK, "store", "pod", "identity")
 _STEP = (*TASK, "pod", "what")
@@ -39,7 +39,7 @@ _STEP = (*TASK, "pod", "what")
 def nearby(
     events: DataFrame, flips: DataFrame, kept: DataFrame, counted: DataFrame, pasts: Sequence[Past]
 ) -> DataFrame:
-    """Choose and take looks and steps.
+    """Choose and take readings and steps.
 
     Args:
         events: All events of some days, and those carried from before them.
@@ -79,7 +79,7 @@ def nearby(
 
 
 def _before_findings(steps: DataFrame, kept: DataFrame, window: Window) -> DataFrame:
-    """List all looks and steps of a task in the time before open findings.
+    """List all readings and steps of a task in the time before open findings.
 
     Output columns: `PLACE`.
     """
@@ -94,10 +94,10 @@ def _before_findings(steps: DataFrame, kept: DataFrame, window: Window) -> DataF
 
 
 def moments(flips: DataFrame, kept: DataFrame, pasts: Sequence[Past]) -> DataFrame:
-    """List the times around which looks and steps are kept: of all copies of the task, whatever pod it is about.
+    """List the times around which readings and steps are kept: of all copies of the task, whichever pod a time is from.
 
-    Changes of holder (and when what they stir up has settled), the turns that rules name, and when findings that are
-    open opened.
+    Changes of holder (and when what they stir up has settled), the turns that rules name, and when open
+    findings opened.
 
     Input columns: those of `timeline.flips`; events that are kept.
     Output columns: `TASK`, at_us.
@@ -116,14 +116,14 @@ def moments(flips: DataFrame, kept: DataFrame, pasts: Sequence[Past]) -> DataFra
 
 
 def _extreme(look: Look) -> Column:
-    """Tell the time of a copy's extreme look."""
+    """Return the time of a copy's extreme reading."""
     known = F.struct(F.col(look.by).alias("worth"), F.col("at_us"))
     # of equals the last: what is kept must not depend on the order of files
     return F.max(F.when(F.col(look.of).isNotNull(), known))
 
 
 def _extremes(looks: DataFrame, pasts: Sequence[Past]) -> DataFrame:
-    """Choose the extreme looks of the newest incarnations on each pod, and of all of them together."""
+    """Choose the extreme readings of the newest incarnations on each pod, and of all of them together."""
     asked = dict.fromkeys((NEWEST, *(look for past in pasts for look in past.looks)))
     kept = {f"{look.by}_of_{look.of}": _extreme(look) for look in asked}
     copies = looks.groupBy(*_COPY).agg(*(look.alias(name) for name, look in kept.items())).localCheckpoint()
@@ -132,25 +132,27 @@ def _extremes(looks: DataFrame, pasts: Sequence[Past]) -> DataFrame:
     ranked = copies.withColumns(
         {"rank": F.row_number().over(newest)} | {f"any_{name}": F.max(name).over(on_pod) for name in kept}
     )
-    of_newest = ranked.where(F.col("rank") <= IDENTITIES).select(*TASK, "pod", F.array(*kept).alias("looks"))
+    of_newest = ranked.where(F.col("rank") <= IDENTITIES).select(
+        *TASK, "pod", F.array(*kept).alias("readings")
+    )
     of_all = ranked.where(F.col("rank") == 1).select(
-        *TASK, "pod", F.array(*(f"any_{name}" for name in kept)).alias("looks")
+        *TASK, "pod", F.array(*(f"any_{name}" for name in kept)).alias("readings")
     )
     return (
         of_newest.unionByName(of_all)
-        .select(*TASK, "pod", F.explode("looks.at_us").alias("at_us"))
+        .select(*TASK, "pod", F.explode("readings.at_us").alias("at_us"))
         .where(F.col("at_us").isNotNull())
         .distinct()
     )
 
 
 def _at_us() -> Column:
-    """Tell when something happened, as `timeline.marks` does; a summary happens when it is told."""
+    """Return when something happened, as `timeline.marks` does; a summary happens when it is reported."""
     return F.least("observed_at_us", F.coalesce("occurred_at_us", "observed_at_us"))
 
 
 def _steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
-    """List looks and steps.
+    """List readings and steps.
 
     Output columns: `TASK`, pod, at_us, what.
     """
@@ -165,6 +167,6 @@ def _looks_and_steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
 
 
 def _at(events: DataFrame, changes: Sequence[str], times: DataFrame) -> DataFrame:
-    """Take the looks and steps of some times."""
+    """Take the readings and steps of some times."""
     wanted = F.broadcast(times) if times.count() <= BROADCAST_ROWS else times
     return _looks_and_steps(events, changes).join(wanted, list(PLACE), "left_semi").drop("at_us")

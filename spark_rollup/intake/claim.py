@@ -2,7 +2,7 @@
 
 In a directory the claim is a lock that the kernel frees however its holder ends. An object store has no locks: there
 the claim is an object that the store itself makes only once (`If-None-Match`), that its holder rewrites again and
-again, and that others may take over when they have watched it unchanged for long enough (`If-Match`).
+again, and that others may take over once they have seen it unchanged for long enough (`If-Match`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spark_rollup.errors import UsageError
 CLAIM = "_claim"
 
 PATIENCE_S = 600.0
-"""So long a run waits for another one to end."""
+"""How long a run waits for another one to end."""
 
 POLL_S = 1.0
 
@@ -32,12 +32,12 @@ RENEW_S = 20.0
 """How often the claim in an object store is rewritten."""
 
 STALE_S = 180.0
-"""A claim that is not rewritten for so long was left behind by a run that is gone."""
+"""A claim that is not rewritten for this long was left behind by a run that is gone."""
 
 
 @contextmanager
 def claimed(bronze: Place, work: str = "ingest", spark: SparkSession | None = None) -> Iterator[None]:
-    """Keep other writers out until the block ends; wait for the one that is at work.
+    """Keep other writers out until the block ends; wait for the one that is running.
 
     Args:
         bronze: Bronze.
@@ -45,7 +45,7 @@ def claimed(bronze: Place, work: str = "ingest", spark: SparkSession | None = No
         spark: Its jobs are cancelled if the claim is lost; None = there is none yet.
 
     Raises:
-        UsageError: another one is at work for longer than `PATIENCE_S`; tells which.
+        UsageError: another one is still running after `PATIENCE_S`; the message names it.
     """
     holder = f"{work}, process {os.getpid()} on {os.uname().nodename}"
     if isinstance(bronze, ObjectPath):
@@ -77,13 +77,13 @@ def _lock(descriptor: int, bronze: Path) -> bool:
         return False
     except OSError as error:
         print(
-            f"statewarden-rollup: {bronze} knows no locks ({error}); let no two runs overlap", file=sys.stderr
+            f"statewarden-rollup: {bronze} has no locks ({error}); let no two runs overlap", file=sys.stderr
         )
     return True
 
 
 class _Waiting:
-    """Tells once for whom it waits, and gives up in the end."""
+    """Reports once for which run it waits, and gives up in the end."""
 
     def __init__(self, bronze: Place) -> None:
         self._bronze, self._ends_s, self._told = bronze, time.monotonic() + PATIENCE_S, False
@@ -92,7 +92,7 @@ class _Waiting:
         """Wait a moment.
 
         Raises:
-            UsageError: that was too long.
+            UsageError: it has waited too long.
         """
         if time.monotonic() >= self._ends_s:
             raise UsageError(f"another run is at work on {self._bronze} ({holder}): wait for its end")
@@ -138,7 +138,7 @@ def _holder(claim: ObjectPath) -> str:
 
 
 def _renew(claim: ObjectPath, holder: str, spark: SparkSession | None, ended: threading.Event) -> None:
-    """Rewrite the claim until the work ends; whoever lost it must not write any more."""
+    """Rewrite the claim until the work ends; a run that lost it must not write any more."""
     number, etag = 0, claim.etag()
     while not ended.wait(RENEW_S):
         number += 1

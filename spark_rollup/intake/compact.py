@@ -1,6 +1,7 @@
-"""Upkeep of bronze: join the small files of finished days, let old days go, remove files that nobody reads any more.
+"""Upkeep of bronze: join the small files of finished days, remove old days, remove files that no one reads any more.
 
-Readers keep the version that they began with for a day. Whatever step is cut off, the tables are as before or as after.
+Readers can use the version that they started with for a day. Whatever step is cut off, the tables are as before or as
+after it.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from spark_rollup.bronze.store import (
 )
 
 KEEP_DAYS = 31
-"""So long the quarantine keeps a line or file of which no other version will make more."""
+"""How many days the quarantine keeps a line or file of which no other version will make more."""
 
 _DAY = re.compile(r"/day=([^/]+)")
 
 
 def run(spark: SparkSession, bronze: Place) -> int:
-    """Join the files of each day but the newest that lies in more of them than needed.
+    """Join the files of each day, except the newest, that has more of them than needed.
 
     Returns:
         Number of days compacted.
@@ -50,7 +51,7 @@ def run(spark: SparkSession, bronze: Place) -> int:
 
 
 def scattered(paths: Sequence[str]) -> list[str]:
-    """List the days, but the newest, of which a partition lies in more than one file: the one that it would fit in."""
+    """List the days, except the newest, of which a partition has more than one file, though it would fit in one."""
     partitions = Counter(path.rpartition("/")[0] for path in paths)
     found = {place: _DAY.search(place) for place in partitions}
     days = {place: match[1] for place, match in found.items() if match}
@@ -58,7 +59,7 @@ def scattered(paths: Sequence[str]) -> list[str]:
 
 
 def tidy(spark: SparkSession, bronze: Place, now_us: int) -> int:
-    """Join the files of the quarantine, without what lies there for longer than `KEEP_DAYS`.
+    """Join the files of the quarantine, without what has been there for longer than `KEEP_DAYS`.
 
     What waits for another version of the rollup stays.
 
@@ -81,15 +82,15 @@ def tidy(spark: SparkSession, bronze: Place, now_us: int) -> int:
 
 
 def retain(spark: SparkSession, bronze: Place, days: int) -> str | None:
-    """Let old days go, as far as a snapshot stands for them.
+    """Remove old days, as far as a snapshot replaces them.
 
     Args:
         spark: Session.
         bronze: Bronze.
-        days: So many days are kept, the newest included.
+        days: How many days are kept, the newest included.
 
     Returns:
-        The last day that went, `YYYY-MM-DD`; None = none could.
+        The last day that was removed, `YYYY-MM-DD`; None = none could be.
     """
     known = snapshots.days(bronze)
     if not known:
@@ -98,7 +99,7 @@ def retain(spark: SparkSession, bronze: Place, days: int) -> str | None:
     made = [day for day in snapshots.days_made(bronze) if day < first]
     if not made:
         return None
-    snapshots.set_base_day(bronze, made[-1])  # first: from here on nobody asks for these days
+    snapshots.set_base_day(bronze, made[-1])  # first: from here on no run asks for these days
     table.drop(spark, bronze / EVENTS, f"day <= '{made[-1]}'")
     return made[-1]
 

@@ -1,4 +1,4 @@
-"""Take events out of bronze again: those of a wild clock, of a test, of an agent that should not have shipped here.
+"""Take events out of bronze again: those of a wrong clock, of a test, of an agent that should not have shipped here.
 
 They go to the quarantine with their lines, so nothing is lost; `ingest --again` of their segments brings them back. A
 file that is damaged is taken out alone: what it held cannot be kept.
@@ -98,7 +98,7 @@ def take_out_file(spark: SparkSession, bronze: Place, path: str) -> int:
         path: As the message about its damage names it, or its name.
 
     Returns:
-        How many other files its day and kind had; they are written anew.
+        How many other files its day and kind had; they are rewritten.
 
     Raises:
         UsageError: the table has no such file.

@@ -47,10 +47,10 @@ from spark_rollup.sources.turns import NOTE, take_all
 from spark_rollup.spark.failures import is_deadly
 
 JUDGE = f"{__version__}, contract {SCHEMA_VERSION}"
-"""Who judges lines: by another version they may be usable."""
+"""What judges lines: for another version they may be usable."""
 
 LISTS = 100
-"""So many lists of what was taken are summed up to one: about a day of runs."""
+"""How many lists of what was taken are merged into one: about a day of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,14 @@ def take_files(
     known: Mapping[str, int],
     fit: Callable[[int], None] = lambda _: None,
 ) -> Ingested:
-    """Add the files that are new, in turns; one with which runs end again and again is put into quarantine in the end.
+    """Add the files that are new, in turns; one that ends run after run is put into quarantine in the end.
 
     Args:
         spark: Session.
         source: Where files come from.
         bronze: What to add to.
         known: What was taken.
-        fit: Told the size (bytes) of what is taken, before it is.
+        fit: Called with the size (bytes) of what will be taken, before it is.
 
     Raises:
         SourceError: the source does not answer, or refuses.
@@ -144,7 +144,7 @@ def take(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
 
 
 def _is_stale(bronze: Place) -> bool:
-    """Tell whether another version judged what lies in the quarantine."""
+    """Return whether another version judged what is in the quarantine."""
     if table.version(bronze / REJECTED) is None:
         return False
     try:
@@ -188,10 +188,10 @@ def to_take_again(known: Mapping[str, int], where: str) -> dict[str, int]:
 
 
 def _remember(bronze: Place, places: Mapping[str, int], gone: Set[str]) -> None:
-    """Write one more list; the hundredth sums all of them up, without what is gone from the source.
+    """Write one more list; the hundredth merges all of them, without what is gone from the source.
 
-    Cut off before the old lists are removed, they are summed up once more. A file that comes back is read again, and
-    its events are known by their ids.
+    If a run is cut off before the old lists are removed, they are merged once more. A file that comes back is read
+    again, and its events are known by their ids.
     """
     folder, lists = bronze / TAKEN, _lists(bronze)
     number = int(lists[-1].name.partition("-")[0]) + 1 if lists else 0  # later lists win

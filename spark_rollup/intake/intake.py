@@ -35,7 +35,7 @@ class IntakeOptions:
         kafka_config: File with settings of Kafka's Java client.
         trigger: What `stream.parse_trigger` gave; None = one run.
         checkpoint: Directory for the stream's place; None = in bronze.
-        cluster: Which cluster the events are of that name none; None = they stay without.
+        cluster: Cluster of the events that name none; None = they stay without one.
         again: File or directory to take again; empty = everything; None = nothing.
     """
 
@@ -49,7 +49,7 @@ class IntakeOptions:
 
 
 def run(options: IntakeOptions) -> None:
-    """Take in what is new, and tell on stdout what it was.
+    """Take in what is new, and report on stdout what it was.
 
     Raises:
         RollupError: wrong use, jars or Java missing, a source that does not answer or refuses, files that could not
@@ -147,7 +147,7 @@ def _once(spark: SparkSession, source: Source, options: IntakeOptions, bronze: P
 def _stream(
     spark: SparkSession, source: Source, options: IntakeOptions, bronze: Place, trigger: stream.Trigger
 ) -> Ingested | None:
-    """Run a stream; its sum if it ends by itself, else each turn is told when it is done."""
+    """Run a stream; return its sum if it ends by itself, else report each turn when it is done."""
     turns: list[Ingested] = []
     ends_by_itself = stream.AVAILABLE_NOW in trigger
 
@@ -167,7 +167,7 @@ def _note_newer(counts: Ingested) -> None:
     if counts.newer is not None:
         print(
             f"statewarden-rollup: some events are of contract {SCHEMA_MAJOR}.{counts.newer}, and this version knows "
-            f"{SCHEMA_VERSION}: they are kept, and what is new in them is not looked at: upgrade statewarden",
+            f"{SCHEMA_VERSION}: they are kept, but what is new in them is not used: upgrade statewarden",
             file=sys.stderr,
         )
 

@@ -17,7 +17,7 @@ HALF_COMPACTED = "_compacting"
 
 
 def run(spark: SparkSession, bronze: Place) -> int:
-    """Make Delta tables; cut off anywhere, it is repeated.
+    """Make Delta tables; if it is cut off anywhere, it can be repeated.
 
     Returns:
         How many events there are.

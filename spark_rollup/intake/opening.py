@@ -47,8 +47,8 @@ def opened(
     Args:
         opening: What to open.
         size_bytes: Size of what is read; None = not known yet.
-        kinds: Jars that are needed beside.
-        delta: Whether there are Delta tables: not so, if segments are audited.
+        kinds: Jars that are needed besides.
+        delta: Whether there are Delta tables; there are none if segments are audited.
 
     Raises:
         JarError: jars are missing.

@@ -33,7 +33,7 @@ CHECKPOINTS = "_checkpoints"
 AVAILABLE_NOW = "availableNow"
 
 WHY_CHARS = 300
-"""How much of Spark's account of a failure is told."""
+"""How many characters of Spark's account of a failure are reported."""
 
 Trigger = Mapping[str, Any]
 """Arguments of Spark's `trigger`."""
@@ -54,7 +54,7 @@ def parse_trigger(text: str) -> Trigger:
 
 
 def checkpoint_in(bronze: P, source: Source) -> P:
-    """Tell where a source's checkpoint is unless told otherwise."""
+    """Return where a source's checkpoint is unless configured otherwise."""
     return bronze / CHECKPOINTS / hashlib.sha256(source.name.encode()).hexdigest()[:16]
 
 
@@ -84,7 +84,7 @@ def run(
     failures: list[RollupError] = []
     logging.getLogger("py4j.clientserver").setLevel(
         logging.CRITICAL
-    )  # it would print what is told below, at length
+    )  # it would print at length what is reported below
 
     def turn(frame: DataFrame, _: int) -> None:
         try:
@@ -113,7 +113,7 @@ def run(
         if damaged:
             raise damaged from error
         account = str(error).partition("=== Streaming Query ===")[0]  # what follows is the plan
-        why = " ".join(account.split())[-WHY_CHARS:]  # causes stand last
+        why = " ".join(account.split())[-WHY_CHARS:]  # causes come last
         raise SourceError(f"the stream from {source.name} ended: ... {why}") from error
     finally:
         query.stop()  # in the middle of whatever runs: what is not committed is repeated by the next start

@@ -1,4 +1,4 @@
-"""What of the past a rule needs: it declares it, `history` keeps it and knows no rule.
+"""What a rule needs of the past: the rule declares it; `history` keeps it and knows no rule.
 
 Readings are summaries; steps are changes of files. They are nearly all of the events, so only some are kept: the
 extreme readings of each copy, and what is next to a moment that a rule asks about.

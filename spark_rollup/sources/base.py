@@ -1,4 +1,4 @@
-"""What every source gives: batches of lines that no earlier run took, and streams that say when there are more."""
+"""What every source gives: batches of lines that no earlier run took, and streams that report when there are more."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Taken = Mapping[str, int]
 
 
 class Checker(Protocol):
-    """Looks again at files that gave less than their names announce."""
+    """Reads files again that gave less than their names announce."""
 
     def __call__(self, files: Sequence[str]) -> Mapping[str, str]:
-        """Tell which of them could not be read now, and why; the others are really damaged."""
+        """Return which of them could not be read now, and why; the others are really damaged."""
         ...
 
 
 def nothing_unread(files: Sequence[str]) -> Mapping[str, str]:
-    """Stand in where nothing can be cut off."""
+    """Return no file: the checker of sources where nothing can be cut off."""
     return {}
 
 
@@ -37,7 +37,7 @@ class Batch:
         parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
         taken: What to remember once bronze has it.
         unread: Which files of those that gave too little could not be read, and why.
-        gone: Places that were taken once and are not in the source any more: nobody will ask for them again.
+        gone: Places that were taken once and are not in the source any more: no run will ask for them again.
         notes: What a person should know, one line each.
     """
 
@@ -62,7 +62,7 @@ class Source(Protocol):
         """Give everything that is new.
 
         Raises:
-            SourceError: the source does not answer, refuses, or has not what was asked for.
+            SourceError: the source does not answer, refuses, or does not have what was asked for.
         """
         ...
 

@@ -35,7 +35,7 @@ IMPATIENT: Mapping[str, str] = {
     "fs.s3a.connection.acquisition.timeout": "10s",
     "fs.s3a.connection.request.timeout": "15s",
 }
-"""For the first contact: a wrong endpoint shall be told at once. Reading the objects has Hadoop's full patience."""
+"""For the first contact: a wrong endpoint is to be reported at once. Reading objects has Hadoop's full patience."""
 
 OWN_BYTES = 256 * 1024
 """No segment of an agent is larger: it seals them at this size, before it packs them."""
@@ -44,7 +44,7 @@ DEADLY = "deadly-file"
 """Reason for which the quarantine holds a file that runs did not survive."""
 
 FOREVER = "36500d"
-"""How old a file may be for a stream: Spark would pass over all that are a week older than the newest."""
+"""How old a file may be for a stream: Spark would skip all that are a week older than the newest."""
 
 _FOUND = T.StructType(
     [
@@ -58,7 +58,7 @@ _FOUND = T.StructType(
 
 
 class Store(Protocol):
-    """Where files lie."""
+    """Where files are."""
 
     @property
     def root(self) -> str:
@@ -74,7 +74,7 @@ class Store(Protocol):
         ...
 
     def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
-        """Look into files (path -> size, bytes) that may be too large or torn, before Spark opens them."""
+        """Check files (path -> size, bytes) that may be too large or torn, before Spark opens them."""
         ...
 
     def content(self, spark: SparkSession, path: str) -> bytes:
@@ -121,7 +121,7 @@ class FileSource:
 
     def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
         """Give a stream of names; the files themselves are read by `batch_of`."""
-        self._store.sizes(spark)  # tells trouble in clear words, which a stream does not
+        self._store.sizes(spark)  # reports trouble in clear words, which a stream does not
         options = {
             "recursiveFileLookup": "true",
             "pathGlobFilter": "*.{jsonl,jsonl.gz}",
@@ -156,8 +156,8 @@ class FileSource:
         return Batch(loaded, sum(fresh.values()), len(fresh), fresh, unread, lost)
 
     def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:
-        """Make a batch that only tells of a file which must not be opened."""
-        why = f"with this file {PATIENCE} runs ended for want of memory; it was not read"
+        """Make a batch that only reports a file which must not be opened."""
+        why = f"{PATIENCE} runs ended with this file for lack of memory; it was not read"
         loaded = load_files(spark, [], Looked({path: (DEADLY, why)}))
         return Batch(loaded, size_bytes, 1, {path: size_bytes})
 
@@ -166,11 +166,11 @@ class FileSource:
             content = self._store.content(spark, path)
         except OSError as error:
             return str(error)
-        return None if is_damaged(path, content) else "it gave less while Spark read it than it holds"
+        return None if is_damaged(path, content) else "Spark read less from it than it holds"
 
 
 def gone(root: str, found: Collection[str], taken: Collection[str]) -> set[str]:
-    """List what was taken from below a directory or URL, and is there no more; nothing at all there is no proof."""
+    """List what was taken from below a directory or URL and is no longer there; an empty place proves nothing."""
     below = f"{root.rstrip('/')}/"
     return {path for path in taken if path.startswith(below) and path not in found} if found else set()
 
@@ -187,7 +187,7 @@ class Directory:
         return segments(Path(self.root))
 
     def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
-        """Look into files."""
+        """Check files."""
         return look_locally(files)
 
     def content(self, spark: SparkSession, path: str) -> bytes:
@@ -223,7 +223,7 @@ class ObjectStore:
             raise SourceError(_explained(self.root, error)) from error
 
     def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
-        """Look into objects that are not an agent's own, or larger than those are."""
+        """Check objects that are not an agent's own, or that are larger than those are."""
 
         def suspect(path: str, size_bytes: int) -> bool:
             is_own = re.search(SEGMENT_NAME, path) is not None and size_bytes <= OWN_BYTES
@@ -250,7 +250,7 @@ class ObjectStore:
 
 
 def is_damaged(path: str, content: bytes) -> bool:
-    """Tell whether a segment's own bytes explain that it gave fewer records than its name announces."""
+    """Return whether a segment's own bytes explain that it gave fewer records than its name announces."""
     raw = io.BytesIO(content)
     named = re.search(SEGMENT_NAME, path)
     number = reached = 0
@@ -259,7 +259,7 @@ def is_damaged(path: str, content: bytes) -> bool:
             number, reached = number + 1, max(reached, sequence)
     except (OSError, EOFError, zlib.error):
         return True
-    if named is None:  # its trailer alone told that it was torn
+    if named is None:  # only its trailer showed that it was torn
         return False
     if named[3]:  # thinned by its agent: the name counts what is left
         return number < int(named[3])

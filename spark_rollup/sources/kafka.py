@@ -90,7 +90,7 @@ class KafkaSource:
         )
 
     def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
-        """Give the messages from where bronze stands; a checkpoint that is there already wins over that."""
+        """Give the messages that bronze does not have yet; if there is a checkpoint, those after it instead."""
         _, ranges = self._ranges(spark, taken)
         options = {**self._options(ranges), "maxOffsetsPerTrigger": str(OFFSETS_PER_TURN)}
         return spark.readStream.format("kafka").options(**options).load()
@@ -115,7 +115,7 @@ class KafkaSource:
             "kafka.bootstrap.servers": self._address.brokers,
             "subscribe": self._address.topic,
             "includeHeaders": "true",
-            # what expired meanwhile shows as a hole in its agent's sequence
+            # what expired meanwhile shows as a gap in its agent's sequence
             "failOnDataLoss": "false",
             **{f"kafka.{key}": value for key, value in self._client.items()},
         }
@@ -223,7 +223,7 @@ def _explained(address: TopicAddress, patience_ms: str, error: Py4JJavaError) ->
         case "TimeoutException" | "DisconnectException":
             return (
                 f"{where}: no broker answered within {int(patience_ms) // 1000} s ({why}); are host and port "
-                f"right, and do these brokers want TLS or SASL (--kafka-config)?"
+                f"right, and do these brokers require TLS or SASL (--kafka-config)?"
             )
         case "ConfigException":
             return f"{where}: the settings for Kafka's client are not usable: {why}"

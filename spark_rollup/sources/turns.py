@@ -1,8 +1,7 @@
-"""Take files so that one which ends every run (for want of memory, say) stops nobody else for good.
+"""Take files so that one which ends every run (for lack of memory, say) does not stop the others for good.
 
-Before files are taken it is written down which. A run that finds such a note knows that one before it died there: it
-takes all other files first, in turns, then each half of those. A file that is left alone and died with three runs is
-put aside.
+Before files are taken, a note says which. A run that finds such a note knows that an earlier run died with these files:
+it takes all other files first, in turns, then these in halves. A single file with which three runs died is put aside.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from spark_rollup.bronze.place import Place, put
 NOTE = "_trying.json"
 
 PATIENCE = 3
-"""With so many runs a file must have died alone before it is put aside: a run may be killed for other reasons."""
+"""How many runs must have died with a file alone before it is put aside: a run may be killed for other reasons."""
 
 R = TypeVar("R")
 
@@ -48,7 +47,7 @@ def take_all(
         fresh: What is to be taken.
         take: Takes some files for good, or raises.
         put_aside: Puts away a file (path, size in bytes) that must not be taken.
-        is_deadly: Tells whether a failure may be the fault of what was taken.
+        is_deadly: Returns whether a failure may be the fault of what was taken.
         at_once: Most files of one turn.
 
     Returns:

@@ -142,7 +142,7 @@ STATE = (
     Metric(
         "statewarden_task_incarnation",
         _G,
-        "Number of the task directory's present life, from 1.",
+        "Number of the task directory's present incarnation, from 1.",
         of_tasks(lambda x: x.incarnation),
         labels=_TASK,
     ),

@@ -137,7 +137,7 @@ def test_old_days_go_as_far_as_a_snapshot_stands_for_them(spark, bronze, tmp_pat
     assert f"{damaged} cannot be read" in err
     assert f"remove the directory {place}" in err
     (place / snapshots.MADE).unlink()
-    with pytest.raises(DamagedError, match="stands for all days up to 2026-11-18"):
+    with pytest.raises(DamagedError, match="replaces all days up to 2026-11-18"):
         audit.reading(options)
 
 
