@@ -4,8 +4,8 @@
 Spark has itself (netty, slf4j, httpclient, commons-codec) is left out: two versions of a class side by side end badly.
 
 Source: for s3a, hadoop-aws of the release of Hadoop that pyspark carries, the parts of the AWS SDK that it needs
-instead of the SDK's bundle of 500 MB, and the stream reader that Hadoop 3.5 made its default. For Kafka, the newest
-set of Spark's connector that Maven Central had complete: of 4.2.0 the token provider was not published. For Delta, the
+instead of the SDK's bundle of 500 MB, and the stream reader that Hadoop 3.5 made its default. For Kafka, Spark's
+connector, with the token provider of 4.0.0: that of 4.2.0 is not on Maven Central. For Delta, the
 release that is built for each of these minor releases of Spark.
 """
 

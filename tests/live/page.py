@@ -16,8 +16,8 @@ MARKER = "<!-- generated up to here (tests/live/page.py); below, written by hand
 _HEAD = """# Live proof
 
 Real releases of Kafka Streams ran against a real broker, with two live agents on each state directory: one
-with release, guarantee, delays and standbys configured (`--set`), one with nothing configured and in a PID
-namespace of its own. What must be found is proved by the application itself: the counts that its store holds
+with release, guarantee, delays and standbys configured (`--set`), one with nothing configured and in a
+separate PID namespace. What must be found is proved by the application itself: the counts that its store holds
 afterwards. Written by `python tests/live/run.py --results FILE --page docs/live.md`; scenarios are in
 `tests/live`.
 
