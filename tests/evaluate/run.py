@@ -277,8 +277,8 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
     lines += [f"| {n} | {e} | {f} | {m} | {a} |" for n, e, f, m, a in detector_rows(outcomes)]
     lines += [
         "",
-        "How much of what is expected is told at warning or above when less is known. Kafka's defaults stand in for"
-        " what is not told; a false third fact (one standby where there is none) must not hide anything.",
+        "How much of what is expected is reported at warning or above with fewer settings. Kafka's defaults replace"
+        " missing ones; a wrong third setting (one standby where there is none) must not hide anything.",
         "",
         f"| detector | {' | '.join(told.value for told in Told)} | the rest needs |",
         f"|---|{'---:|' * len(Told)}---|",

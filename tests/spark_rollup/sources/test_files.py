@@ -73,7 +73,7 @@ class Flaky:
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_what_could_not_be_read_is_left_for_the_next_run(spark, tmp_path):
+def test_what_could_not_be_read_is_left_for_the_next_run(delta, tmp_path):
     """A file that gave less than it holds is neither remembered nor quarantined, whatever letters its name has."""
     whole, cut = tmp_path / "whole", tmp_path / "a b%20[1]{x}é#?+*"
     fleet = Fleet("shop")
@@ -84,15 +84,15 @@ def test_what_could_not_be_read_is_left_for_the_next_run(spark, tmp_path):
     (victim,) = (path for path in cut.rglob("*.gz") if "pod-b" in str(path))
     victim.write_bytes(victim.read_bytes()[:40])
     bronze = tmp_path / "bronze"
-    first = ingest.run(spark, FileSource(Flaky(whole, cut)), bronze)
+    first = ingest.run(delta, FileSource(Flaky(whole, cut)), bronze)
     assert list(first.unread) == [str(victim)]
-    assert first.quarantined == read_quarantine(spark, bronze).count() == 0
+    assert first.quarantined == read_quarantine(delta, bronze).count() == 0
     assert str(victim) not in ingest.taken(bronze)
     fleet.write(cut)
-    second = ingest.run(spark, cut, bronze)
+    second = ingest.run(delta, cut, bronze)
     assert not second.unread
-    assert read_events(spark, bronze).count() == len(fleet.lines())
-    assert ingest.run(spark, cut, bronze) == ingest.Ingested(0, 0, 0)
+    assert read_events(delta, bronze).count() == len(fleet.lines())
+    assert ingest.run(delta, cut, bronze) == ingest.Ingested(0, 0, 0)
 
 
 def test_an_empty_place_is_told_unless_all_of_it_was_taken(tmp_path):
