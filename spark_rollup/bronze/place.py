@@ -25,7 +25,12 @@ _ONLY_NEW = "fs.option.create.conditional.overwrite"
 _ONLY_SAME = "fs.option.create.conditional.overwrite.etag"
 """The store itself refuses unless the object that is there has this ETag."""
 
-_CONFLICT = ("FileAlreadyExistsException", "RemoteFileChangedException", "PreconditionFailed", "412")
+_CONFLICT = (
+    "FileAlreadyExistsException",
+    "RemoteFileChangedException",
+    "PreconditionFailed",
+    "Status Code: 412",
+)
 """Marks of such a refusal."""
 
 

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from spark_rollup.bronze.place import ObjectPath, Place
 from spark_rollup.errors import UsageError
+from spark_rollup.spark.failures import causes
 
 CLAIM = "_claim"
 
@@ -33,6 +35,9 @@ RENEW_S = 20.0
 
 STALE_S = 180.0
 """A claim that is not rewritten for this long was left behind by a run that is gone."""
+
+_ALIVE = ", alive "
+"""Between the holder and how often the claim was rewritten: each time its ETag is another one."""
 
 
 @contextmanager
@@ -113,10 +118,8 @@ def _object_claimed(bronze: ObjectPath, holder: str, spark: SparkSession | None)
         etag = claim.etag()
         if etag != seen:
             seen, since_s = etag, time.monotonic()
-        elif etag is not None and time.monotonic() - since_s >= STALE_S:
-            if claim.replace_same(f"{holder}\n", etag):
-                break
-            continue
+        elif etag and time.monotonic() - since_s >= STALE_S and claim.replace_same(f"{holder}\n", etag):
+            break
         waiting.turn(_holder(claim))
     ended = threading.Event()
     thread = threading.Thread(target=_renew, args=(claim, holder, spark, ended), name="claim", daemon=True)
@@ -126,26 +129,48 @@ def _object_claimed(bronze: ObjectPath, holder: str, spark: SparkSession | None)
     finally:
         ended.set()
         thread.join()
-        if _holder(claim).startswith(holder):
+        _let_go(claim, holder)
+
+
+def _let_go(claim: ObjectPath, holder: str) -> None:
+    try:
+        if _holder(claim) == holder:
             claim.unlink()
+    except (
+        Py4JError
+    ) as error:  # what was done is done: that must not fail for a claim that goes stale by itself
+        print(
+            f"statewarden-rollup: {claim} stays for {STALE_S:.0f} s: {next(causes(error))}", file=sys.stderr
+        )
 
 
 def _holder(claim: ObjectPath) -> str:
     try:
-        return claim.read_text().strip()
+        return claim.read_text().strip().partition(_ALIVE)[0]
     except FileNotFoundError:
         return "it ended just now"
 
 
 def _renew(claim: ObjectPath, holder: str, spark: SparkSession | None, ended: threading.Event) -> None:
-    """Rewrite the claim until the work ends; a run that lost it must not write any more."""
-    number, etag = 0, claim.etag()
+    """Rewrite the claim until the work ends; a run that lost it, or may have lost it, must not write any more.
+
+    A store that does not answer is asked again, for as long as no other run may take the claim over.
+    """
+    number, renewed_s = 0, time.monotonic()
     while not ended.wait(RENEW_S):
         number += 1
-        if etag is not None and claim.replace_same(f"{holder}, alive {number}\n", etag):
+        why = "another run took it over"
+        try:
             etag = claim.etag()
-            continue
-        print(f"statewarden-rollup: another run took {claim} over: this one ends", file=sys.stderr)
+            ours = etag is not None and _holder(claim) == holder
+            if ours and claim.replace_same(f"{holder}{_ALIVE}{number}\n", str(etag)):
+                renewed_s = time.monotonic()
+                continue
+        except Py4JError as error:
+            if time.monotonic() - renewed_s < STALE_S - 2 * RENEW_S:
+                continue
+            why = f"it cannot be renewed ({next(causes(error))})"
+        print(f"statewarden-rollup: lost {claim}: {why}; this run ends", file=sys.stderr)
         if spark is not None:
             spark.sparkContext.cancelAllJobs()
         return

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
+from spark_rollup.bronze.place import ObjectPath
 from spark_rollup.errors import UsageError
 from spark_rollup.intake import claim
 from spark_rollup.intake.claim import claimed
@@ -35,4 +40,115 @@ def test_an_end_in_disorder_frees_it(tmp_path):
     with pytest.raises(RuntimeError), claimed(tmp_path):
         raise RuntimeError
     with claimed(tmp_path):
+        pass
+
+
+class Store(ObjectPath):
+    """One object with an ETag, as an object store keeps it; `down` is how many requests it does not answer."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self.number = self.down = 0
+        self.lock = threading.RLock()
+
+    def __truediv__(self, name: str) -> Store:
+        return self
+
+    def __str__(self) -> str:
+        return "s3a://bucket/_claim"
+
+    def _write(self, text: str) -> bool:  # type: ignore[override]
+        with self.lock:
+            self.text, self.number = text, self.number + 1
+        return True
+
+    def create(self, text: str) -> bool:
+        return self.text is None and self._write(text)
+
+    def replace_same(self, text: str, etag: str) -> bool:
+        with self.lock:
+            return etag == self.etag() and self._write(text)
+
+    def etag(self) -> str | None:
+        if self.down:
+            self.down -= 1
+            raise Py4JError("the store does not answer")
+        return None if self.text is None else str(self.number)
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        if self.text is None:
+            raise FileNotFoundError
+        return self.text
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        self.text = None
+
+
+@pytest.fixture
+def store(monkeypatch) -> Store:
+    """Give a store whose claim is renewed all the time."""
+    for name in ("RENEW_S", "POLL_S"):
+        monkeypatch.setattr(claim, name, 0.001)
+    return Store()
+
+
+class Jobs(threading.Event):
+    """A session whose jobs can be cancelled."""
+
+    @property
+    def session(self) -> Any:
+        return SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=self.set))
+
+
+def test_a_store_that_does_not_answer_for_a_moment_loses_no_claim(store, eventually):
+    """The claim goes on being rewritten, and is gone at the end."""
+    jobs = Jobs()
+    with claimed(store, spark=jobs.session):
+        store.down = 3
+        eventually(lambda: store.down == 0)
+        before = store.number
+        eventually(lambda: store.number > before + 2)
+    assert not jobs.is_set()
+    assert store.text is None
+
+
+def test_a_store_that_stays_away_ends_the_run(store, eventually, capsys, monkeypatch):
+    """Another run may take the claim over by then."""
+    monkeypatch.setattr(claim, "STALE_S", 0.0)
+    jobs = Jobs()
+    with claimed(store, spark=jobs.session):
+        store.down = 1_000_000
+        eventually(jobs.is_set)
+        store.down = 0
+    assert "it cannot be renewed (" in capsys.readouterr().err
+
+
+def test_a_claim_that_was_taken_over_is_not_removed(store, eventually, capsys):
+    """Neither rewritten, although the other run's name begins like ours."""
+    jobs = Jobs()
+    with claimed(store, spark=jobs.session):
+        other = f"ingest, process {os.getpid()} on {os.uname().nodename}0"
+        store._write(f"{other}\n")
+        eventually(jobs.is_set)
+    assert store.text == f"{other}\n"
+    assert "another run took it over" in capsys.readouterr().err
+
+
+def test_a_claim_that_was_left_behind_is_taken_over(store, monkeypatch):
+    """Once it was seen unchanged for long enough."""
+    monkeypatch.setattr(claim, "STALE_S", 0.01)
+    store._write("compact, process 1 on a-pod-that-is-gone\n")
+    with claimed(store):
+        assert store.text is not None
+        assert store.text.startswith("ingest, process")
+    assert store.text is None
+
+
+def test_a_store_that_refuses_a_takeover_is_waited_for_and_given_up(store, monkeypatch):
+    """Without a loop that never ends."""
+    monkeypatch.setattr(claim, "STALE_S", 0.0)
+    monkeypatch.setattr(claim, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(store, "replace_same", lambda text, etag: False)
+    store._write("compact, process 1 on a-pod\n")
+    with pytest.raises(UsageError, match="compact, process 1 on a-pod"), claimed(store):
         pass
