@@ -67,15 +67,16 @@ def _may_go_on(application: Application) -> bool:
 
 
 def coverage(inventory: Inventory) -> str:
-    """Count what there was to judge."""
+    """Count what was read, and the stores that were not read to the end."""
     applications = [x for x in inventory.applications.values() if x.exists]
     tasks = [task for x in applications for task in x.tasks.values() if task.exists]
-    stores = sum(bool(store.databases) for task in tasks for store in task.stores.values())
+    stores = [store for task in tasks for store in task.stores.values() if store.databases]
+    unread = sum(any(x.unread or x.problems for x in store.databases.values()) for store in stores)
     held = sum(bool(task.held) for task in tasks)
     counted = (
         _plural(len(applications), "application"),
         _plural(len(tasks), "task"),
-        _plural(stores, "store"),
+        _plural(len(stores), "store") + (f" ({unread} not to the end)" if unread else ""),
     )
     return f"{', '.join(counted)} on disk ({_plural(held, 'task') if held else 'no task'} held)"
 

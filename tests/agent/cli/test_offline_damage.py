@@ -55,6 +55,18 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.parametrize("damage", [None, "sst of 0 bytes", "no manifest"])
+def test_the_last_line_claims_no_more_than_was_read(
+    statewarden: Callable, state: Path, damage: str | None
+) -> None:
+    """A store that could not be read to its end is named as such, beside what is said of the others."""
+    if damage is not None:
+        DAMAGE[damage](state)
+    said = statewarden("scan", state, *PLAIN)
+    told = "1 store (1 not to the end) on disk" if damage else "1 store on disk"
+    assert told in " ".join((said.out + said.err).split())
+
+
 def test_whole(statewarden: Callable, state: Path) -> None:
     """The store as it is says nothing of damage."""
     said = statewarden("scan", state, *PLAIN, "--json")

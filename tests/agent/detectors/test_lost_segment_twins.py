@@ -26,7 +26,7 @@ from tests.support.scenario_segments import (
 
 
 def test_quiet_for_a_segment_that_was_past_when_the_store_was_opened():
-    """J.4: all its records were flushed by the close before; no late one came."""
+    """All its records were flushed by the close before; no late one came."""
     run = Scenario("4.3.1", stores={"w": WINDOWED})
     app = run.start()
     app.opens("0_0")
@@ -57,7 +57,7 @@ def test_quiet_after_an_orderly_close():
 
 
 def test_quiet_when_exactly_once_wipes():
-    """913: the flush left the status open, and the next start throws the task away."""
+    """The flush left the status open, and the next start throws the task away."""
     run, app = crossed(guarantee=EOS)
     killed(run, app)
     wiped_start(run)
@@ -66,7 +66,7 @@ def test_quiet_when_exactly_once_wipes():
 
 @pytest.mark.parametrize("release", ["4.2.1", "3.9.2"])
 def test_quiet_up_to_4_2(release):
-    """912: every segment is flushed before the checkpoint is written."""
+    """Every segment is flushed before the checkpoint is written."""
     run, app = crossed(release)
     killed(run, app)
     again = run.start()
