@@ -192,7 +192,7 @@ def _forget(parsed: argparse.Namespace) -> int:
     with _bronze(parsed, "forget") as (spark, bronze):
         if parsed.files:
             for path in parsed.files:
-                beside = forget.take_out_file(spark, bronze, path)
+                beside = forget.remove_file(spark, bronze, path)
                 print(f"{path} taken out of {bronze}; {beside} files beside it stay")
             return 0
         wanted = forget.Wanted(parsed.ids, parsed.pods, parsed.namespace, since, until)

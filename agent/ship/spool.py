@@ -137,8 +137,8 @@ class Spool:
             self._announce()
             self._seal()
 
-    def take(self) -> Parcel | None:
-        """Get the oldest sealed batch for shipping; None = none waits.
+    def next_parcel(self) -> Parcel | None:
+        """Give the oldest sealed batch for shipping; None = none waits.
 
         It stays in the spool until `acknowledge` or `reject`; `release` gives it back.
 

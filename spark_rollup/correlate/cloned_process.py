@@ -36,7 +36,7 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    told = entry(
+    shown = entry(
         F.col("from_us"),
         numbered("process id %s is alive on %s and on %s", "key", "pod", "other_pod"),
         F.concat(F.col("application_id"), F.lit("/kafka-streams-process-metadata")),
@@ -47,7 +47,7 @@ def find(facts: Facts) -> DataFrame:
         .agg(
             F.min("from_us").alias("from_us"),
             F.max("to_us").alias("to_us"),
-            F.array_sort(F.collect_set(told)).alias("entries"),
+            F.array_sort(F.collect_set(shown)).alias("entries"),
         )
         .where(F.col("to_us") >= facts.since_us)
         .withColumn("row_key", F.concat_ws("/", *PAIR))

@@ -174,10 +174,10 @@ def _compared(seen: Seen) -> DataFrame:
 
     Output columns: `PLACE`.
     """
-    copies = seen.looks.select(*TASK, "store", "pod").distinct()
+    copies = seen.readings.select(*TASK, "store", "pod").distinct()
     several = copies.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
-    looks = seen.looks.join(several, [*TASK, "store"], "left_semi")
-    settled = settled_copies(looks).localCheckpoint()
+    readings = seen.readings.join(several, [*TASK, "store"], "left_semi")
+    settled = settled_copies(readings).localCheckpoint()
     furthest = W.partitionBy(*TASK, "store", "pod", "identity").orderBy(F.desc("offset"), F.desc("last_us"))
     last = (
         settled.withColumn("rank", F.row_number().over(furthest))

@@ -25,7 +25,7 @@ class RuleMeta:
         id: Kebab-case; also the module's name (in snake case) and the docs page's.
         title: One line for lists.
         level: Kind of statement that it makes.
-        severity: The loudest it gets.
+        severity: The highest it gets.
         upstream: Upstream issue keys.
         needs: Settings that it cannot decide without, or decides better with.
         asks: Agents' detectors whose findings it checks against every reading of the task.

@@ -183,10 +183,9 @@ def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFram
 
 
 def _local(local: DataFrame) -> DataFrame:
-    loud = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
-    return loud.select(*LOCAL_FINDING.names).orderBy("severity", "detector", "application_id", "task_id", "pod").limit(
-        MAX_LOCAL_FINDINGS
-    )  # fmt: skip
+    chosen = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
+    order = ("severity", "detector", "application_id", "task_id", "pod")
+    return chosen.select(*LOCAL_FINDING.names).orderBy(*order).limit(MAX_LOCAL_FINDINGS)
 
 
 def _rows(frame: DataFrame) -> list[Mapping[str, object]]:

@@ -210,8 +210,8 @@ def _by_maven(maven: str, absent: Sequence[Pin], aside: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise JarError(f"Maven did not end within {MAVEN_TIMEOUT_S} s: {' '.join(command)}") from error
     if done.returncode:
-        told = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
-        why = told[0].partition("[ERROR]")[2].strip() if told else "it did not say why"
+        errors = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
+        why = errors[0].partition("[ERROR]")[2].strip() if errors else "it did not say why"
         raise JarError(f"Maven could not fetch the jars: {why}")
 
 

@@ -31,7 +31,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
             metric="statewarden_task_findings",
             scope=meta.scope,
         )
-        for severity in _loud(meta.severity)
+        for severity in _alerted(meta.severity)
     )
 
 
@@ -54,7 +54,7 @@ def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
             metric="statewarden_rollup_task_findings",
             scope=None,
         )
-        for severity in _loud(meta.severity)
+        for severity in _alerted(meta.severity)
     )
 
 
@@ -63,15 +63,15 @@ def camel(unit: str) -> str:
     return "".join(part.capitalize() for part in unit.split("-"))
 
 
-def _loud(severity: Severity) -> tuple[Severity, ...]:
+def _alerted(severity: Severity) -> tuple[Severity, ...]:
     """Severities worth an alert: critical and warning as far as the unit goes, info where it goes no further."""
     if severity is Severity.CRITICAL:
         return (Severity.CRITICAL, Severity.WARNING)
     return (severity,)
 
 
-def _suffix(loudest: Severity, severity: Severity) -> str:
-    return "" if severity is loudest else "Suspected"
+def _suffix(highest: Severity, severity: Severity) -> str:
+    return "" if severity is highest else "Suspected"
 
 
 def _bug(title: str, upstream: str) -> str:

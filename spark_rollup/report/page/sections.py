@@ -56,11 +56,11 @@ def headline(data: PageData) -> str:
         )
         where = f" on {', '.join(map(name, places))}" if 0 < len(places) <= 3 else ""
         return f"{count(len(tasks), 'task')} with state that cannot be trusted{where}"
-    loud = [row for row in data.findings if row["status"] == "open" and row["severity"] == "warning"]
+    warnings = [row for row in data.findings if row["status"] == "open" and row["severity"] == "warning"]
     if bad:
-        return f"{count(len(bad) + len(loud), 'thing')} to check, {len(bad)} of them critical"
-    if loud:
-        return f"No damage found{_in_what(data)}; {count(len(loud), 'thing')} to check"
+        return f"{count(len(bad) + len(warnings), 'thing')} to check, {len(bad)} of them critical"
+    if warnings:
+        return f"No damage found{_in_what(data)}; {count(len(warnings), 'thing')} to check"
     return f"Nothing wrong found{_in_what(data)}"
 
 
@@ -294,7 +294,7 @@ def footer(data: PageData) -> str:
         "Puts are upper bounds of what a store holds: overwritten and deleted keys count too.",
     ]
     if data.quarantine:
-        told = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
-        lines.append(f"Not used, see the table <code>quarantine</code>: {told}.")
+        words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
+        lines.append(f"Not used, see the table <code>quarantine</code>: {words}.")
     items = "".join(f"<li>{line}</li>" for line in lines)
     return f"<footer><ul>{items}</ul>statewarden-rollup {escape(data.version)}</footer>"
