@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="make Delta tables of bronze that an older version made")
     _add_bronze(migrate)
     _add_spark(migrate)
-    _add_forget(commands.add_parser("forget", help="take events out of bronze again, into its quarantine"))
+    _add_forget(commands.add_parser("forget", help="remove events from bronze, into its quarantine"))
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
     _add_look_back(audit)

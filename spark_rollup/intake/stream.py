@@ -66,7 +66,7 @@ def run(
     checkpoint: Place,
     report: Callable[[Ingested], None],
 ) -> None:
-    """Take in what is there, or go on until SIGTERM or Ctrl-C.
+    """Ingest what is there, or go on until SIGTERM or Ctrl-C.
 
     Args:
         spark: Session.
