@@ -351,7 +351,7 @@ def readable(outcome: Outcome) -> list[str]:
         head = f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']!s:<22} "
         where = " ".join(str(row[key]) for key in address if row[key])
         state = "" if row["status"] == "open" else f" [{row['status']}]"
-        by = " (its agent says so; no rule says more)" if row["told_by"] == AGENT else ""
+        by = " (its agent says so; no rule says more)" if row["reported_by"] == AGENT else ""
         lines += [printable(f"{head}{where}{state}{by}"), printable(f"         {row['summary']}")]
         if row["severity"] != Severity.INFO.value:
             lines.append(printable(f"         -> {row['next_action']}"))

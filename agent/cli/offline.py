@@ -38,7 +38,9 @@ from agent.replay.run import first_time_us, replay
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_READING = "one reading does not show past restarts; `statewarden run` in the application's pod shows what they did"
+ONE_READING = (
+    "one reading does not show past restarts; `statewarden run` in the application's pod shows what they did"
+)
 
 
 def parse_duration_us(text: str) -> int:

@@ -21,7 +21,7 @@ def alone(local: DataFrame, found: DataFrame) -> DataFrame:
     A quieter one is no answer: that a copy is missing does not make the damage of the other one known.
 
     Input columns: those of `last_local_findings`; `FINDING`.
-    Output columns: `FINDING`, told_by `agent`.
+    Output columns: `FINDING`, reported_by `agent`.
     Grain: one row per finding and pod.
     """
     mine = F.col("status") == Status.OPEN.value
@@ -60,7 +60,7 @@ def _columns() -> list[Column]:
         "confirms": no_texts(),
         "refutes": no_texts(),
         "explains": no_texts(),
-        "told_by": F.lit(AGENT),
+        "reported_by": F.lit(AGENT),
     }
     return [
         given.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name)

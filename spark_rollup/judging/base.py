@@ -167,7 +167,7 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         "confirms": no_texts(),
         "refutes": no_texts(),
         "explains": no_texts(),
-        "told_by": F.lit(FLEET),
+        "reported_by": F.lit(FLEET),
         "pods": F.array("pod"),
         "confidence": F.lit(Confidence.CONFIRMED.value),
     }

@@ -93,8 +93,8 @@ def _alert(
     kind, unit_id = unit
     local = scope is not None
     # the rollup repeats what an agent says alone; the agent's own alert is enough for that
-    teller = "" if local else f',told_by="{FLEET}"'
-    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"{teller}}}'
+    reporter = "" if local else f',reported_by="{FLEET}"'
+    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"{reporter}}}'
     grouped = local and level in (Level.EXPOSURE, Level.SELF)
     expr = f"sum without (task_id) ({selector}) > 0" if grouped else f"{selector} > 0"
     if severity is Severity.CRITICAL:
@@ -103,7 +103,9 @@ def _alert(
         usual_m = facts.INFO_WAIT_M if severity is Severity.INFO else facts.WAIT_M[level]
         wait_m, keep_m = for_m or usual_m, 0
     labels = (
-        {"namespace": "shop", "pod": "orders-0"} if local else {"audited_namespace": "shop", "told_by": FLEET}
+        {"namespace": "shop", "pod": "orders-0"}
+        if local
+        else {"audited_namespace": "shop", "reported_by": FLEET}
     )
     if scope is not Scope.AGENT:
         labels["application_id"] = "orders"
