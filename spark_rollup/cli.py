@@ -182,7 +182,9 @@ def _forget(parsed: argparse.Namespace) -> int:
     if not parsed.ids and not parsed.pods and not parsed.files:
         raise UsageError("say what to forget: --id ID, --pod POD or --file FILE")
     if parsed.files and (parsed.ids or parsed.pods):
-        raise UsageError("--file goes alone: other events are found by reading, and this file cannot be read")
+        raise UsageError(
+            "--file cannot be combined with --id or --pod: those read the file, and it is damaged"
+        )
     since, until = (
         parse_as_of(text, option) if text else None
         for text, option in ((parsed.since, "--since"), (parsed.until, "--until"))

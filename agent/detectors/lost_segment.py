@@ -34,7 +34,7 @@ from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="lost-segment",
-    title="Segment of a windowed store lost what was in memory",
+    title="Segment of a windowed store lost records that were only in memory",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,
@@ -44,8 +44,8 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
         " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
-        " restored from its whole changelog. Do not delete the other pods' copies first: one that was not killed has"
-        " them."
+        " restored from its whole changelog. Do not delete the other pods' copies first: a pod that"
+        " was not killed still has those windows."
     ),
 )
 BEFORE_THE_START = (

@@ -29,8 +29,8 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is at risk; disk space is. Stop the instance cleanly and start it again, or upgrade. After a change of"
-        " the topology the directory may belong to a task id that no longer exists."
+        "No data is at risk, but the directory takes disk space. Stop the instance cleanly and start it again,"
+        " or upgrade. After a change of the topology the directory may belong to a task id that no longer exists."
     ),
 )
 

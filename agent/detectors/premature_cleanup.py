@@ -84,7 +84,7 @@ def _verdict(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
         opened_at_us=past.started_us,
         summary=(
             f"Task {task.id} was deleted {seconds(past.started_us - released_us)} after its release; the cleanup delay"
-            f" is {delay_ms / 1000:g} s. It restores from the beginning where it comes back."
+            f" is {delay_ms / 1000:g} s. It restores from the beginning when it comes back."
         ),
         evidence=(
             Evidence(released_us, "released: its stores are free", task.path),

@@ -195,8 +195,8 @@ def _copied(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> V
         subject=store.identity or "",
         opened_at_us=store.databases[""].born_us,
         summary=(
-            f"Task {task.id}: unknown whether its checkpoint is older than its stores: their file times are those of"
-            " a copy that kept none."
+            f"Task {task.id}: it is unknown whether its checkpoint is older than its stores: their file times are"
+            " those of a copy that kept none."
         ),
         evidence=_written_and_born(task, store, fact),
         severity=Severity.INFO,

@@ -147,9 +147,9 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
             opened_at_us=since_us,
             summary=f"Task {task.id}: its checkpoint says offset {offset} for store {name}, which has no directory"
             + (
-                f": the next start would {'move it into' if moved else 'trust it on'} an empty store."
+                f": the next start would {'move it into' if moved else 'trust it for'} an empty store."
                 if known
-                else "; unknown, it may be a custom store, or a windowed one whose records have all expired."
+                else "; unknown: it may be a custom store, or a windowed one whose records have all expired."
             ),
             evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
             severity=_severity(case, task, name, since_us) if known else Severity.INFO,

@@ -97,7 +97,7 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
         )
     if not isinstance(source, Path):
         raise UsageError(
-            f"{source} is not bronze: run `ingest --input {source} --bronze BRONZE` first, which takes segments in"
+            f"{source} is not bronze: run `ingest --input {source} --bronze BRONZE` first, which reads segments"
         )
     found = segments(source)
     checked = check_local_files(found)

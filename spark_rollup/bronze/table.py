@@ -70,7 +70,7 @@ def read(
     chosen = version(table) if at_version is None else at_version
     if chosen is None:
         raise DamagedError(
-            f"{table} is not a Delta table: its log is gone; restore it, or take everything in again"
+            f"{table} is not a Delta table: its log is gone; restore it, or ingest everything again"
         )
     try:
         reader = spark.read.format("delta")
@@ -81,8 +81,8 @@ def read(
         if torn is None:
             raise
         raise DamagedError(
-            f"{torn} cannot be read: restore this file of the table's log, or move {table} away and take everything in "
-            f"again with `ingest --again`"
+            f"{torn} cannot be read: restore this file of the table's log, or move {table} away and ingest "
+            f"everything again with `ingest --again`"
         ) from error
     return found.select(*(_as(field, stored.get(field.name)) for field in schema.fields))
 

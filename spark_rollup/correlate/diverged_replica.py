@@ -156,8 +156,8 @@ def _entry(side: str) -> Column:
 
 def _next_action() -> Column:
     known = numbered(
-        "The copy of %s on %s is the wrong one, as its own agent says: do what that finding asks for, and do not fail "
-        "over to it.",
+        "The copy of %s on %s is the wrong one, as its own agent reports: do what the agent's finding says, and do not "
+        "fail over to this copy.",
         "task_id", F.try_element_at("suspects", F.lit(1)),
     )  # fmt: skip
     unknown = numbered(

@@ -169,7 +169,11 @@ def _evidence() -> Column:
 
 def _next_action() -> Column:
     idle = "Restart the instance on %s: its standby of %s is assigned but was never started. "
-    there = numbered(idle + "Do it before its cleaner or a failover decides.", "unowned_pod", "task_id")
+    there = numbered(
+        idle + "Do it before the cleaner deletes its directory or a failover needs it.",
+        "unowned_pod",
+        "task_id",
+    )
     gone = numbered(idle + "Until then the task has no second copy.", "unowned_pod", "task_id")
     restart = F.concat(
         F.when(F.col("unowned_gone_us").isNull(), there).otherwise(gone), F.lit(" Upgrade to 2.2.2 or later.")
@@ -247,7 +251,7 @@ def _undecidable(applications: DataFrame, facts: Facts) -> DataFrame:
             "evidence": F.array(
                 entry(F.col("since_us"), F.lit("no agent reported num_standby_replicas"), F.lit("configuration"))
             ),
-            "next_action": F.lit("Give the agents, or this command with --set, num_standby_replicas."),
+            "next_action": F.lit("Set num_standby_replicas for the agents, or for this command with --set."),
             "pods": F.col("pods_seen"),
         },
     )  # fmt: skip

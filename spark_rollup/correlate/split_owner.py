@@ -111,12 +111,12 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         .where(F.col("lasting") | (F.col("still_to_us") >= facts.since_us))
     )
     seen = (
-        same_task("look_")
+        same_task("reading_")
         & (F.col("reading_pod") == F.col("pod"))
         & (F.col("reading_at_us") <= F.col("still_to_us"))
     )
     furthest = {"own_offset": F.max("reading_offset"), "own_puts": F.max("reading_puts")}
-    return attach(still, prefixed(_readings(facts), "look_"), seen, furthest)
+    return attach(still, prefixed(_readings(facts), "reading_"), seen, furthest)
 
 
 def _readings(facts: Facts) -> DataFrame:
@@ -131,7 +131,7 @@ def _readings(facts: Facts) -> DataFrame:
 def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
     """Keep pairs whose second pod went beyond the first one meanwhile; adds other_offset, other_grown."""
     meanwhile = (
-        same_task("look_")
+        same_task("reading_")
         & (F.col("reading_pod") == F.col("other_pod"))
         & F.col("reading_at_us").between(F.col("from_us"), F.col("still_to_us"))
     )
@@ -146,7 +146,7 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
     by_offset = F.col("other_offset") > F.col("own_offset") + slack
     by_puts = F.col("other_grown") > F.col("own_puts") + slack
     beyond = F.coalesce(by_offset, by_puts, F.lit(False))
-    return attach(pairs, prefixed(_readings(facts), "look_"), meanwhile, found).where(
+    return attach(pairs, prefixed(_readings(facts), "reading_"), meanwhile, found).where(
         beyond & (F.col("other_steps") > 2)
     )
 

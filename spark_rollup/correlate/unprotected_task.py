@@ -123,8 +123,8 @@ def _next_action() -> Column:
         F.try_element_at(good, F.lit(1))["pod"], "task_id",
     )  # fmt: skip
     none = numbered(
-        "No copy of %s can be trusted: keep the directories, stop writes to its output if they matter, and rebuild one "
-        "copy from the changelog.",
+        "No copy of %s can be trusted: keep the directories, stop the application if wrong output does harm, and "
+        "rebuild one copy from the changelog.",
         "task_id",
     )  # fmt: skip
     return F.coalesce(keep, none)

@@ -166,8 +166,8 @@ def read_ends(bronze: Place) -> dict[str, int]:
             found |= {row["place"]: row["until"] for row in rows}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(
-                f"{part} cannot be read ({error}): remove it; the files that it lists are ingested once more, and "
-                f"their events are known by their ids"
+                f"{part} cannot be read ({error}): remove it; the files that it lists are read once more, and "
+                f"no event is stored twice"
             ) from error
     return found
 

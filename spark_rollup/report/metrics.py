@@ -128,7 +128,7 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric(
         "statewarden_rollup_findings_open",
-        "Open findings of the rule; reported_by=agent: of an agent's detector, which no rule settles.",
+        "Open findings of the rule or, with reported_by=agent, of an agent's detector that no rule settles.",
         _by_rule,
         labels=("rule", "severity", "reported_by"),
     ),
@@ -214,11 +214,11 @@ def push(facts: Facts, url: str) -> None:
         )
         status = connection.getresponse().status
     except (OSError, HTTPException) as error:
-        raise UsageError(f"Pushgateway {url} did not take the metrics: {error}") from error
+        raise UsageError(f"Pushgateway {url} refused the metrics: {error}") from error
     finally:
         connection.close()
     if status >= HTTPStatus.MULTIPLE_CHOICES:
-        raise UsageError(f"Pushgateway {url} did not take the metrics: it answered {status}")
+        raise UsageError(f"Pushgateway {url} refused the metrics: it answered {status}")
 
 
 def _escaped(text: str) -> str:

@@ -88,8 +88,8 @@ def pins(release: str, kind: str) -> tuple[Pin, ...]:
     if kind not in known.get(minor, {}):
         fit = ", ".join(sorted(name for name, sets in known.items() if kind in sets))
         raise JarError(
-            f"no tested set of {kind} jars is known for Spark {release} (known: {fit}): hand a set of your vendor's "
-            f"over with --jars DIR, or install one of these releases"
+            f"no tested set of {kind} jars is known for Spark {release} (known: {fit}): give your vendor's jars "
+            f"with --jars DIR, or install one of these releases"
         )
     return tuple(Pin(row["jar"], row["sha256"]) for row in known[minor][kind])
 
