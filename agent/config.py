@@ -150,7 +150,7 @@ def load_config(
     document = _read(file, problems) if file is not None else {}
     common, own = _applications(document.get("application", {}), str(file), problems)
     for text in sets:
-        _take_set(text, common, own, problems)
+        _add_flag(text, common, own, problems)
     read = _Reader(document, environment or {}, flags or {}, str(file), problems)
     agent = read.group("agent", AgentSettings)
     judges = read.group("detectors", DetectorSettings)
@@ -201,15 +201,15 @@ def _applications(
         return common, own
     for name, value in table.items():
         if not isinstance(value, Mapping):
-            _take(common, str(name), value, "file", f"{where}: [application]", problems)
+            _add_setting(common, str(name), value, "file", f"{where}: [application]", problems)
             continue
         group = own.setdefault(str(name), {})
         for key, inner in value.items():
-            _take(group, str(key), inner, "file", f'{where}: [application."{name}"]', problems)
+            _add_setting(group, str(key), inner, "file", f'{where}: [application."{name}"]', problems)
     return common, own
 
 
-def _take_set(
+def _add_flag(
     text: str, common: dict[str, Setting], own: dict[str, dict[str, Setting]], problems: list[str]
 ) -> None:
     left, equals, value = text.partition("=")
@@ -218,10 +218,10 @@ def _take_set(
         return
     application, colon, key = left.rpartition(":")
     group = own.setdefault(application, {}) if colon else common
-    _take(group, key, value, "flag", "--set", problems)
+    _add_setting(group, key, value, "flag", "--set", problems)
 
 
-def _take(
+def _add_setting(
     group: dict[str, Setting], name: str, value: object, origin: str, where: str, problems: list[str]
 ) -> None:
     key = KEYS_BY_NAME.get(name)

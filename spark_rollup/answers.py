@@ -81,8 +81,10 @@ def _one_place(
     known = here or sorted(places)
     names = ", ".join(sorted({name for _, name in known})) or "none"
     if len({space for space, _ in known}) > 1:
-        told = ", ".join(sorted({space or "''" for space, _ in known}))
-        raise UsageError(f"task {task}: name its place with --namespace ({told}) and --application ({names})")
+        spaces = ", ".join(sorted({space or "''" for space, _ in known}))
+        raise UsageError(
+            f"task {task}: name its place with --namespace ({spaces}) and --application ({names})"
+        )
     raise UsageError(f"task {task}: name one of its applications with --application: {names}")
 
 

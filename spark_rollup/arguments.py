@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs for bronze or a source"))
     compact = commands.add_parser(
         "compact",
-        help="once a day: join small files of finished days in bronze, and sum these days up if wanted",
+        help="once a day: join small files of finished days in bronze, and, if asked to, summarise these days",
     )
     _add_bronze(compact)
     compact.add_argument(
@@ -32,13 +32,15 @@ def parser() -> argparse.ArgumentParser:
         help="remove the events of older days, as far as a snapshot covers them",
     )  # fmt: skip
     compact.add_argument(
-        "--snapshots", action="store_true", help="also sum up what finished days leave to `audit --look-back`"
+        "--snapshots",
+        action="store_true",
+        help="also write the snapshots that `audit --look-back` reads instead of finished days",
     )
     _add_spark(compact)
-    migrate = commands.add_parser("migrate", help="make Delta tables of bronze that an older version made")
+    migrate = commands.add_parser("migrate", help="turn the bronze of an older version into Delta tables")
     _add_bronze(migrate)
     _add_spark(migrate)
-    _add_forget(commands.add_parser("forget", help="take events out of bronze again, into its quarantine"))
+    _add_forget(commands.add_parser("forget", help="remove events from bronze, into its quarantine"))
     audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
     _add_input(audit)
     _add_look_back(audit)

@@ -136,8 +136,8 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
     if words:
         return latest.choose(words, clock.now_us(), began_us)
     why = loaded.quarantine.select("reason", "detail").orderBy("file", "line").first()
-    told = f": {why['reason']}, {why['detail']}" if why else ""
-    raise UsageError(f"input {options.input} holds no usable event{told}")
+    reason = f": {why['reason']}, {why['detail']}" if why else ""
+    raise UsageError(f"input {options.input} holds no usable event{reason}")
 
 
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
@@ -199,13 +199,13 @@ def gather(
         marks.where(~frequent),
         sizes.single_stores(events),
     )
-    looks = sizes.sizes(events, single)
+    readings = sizes.sizes(events, single)
     held, unseen, sightings, effective, curve = together(
         timeline.holders(events, counted),
         unseen_by(events, counted, as_of_us, ahead),
         timeline.sightings(events),
         settings.effective_settings(events, members, options.overrides),
-        sizes.curve(looks),
+        sizes.curve(readings),
     )
     if counted.isEmpty():
         raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
@@ -215,12 +215,12 @@ def gather(
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     own, close, lives, unwatched = together(
-        looks.join(asked, list(TASK), "left_semi"),
+        readings.join(asked, list(TASK), "left_semi"),
         marks.where(frequent).join(asked, list(TASK), "left_semi"),
         timeline.lives(events, held, counted),
         gaps.merged(unseen.unionByName(carried.unwatched, allowMissingColumns=True) if carried else unseen),
     )
-    settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
+    settled = sizes.settled_copies(readings.join(several, [*TASK, "store"], "left_semi"))
     return Facts(
         said=said, local=local, held=held, questioned=asked, marks=rare.unionByName(close),
         sizes=own, curve=curve, latest=ends,

@@ -182,7 +182,9 @@ def _forget(parsed: argparse.Namespace) -> int:
     if not parsed.ids and not parsed.pods and not parsed.files:
         raise UsageError("say what to forget: --id ID, --pod POD or --file FILE")
     if parsed.files and (parsed.ids or parsed.pods):
-        raise UsageError("--file goes alone: other events are found by reading, and this file cannot be read")
+        raise UsageError(
+            "--file cannot be combined with --id or --pod: those read the file, and it is damaged"
+        )
     since, until = (
         parse_as_of(text, option) if text else None
         for text, option in ((parsed.since, "--since"), (parsed.until, "--until"))
@@ -192,7 +194,7 @@ def _forget(parsed: argparse.Namespace) -> int:
     with _bronze(parsed, "forget") as (spark, bronze):
         if parsed.files:
             for path in parsed.files:
-                beside = forget.take_out_file(spark, bronze, path)
+                beside = forget.remove_file(spark, bronze, path)
                 print(f"{path} taken out of {bronze}; {beside} files beside it stay")
             return 0
         wanted = forget.Wanted(parsed.ids, parsed.pods, parsed.namespace, since, until)
@@ -351,7 +353,7 @@ def readable(outcome: Outcome) -> list[str]:
         head = f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']!s:<22} "
         where = " ".join(str(row[key]) for key in address if row[key])
         state = "" if row["status"] == "open" else f" [{row['status']}]"
-        by = " (its agent says so; no rule says more)" if row["told_by"] == AGENT else ""
+        by = " (its agent says so; no rule says more)" if row["reported_by"] == AGENT else ""
         lines += [printable(f"{head}{where}{state}{by}"), printable(f"         {row['summary']}")]
         if row["severity"] != Severity.INFO.value:
             lines.append(printable(f"         -> {row['next_action']}"))

@@ -1,4 +1,4 @@
-"""The wall clock: asked when events are taken in, and to know whose clock is ahead of ours."""
+"""The wall clock: asked when events are ingested, and to know whose clock is ahead of ours."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MARKER = "_bronze.json"
 """This file makes a directory a bronze directory."""
 
 FLEET, AGENT = "fleet", "agent"
-"""Values of `told_by`: a rule of the fleet, or a single agent."""
+"""Values of `reported_by`: a rule of the fleet, or a single agent."""
 
 MAX_LOOK_BACK_DAYS = 3650
 

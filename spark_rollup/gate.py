@@ -57,8 +57,8 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     events, loaded, as_of_us = audit.prepare(spark, options)
     facts = audit.gather(events, options, as_of_us, loaded.carried, loaded.ahead)
     # what no rule of these says can never be critical
-    loud = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
-    findings = audit.with_agents(facts, audit.together(*loud))
+    found = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
+    findings = audit.with_agents(facts, audit.together(*found))
     rows, pods = audit.together(restarts(facts, findings), _pods(facts))
     return answer(
         _rows(rows.orderBy("namespace", "pod", "application_id", "task_id")),
@@ -88,7 +88,7 @@ def answer(
     here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]
     _check(asked, here or pods, question)
-    told = [_Reported(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
+    reported = [_Reported(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
     fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
     lines = [_as_of(as_of_us, question, fresh)]
     unasked = {str(row["detector"]) for row in disabled if _key(row) in map(_key, asked)}
@@ -96,10 +96,10 @@ def answer(
         lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:
-        lines += _one_pod(told[0], named, fresh)
-        return lines, fresh and told[0].worst in HARMLESS
-    lines += _all_pods(told, named, fresh)
-    judged = [one.worst for one in told if not one.is_gone]
+        lines += _one_pod(reported[0], named, fresh)
+        return lines, fresh and reported[0].worst in HARMLESS
+    lines += _all_pods(reported, named, fresh)
+    judged = [one.worst for one in reported if not one.is_gone]
     return lines, fresh and all(word in HARMLESS for word in judged)
 
 
@@ -111,15 +111,15 @@ def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> No
         raise UsageError(f"no event of {what}{where}; known: {', '.join(names[:MAX_NAMES])}")
     spaces = sorted({str(pod["namespace"]) for pod in asked})
     if question.pod and len(spaces) > 1:
-        told = ", ".join(space or "''" for space in spaces)
-        raise UsageError(f"pod {question.pod} is in several namespaces: name one with --namespace: {told}")
+        choices = ", ".join(space or "''" for space in spaces)
+        raise UsageError(f"pod {question.pod} is in several namespaces: name one with --namespace: {choices}")
 
 
 def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
     age_s = (question.now_us - as_of_us) / 1e6
-    told = f"{_span(age_s)} old" if age_s >= 0 else f"{_span(-age_s)} ahead of this clock"
+    age = f"{_span(age_s)} old" if age_s >= 0 else f"{_span(-age_s)} ahead of this clock"
     stale = "" if fresh else f": no answer rests on that (--max-age {_span(question.max_age_s or 0)})"
-    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {told}{stale}"
+    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {age}{stale}"
 
 
 def _span(seconds: float) -> str:
@@ -171,11 +171,11 @@ def _tasks(rows: Sequence[Row]) -> str:
     return f" ({number} task{'' if number == 1 else 's'})" if number else ""
 
 
-def _one_pod(told: _Reported, named: bool, fresh: bool) -> list[str]:
-    words = told.words()
+def _one_pod(reported: _Reported, named: bool, fresh: bool) -> list[str]:
+    words = reported.words()
     head = "; ".join(words) if fresh else f"{UNKNOWN}: too old; then it was {'; '.join(words)}"
-    lines = [f"{_name(told.pod, named)}: {head}"]
-    for row in told.rows:
+    lines = [f"{_name(reported.pod, named)}: {head}"]
+    for row in reported.rows:
         task = f"/{row['task_id']}" if row["task_id"] is not None else ""
         lines.append(f"  {row['application_id']}{task}: {', '.join(_items(row['kinds']))}")
         if row["first_action"]:
@@ -192,9 +192,9 @@ def _one_pod(told: _Reported, named: bool, fresh: bool) -> list[str]:
     return lines
 
 
-def _all_pods(told: Sequence[_Reported], named: bool, fresh: bool) -> list[str]:
-    shown = [one for one in told if not one.is_gone]
-    gone = [_name(one.pod, named) for one in told if one.is_gone]
+def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[str]:
+    shown = [one for one in reported if not one.is_gone]
+    gone = [_name(one.pod, named) for one in reported if one.is_gone]
     width = max((len(_name(one.pod, named)) for one in shown), default=3)
     lines = [f"{'pod':<{max(width, 3)}}  {'answer':<15}  tasks"]
     for one in shown:

@@ -65,12 +65,12 @@ FINDING = _columns(
     confirms=T.ArrayType(_TEXT),
     refutes=T.ArrayType(_TEXT),
     explains=T.ArrayType(_TEXT),
-    told_by=_TEXT,
+    reported_by=_TEXT,
 )
 """Table `findings` and one line of `findings.jsonl`: one row per finding of a rule, or of an agent alone.
 
-`confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings. `told_by` is `fleet` for a rule, and
-`agent` for an agent's open critical or warning that no rule settles (`alone`): then `detector` is the agent's.
+`confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings. `reported_by` is `fleet` for a rule,
+and `agent` for an agent's open critical or warning that no rule settles (`alone`): then `detector` is the agent's.
 """
 
 TIMELINE = _columns(

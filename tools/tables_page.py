@@ -55,7 +55,7 @@ MEANINGS = {
     "unknown_seconds": "time in which no agent watched",
     "watched_ratio": "1 - unknown / span; null without a span",
     "agent_state": "`watching`, `stopped` or `silent`",
-    "told_by": "`fleet`: a rule; `agent`: an agent's open critical or warning that no rule settles",
+    "reported_by": "`fleet`: a rule; `agent`: an agent's open critical or warning that no rule settles",
     "answer": "the worst of `kinds`",
     "kinds": "`damaged`, `clean-stop-only`, `keep`, `unknown`, `restore`, `safe`, `not-running`; see "
     "[safe-to-restart](rollup.md#answers-of-safe-to-restart)",

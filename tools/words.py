@@ -1,4 +1,4 @@
-"""Find words that the glossary replaces, in strings, docstrings, comments, names of functions and classes, and pages.
+"""Find words that the glossary replaces: in strings, docstrings, comments, pages, and the names that code defines.
 
 The words, what to say instead and the places that are excused are data: `tools/words.toml`.
 """
@@ -121,11 +121,22 @@ def texts(path: str, content: str) -> Iterator[tuple[int, str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, "docstring" if id(node) in bare else "string", node.value
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.lineno, "name", re.sub(r"_|(?<=[a-z0-9])(?=[A-Z])", " ", node.name)
+        for name, line in _defined(node):
+            yield line, "name", re.sub(r"_|(?<=[a-z0-9])(?=[A-Z])", " ", name)
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], "comment", token.string
+
+
+def _defined(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Give name and line of the function, class, parameter, variable or attribute that a node defines."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, node.lineno
+        case (
+            ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store())
+        ):
+            yield name, node.lineno
 
 
 def uses(path: str, content: str, words: Sequence[Word]) -> Iterator[Use]:

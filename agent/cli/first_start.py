@@ -55,12 +55,12 @@ def _application_near(place: Path, *, must_see: bool) -> Path | None:
         UsageError: the place, or (`must_see`) something below it, may not be read.
     """
     disk = KernelDisk(place)
-    level, looked = [""], 0
+    level, visited = [""], 0
     for depth in range(DEEPEST + 1):
         below: list[str] = []
-        for path in level[: MOST - looked]:
+        for path in level[: MOST - visited]:
             entries = disk.list(path)
-            looked += 1
+            visited += 1
             if entries is Unseen.DENIED and (must_see or not path):
                 raise UsageError(
                     f"{place / path}: permission denied; whether an application is there is not known"

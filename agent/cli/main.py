@@ -208,7 +208,7 @@ def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "diff", help="compare two state directories, store by store (exit 1 if they differ)"
     )
     diff.add_argument("a", type=Path, metavar="DIR_A", help="a state directory, or a snapshot of one")
-    diff.add_argument("b", type=Path, metavar="DIR_B", help="another")
+    diff.add_argument("b", type=Path, metavar="DIR_B", help="another one")
     diff.add_argument("--json", action="store_true", help="one store per line")
     _add_settings(diff)
     diff.set_defaults(command=_diff)

@@ -38,7 +38,9 @@ from agent.replay.run import first_time_us, replay
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_LOOK = "one reading does not show past restarts and what they did; `statewarden run` in the application's pod does"
+ONE_READING = (
+    "one reading does not show past restarts; `statewarden run` in the application's pod shows what they did"
+)
 
 
 def parse_duration_us(text: str) -> int:
@@ -106,7 +108,7 @@ def scan(
         pause(SETTLE_S)
         findings = judge_again(pipeline, clock.now_us())
     _warn_of_strangers(pipeline)
-    closing = f"read {coverage(pipeline.inventory)}; {ONE_LOOK}"
+    closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}"
     print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
     return exit_code(findings, fail_on)
 

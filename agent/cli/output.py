@@ -32,7 +32,7 @@ def finding_line(finding: Finding, pod: str) -> str:
 def print_findings(
     findings: Sequence[Finding], pod: str, *, as_json: bool, closing: str, out: TextIO | None = None
 ) -> None:
-    """Print findings, those about state before those about the agent, the loudest first.
+    """Print findings, those about state before those about the agent, the most severe first.
 
     Args:
         findings: What was found.

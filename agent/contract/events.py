@@ -64,7 +64,7 @@ class Level(StrEnum):
 
 
 class Severity(StrEnum):
-    """How loud a finding is; order by `rank`."""
+    """How severe a finding is; order by `rank`."""
 
     INFO = "info"
     WARNING = "warning"

@@ -29,7 +29,7 @@ META = DetectorMeta(
 )
 
 NOTHING_AFTER_US = 300_000_000
-TOLD_APART = 8
+LISTED_APART = 8
 """Intervals of one cause that are reported one by one; more of them are reported as one finding."""
 
 _PLANNED = frozenset({"agent-away", "store-being-read"})
@@ -46,13 +46,13 @@ _LIMITS = frozenset({"watch-limit", _STEPPED})
 
 def judge(case: AgentCase) -> Iterable[Verdict]:
     """Judge the agent itself."""
-    told: dict[str, list[BlindInterval]] = {}
+    by_cause: dict[str, list[BlindInterval]] = {}
     for interval in case.inventory.blind:
         if interval.ended_us is None or case.now_us - interval.ended_us < NOTHING_AFTER_US:
-            told.setdefault(interval.cause, []).append(interval)
-    for cause, intervals in told.items():
+            by_cause.setdefault(interval.cause, []).append(interval)
+    for cause, intervals in by_cause.items():
         severities = [Severity.INFO if _is_planned(case, x) else Severity.WARNING for x in intervals]
-        if len(intervals) > TOLD_APART:
+        if len(intervals) > LISTED_APART:
             yield _many(
                 cause, intervals, Severity.WARNING if Severity.WARNING in severities else Severity.INFO
             )
@@ -106,7 +106,7 @@ def _many(cause: str, intervals: list[BlindInterval], severity: Severity) -> Ver
     """One cause in many places is one trouble, and one finding."""
     first_us = min(x.started_us for x in intervals)
     places = sorted({_whom(x) for x in intervals})
-    names = ", ".join(places[:TOLD_APART]) + (" and more" if len(places) > TOLD_APART else "")
+    names = ", ".join(places[:LISTED_APART]) + (" and more" if len(places) > LISTED_APART else "")
     return Verdict(
         subject=f"{cause} in many places",
         opened_at_us=first_us,

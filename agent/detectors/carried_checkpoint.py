@@ -23,7 +23,7 @@ from agent.quantities.verdicts import is_half_restored
 
 META = DetectorMeta(
     id="carried-checkpoint",
-    title="Half-restored store trusted by an older owner's checkpoint",
+    title="Partly restored store trusted because of an older owner's checkpoint",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

@@ -43,7 +43,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee"),
     next_action=(
-        "Delete no copy yet. Ask whether the application was reset, or its changelog recreated or cut"
+        "Delete no copy yet. Find out whether the application was reset, or its changelog recreated or cut"
         " (kafka-get-offsets --time latest below the old offset). After a reset: stop cleanly, keep a copy, remove this"
         " task directory, start again. If the changelog lost records, this copy is the only complete one: keep it, and"
         " get help before the task moves."

@@ -59,8 +59,11 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 def _verdict(case: TaskCase, store: Store, session: Session, mark: Mark, due_us: int) -> Verdict:
     task, beyond = case.task, store.puts - mark.puts
     may_restore = _may_restore(case)
-    told = ("commit_interval_ms", *(("num_standby_replicas",) if _writes_none_while_restoring(case) else ()))
-    sure = all(case.settings.is_configured(name) for name in told) and not may_restore
+    needed = (
+        "commit_interval_ms",
+        *(("num_standby_replicas",) if _writes_none_while_restoring(case) else ()),
+    )
+    sure = all(case.settings.is_configured(name) for name in needed) and not may_restore
     return Verdict(
         subject=str(mark.at_us),
         opened_at_us=due_us,
@@ -72,7 +75,7 @@ def _verdict(case: TaskCase, store: Store, session: Session, mark: Mark, due_us:
             last_mark(task, session),
             Evidence(due_us, f"flushes beyond it: {store.puts} puts on disk", where(task, store)),
             Evidence(due_us, "no newer checkpoint", checkpoint_of(task)),
-            *assumptions(case, due_us, *told),
+            *assumptions(case, due_us, *needed),
         ),
         severity=Severity.INFO if may_restore else Severity.WARNING,
         confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,

@@ -56,16 +56,16 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         or case.affected(INTERRUPTED_WIPE) is Affected.NO
     ):
         return
-    loudest: dict[int, Verdict] = {}
+    most_severe: dict[int, Verdict] = {}
     for store in task.stores.values():
         for before, after in reopenings(store, case.now_us):
             verdict = _judge_reopening(case, store, before, after)
             if verdict is None:
                 continue
-            known = loudest.setdefault(verdict.opened_at_us, verdict)
+            known = most_severe.setdefault(verdict.opened_at_us, verdict)
             if verdict.severity.rank > known.severity.rank:
-                loudest[verdict.opened_at_us] = verdict
-    yield from loudest.values()
+                most_severe[verdict.opened_at_us] = verdict
+    yield from most_severe.values()
 
 
 def _judge_reopening(case: TaskCase, store: Store, before: Session, after: Session) -> Verdict | None:

@@ -24,7 +24,7 @@ META = DetectorMeta(
     needs=("kafka_streams_version",),
     upstream=(KIP_1035,),
     next_action=(
-        "Correct kafka_streams_version for this application. If the release is right: do not start an older release"
+        "Correct kafka_streams_version for this application. If the setting is right, do not start an older release"
         " than 4.3 on these stores, it cannot open them; remove the state directory first and let it restore."
     ),
 )

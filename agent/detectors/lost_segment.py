@@ -34,7 +34,7 @@ from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="lost-segment",
-    title="Segment of a windowed store lost what was in memory",
+    title="Segment of a windowed store lost records that were only in memory",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,
@@ -44,8 +44,8 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
         " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
-        " restored from its whole changelog. Do not delete the other pods' copies first: one that was not killed has"
-        " them."
+        " restored from its whole changelog. Do not delete the other pods' copies first: a pod that"
+        " was not killed still has those windows."
     ),
 )
 BEFORE_THE_START = (
@@ -72,28 +72,28 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     for store in task.stores.values():
         if not store.segmented:
             continue
-        told: dict[str, Grade] = {}
+        reported: dict[str, Grade] = {}
         for opening in store.openings:
-            losses = _news(told, _losses(case, store, opening.segments))
+            losses = _news(reported, _losses(case, store, opening.segments))
             there = [x for x in losses if x.segment.identity in store.identities]
             verdict = _reopened(case, task, store, opening, there) if there else None
             if verdict is not None:
-                told.update({x.segment.identity: x.grade for x in there})
+                reported.update({x.segment.identity: x.grade for x in there})
                 yield verdict
         now = segments_of(store)
         if not now:
             continue
         if store.lock is LockState.FREE and store.session is None and task.lock is not LockState.HELD:
-            losses = _news(told, _losses(case, store, now))
+            losses = _news(reported, _losses(case, store, now))
             if losses:
                 yield from _at_rest(case, task, store, losses)
         elif store.lock is LockState.HELD and case.settings.exactly_once is False:
             yield from _running(case, task, store, now)
 
 
-def _news(told: dict[str, Grade], losses: list[Loss]) -> list[Loss]:
+def _news(reported: dict[str, Grade], losses: list[Loss]) -> list[Loss]:
     """Leave out what was reported of an earlier opening: what is lost already cannot be lost again."""
-    return [x for x in losses if x.grade > told.get(x.segment.identity, 0)]
+    return [x for x in losses if x.grade > reported.get(x.segment.identity, 0)]
 
 
 def _losses(case: TaskCase, store: Store, segments: tuple[Segment, ...]) -> list[Loss]:

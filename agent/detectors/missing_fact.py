@@ -19,7 +19,7 @@ META = DetectorMeta(
     severity=Severity.INFO,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
-    next_action='Give the setting with --set KEY=VALUE, or in the file below [application."ID"].',
+    next_action='Configure it with --set KEY=VALUE, or in the file in the table [application."ID"].',
 )
 
 

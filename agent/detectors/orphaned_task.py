@@ -29,8 +29,8 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is at risk; disk space is. Stop the instance cleanly and start it again, or upgrade. After a change of"
-        " the topology the directory may belong to a task id that no longer exists."
+        "No data is at risk, but the directory takes disk space. Stop the instance cleanly and start it again,"
+        " or upgrade. After a change of the topology the directory may belong to a task id that no longer exists."
     ),
 )
 
@@ -66,12 +66,12 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     is_locked = (
         kept is Truth.YES and _only_the_pass_opened(application, task) and not _may_restore(application)
     )
-    told = case.settings.is_configured("state_cleanup_delay_ms")
+    is_configured = case.settings.is_configured("state_cleanup_delay_ms")
     # Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.
-    limit_us = HANDED_OUT_US if is_locked and not told else DELAYS * delay_ms * 1_000 + SLACK_US
+    limit_us = HANDED_OUT_US if is_locked and not is_configured else DELAYS * delay_ms * 1_000 + SLACK_US
     if case.now_us - free_us <= limit_us:
         return
-    delay = f" (cleanup delay {delay_ms / 1000:g} s)" if told else ""
+    delay = f" (cleanup delay {delay_ms / 1000:g} s)" if is_configured else ""
     free = (
         f"Task {task.id}: its directory has been free for {seconds(case.now_us - free_us)}{delay} while the process"
         " lives"
@@ -88,7 +88,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             *assumptions(case, free_us, "state_cleanup_delay_ms"),
         ),
         severity=Severity.WARNING if is_locked else Severity.INFO,
-        confidence=_sure(is_locked and told, is_locked, kept),
+        confidence=_sure(is_locked and is_configured, is_locked, kept),
         affected=case.affected(KAFKA_20663),
         missing_facts=("kafka_streams_version",) if kept is Truth.MAYBE else (),
     )

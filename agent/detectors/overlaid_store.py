@@ -1,6 +1,6 @@
 """Detector `overlaid-store`: the changelog is replayed from its start over old files.
 
-Fires when a store with data is opened without an offset in force: everything is replayed on top (out of range, the
+Fires when a store with data is opened without a valid offset: everything is replayed on top (out of range, the
 2.5 to 2.6 change of the offset's meaning, a crash before the first checkpoint, a 4.3 close while restoring). The
 values come out right if the changelog still reaches as far as the store did (what does not: `changelog-truncated`).
 Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store was
@@ -32,7 +32,7 @@ META = DetectorMeta(
     needs=("delete_retention_ms",),
     upstream=(OVERLAY,),
     next_action=(
-        "Usually nothing. If `changelog-truncated` follows, do what that says."
+        "Usually nothing. If `changelog-truncated` follows, do what that finding says."
         " If keys that were deleted are back (their tombstones are gone from the changelog): stop,"
         " keep a copy, remove this task directory only, start again and let it restore from empty."
     ),
@@ -68,15 +68,15 @@ def _verdict(case: TaskCase, task: Task, store: Store, before: Session, after: S
         subject=str(after.opened_us),
         opened_at_us=after.opened_us,
         summary=(
-            f"Task {task.id}: store {store.name} was opened with {before.puts_at_release} puts on disk and no offset"
-            " in force: its changelog is replayed from the start over them."
+            f"Task {task.id}: store {store.name} was opened with {before.puts_at_release} puts on disk and no valid"
+            " offset: its changelog is replayed from the start over them."
         ),
         evidence=(
             Evidence(
                 before.released_us or 0, f"released with {before.puts_at_release} puts", where(task, store)
             ),
             Evidence(
-                after.opened_us, f"opened {seconds(idle_us)} later, no offset in force", where(task, store)
+                after.opened_us, f"opened {seconds(idle_us)} later, no valid offset", where(task, store)
             ),
         ),
         severity=Severity.WARNING if expired else Severity.INFO,

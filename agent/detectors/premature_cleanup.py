@@ -57,7 +57,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 def _is_early(case: TaskCase, past: PastTask, delay_us: int) -> bool:
     if past.released_us is None or past.held or past.shape is Shape.VANISHED_UNSEEN:
         return False
-    age_us = past.begun_us - past.released_us
+    age_us = past.started_us - past.released_us
     if case.settings.exactly_once and age_us <= (WIPES_WITHIN_US if past.closed_in_order else SLOW_WIPE_US):
         return False
     return 0 <= age_us < delay_us - POLL_SLACK_US
@@ -69,7 +69,7 @@ POLL_SLACK_US = 500_000
 
 def _lived(application: Application, past: PastTask) -> bool:
     held = any(
-        life.started_us < past.begun_us and (life.ended_us is None or life.ended_us > past.ended_us)
+        life.started_us < past.started_us and (life.ended_us is None or life.ended_us > past.ended_us)
         for life in application.lives
     )
     return held and past.siblings_held
@@ -78,25 +78,25 @@ def _lived(application: Application, past: PastTask) -> bool:
 def _verdict(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
     task = case.task
     released_us = past.released_us or 0
-    told = case.settings.is_configured("state_cleanup_delay_ms")
+    is_configured = case.settings.is_configured("state_cleanup_delay_ms")
     return Verdict(
         subject=f"incarnation {past.incarnation}",
-        opened_at_us=past.begun_us,
+        opened_at_us=past.started_us,
         summary=(
-            f"Task {task.id} was deleted {seconds(past.begun_us - released_us)} after its release; the cleanup delay"
-            f" is {delay_ms / 1000:g} s. It restores from the beginning where it comes back."
+            f"Task {task.id} was deleted {seconds(past.started_us - released_us)} after its release; the cleanup delay"
+            f" is {delay_ms / 1000:g} s. It restores from the beginning when it comes back."
         ),
         evidence=(
             Evidence(released_us, "released: its stores are free", task.path),
             Evidence(
-                past.begun_us, "first file removed, by a process that goes on with other tasks", task.path
+                past.started_us, "first file removed, by a process that goes on with other tasks", task.path
             ),
             Evidence(past.ended_us, "directory gone", task.path),
             *assumptions(case, past.ended_us, "state_cleanup_delay_ms"),
         ),
         # A short delay is common, and nothing on disk shows it: a default alone is no reason to page anyone.
-        severity=Severity.WARNING if told else Severity.INFO,
-        confidence=Confidence.CONFIRMED if told else Confidence.SUSPECTED,
+        severity=Severity.WARNING if is_configured else Severity.INFO,
+        confidence=Confidence.CONFIRMED if is_configured else Confidence.SUSPECTED,
         affected=case.affected(KAFKA_20805),
-        missing_facts=() if told else ("state_cleanup_delay_ms",),
+        missing_facts=() if is_configured else ("state_cleanup_delay_ms",),
     )

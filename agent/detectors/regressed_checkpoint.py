@@ -28,7 +28,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     upstream=(KAFKA_13249,),
     next_action=(
-        "Nothing, as long as the offset comes back to where it was: the replay is longer than needed. If it stays"
+        "Nothing, if the offset comes back to where it was: the replay is only longer than needed. If it stays"
         " below (finding `changelog-truncated`), the changelog ends before what the store holds."
     ),
 )

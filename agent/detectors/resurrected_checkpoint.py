@@ -60,7 +60,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     task = case.task
     if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
         return
-    is_unknown_told = False
+    is_unknown_reported = False
     for store in task.stores.values():
         session = next((x for x in store.sessions if x.created and x.identities & store.identities), None)
         if session is not None and not session.wiped and not _is_copied(store):
@@ -69,8 +69,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             )
         else:
             verdict = _left_behind(case, task, store)
-        if verdict is not None and not (is_unknown_told and verdict.confidence is Confidence.UNKNOWN):
-            is_unknown_told |= verdict.confidence is Confidence.UNKNOWN
+        if verdict is not None and not (is_unknown_reported and verdict.confidence is Confidence.UNKNOWN):
+            is_unknown_reported |= verdict.confidence is Confidence.UNKNOWN
             yield verdict
 
 
@@ -195,8 +195,8 @@ def _copied(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> V
         subject=store.identity or "",
         opened_at_us=store.databases[""].born_us,
         summary=(
-            f"Task {task.id}: unknown whether its checkpoint is older than its stores: their file times are those of"
-            " a copy that kept none."
+            f"Task {task.id}: it is unknown whether its checkpoint is older than its stores: their file times are"
+            " those of a copy that kept none."
         ),
         evidence=_written_and_born(task, store, fact),
         severity=Severity.INFO,

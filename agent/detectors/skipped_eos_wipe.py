@@ -145,7 +145,7 @@ def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reope
         upstream=concerned(case, _ALL),
         affected=most_affected(case, _ALL),
         missing_facts=() if proof or role is not Role.UNKNOWN else ("num_standby_replicas",),
-        next_action="" if proof else _LOOK_FIRST,
+        next_action="" if proof else _CHECK_FIRST,
     )
 
 
@@ -229,7 +229,7 @@ _ROLES = {
     Role.STANDBY_LIKE: "; role unknown, a standby may do this",
     Role.ASSUMED: "; a copy that warms up may do this",
 }
-_LOOK_FIRST = (
+_CHECK_FIRST = (
     "Nothing is proved yet. Check for an aborted transaction of this task's changelog partition between the two"
     " offsets (kafka-dump-log, or a read_committed against a read_uncommitted consumer). If there is one, or if"
     " you cannot check: stop this instance cleanly, keep a copy of the task directory, remove that task directory"

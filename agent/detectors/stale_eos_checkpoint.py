@@ -5,7 +5,7 @@ crash now would make the next start trust that data, committed or not. Critical 
 has started it again: the last moment at which removing the task directory still saves everything.
 Clears when the checkpoint is written again or the store is wiped.
 Stays quiet for a flush that a clean close is about to checkpoint, under at-least-once, and for a store that keeps its
-offsets itself (4.3+). Loud only as a warning for a restoration that was killed half way.
+offsets itself (4.3+). Never more than a warning for a restoration that was killed half way.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
     role = role_of(task, store, session, case.settings, case.profile, case.now_us)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.now_us - released_us >= DEAD_US)
-    stood_us = (_newest_flush(store) if released_us is None else released_us) - mark.at_us
-    ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or stood_us >= RESTORING_US))
+    unchanged_us = (_newest_flush(store) if released_us is None else released_us) - mark.at_us
+    ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or unchanged_us >= RESTORING_US))
     decided = dead and ran and exposed is Affected.YES
     return Verdict(
         subject=f"incarnation {task.incarnation}",

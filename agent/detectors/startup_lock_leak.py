@@ -19,7 +19,7 @@ from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="startup-lock-leak",
-    title="Store of the start-up pass not closed by an orderly exit",
+    title="Store opened by the start-up pass was not closed at a clean exit",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,

@@ -13,7 +13,7 @@ from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Ve
 
 META = DetectorMeta(
     id="temp-cleaner",
-    title="Files swept away under a running store",
+    title="Files removed under a running store",
     level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,
@@ -37,7 +37,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         yield Verdict(
             subject=f"{path}@{at_us}",
             opened_at_us=at_us,
-            summary=f"Task {task.id}: {path.rpartition('/')[2]} went away under a store that is held.",
+            summary=f"Task {task.id}: {path.rpartition('/')[2]} was removed while a process holds the store.",
             evidence=(Evidence(at_us, "gone while LOCK is held; its owner goes on", path),),
             severity=Severity.WARNING,
             confidence=Confidence.SUSPECTED,

@@ -77,7 +77,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that are named and not there; where none was ever seen, they may all lie on another path (`db_paths`)."""
-    if database.lies_elsewhere:
+    if database.is_elsewhere:
         return
     names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
     what = f"its manifest names {len(database.missing_files)} files that are not there ({names})"
@@ -140,16 +140,16 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
         store = task.stores.get(name)
         if not is_real(offset) or (store is not None and (store.databases or store.remains)):
             continue
-        known = store is not None and _was_taken(task, store)
+        known = store is not None and _was_removed(task, store)
         since_us = store.past[-1].ended_us if store is not None and store.past else fact.seen_us
         yield Verdict(
             subject=f"gone@{task.incarnation}",
             opened_at_us=since_us,
             summary=f"Task {task.id}: its checkpoint says offset {offset} for store {name}, which has no directory"
             + (
-                f": the next start would {'move it into' if moved else 'trust it on'} an empty store."
+                f": the next start would {'move it into' if moved else 'trust it for'} an empty store."
                 if known
-                else "; unknown, it may be a custom store, or a windowed one whose records have all expired."
+                else "; unknown: it may be a custom store, or a windowed one whose records have all expired."
             ),
             evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
             severity=_severity(case, task, name, since_us) if known else Severity.INFO,
@@ -181,7 +181,7 @@ def _before_the_start(task: Task) -> str:
     )
 
 
-def _was_taken(task: Task, store: Store) -> bool:
+def _was_removed(task: Task, store: Store) -> bool:
     """Return whether the directory was there and went.
 
     A key-value store always has one, but a windowed store without live records has no segment: it counts only if

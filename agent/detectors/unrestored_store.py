@@ -177,12 +177,12 @@ def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
 
 def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
     """The highest offset that a checkpoint held for the old store while it was there."""
-    told = [
+    offsets = [
         fact.offsets.get(store.name, 0)
         for fact in task.checkpoints
         if before.born_us <= fact.written_us <= before.ended_us
     ]
-    return max(told, default=None)
+    return max(offsets, default=None)
 
 
 def _before(store: Store, session: Session) -> PastDatabase | None:
@@ -222,7 +222,7 @@ def _verdict(
             " to it; state is missing."
             if known
             else f"Task {task.id}: store {store.name} claims changelog offset {mark.offset} with far fewer puts;"
-            " unknown, it was not restored up to it, or its changelog was compacted."
+            " either it was not restored up to there, or its changelog was compacted."
         ),
         evidence=chain,
         severity=_severity(sure=sure, known=known),

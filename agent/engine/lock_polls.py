@@ -20,8 +20,8 @@ LOCKS_PER_POLL = 64
 LIST_US = 1_000_000
 """How often held tasks are listed: with ten thousand of them a list costs a millisecond; only after a change."""
 
-LookAtApplication = Callable[[StatePath, int, Source], list[Transition]]
-LookAtTask = Callable[[Task, int, Source], list[Transition]]
+ReadApplication = Callable[[StatePath, int, Source], list[Transition]]
+ReadTask = Callable[[Task, int, Source], list[Transition]]
 
 
 class LockPolls:
@@ -31,13 +31,13 @@ class LockPolls:
         self,
         inventory: Inventory,
         observer: Observer,
-        read_application: LookAtApplication,
-        read_task: LookAtTask,
+        read_application: ReadApplication,
+        read_task: ReadTask,
         started_us: int,
     ) -> None:
         """Prepare to poll what `inventory` knows."""
         self._inventory, self._observer = inventory, observer
-        self._look_at_application, self._look_at_task = read_application, read_task
+        self._read_application, self._read_task = read_application, read_task
         self._poll_at_us = started_us + LOCK_POLL_US
         self._slow_poll_at_us = started_us + SLOW_POLL_US
         self._cursor = 0
@@ -73,7 +73,7 @@ class LockPolls:
         path = f"{application.id}/{names.LOCK_FILE}"
         if self._observer.ask_lock(path) is application.lock:
             return []
-        return self._look_at_application(classify(path), now_us, source)
+        return self._read_application(classify(path), now_us, source)
 
     def _ask_all(self, now_us: int) -> list[Transition]:
         """Without an application lock (up to 2.6.1) every held task shows its own process."""
@@ -119,7 +119,7 @@ class LockPolls:
         for path, before in known:
             lock = self._observer.ask_lock(path)
             if lock is not LockState.UNKNOWN and lock is not before:
-                changes += self._look_at_task(task, now_us, Source.TIMER)
+                changes += self._read_task(task, now_us, Source.TIMER)
                 break
         return len(known)
 
@@ -130,7 +130,7 @@ class LockPolls:
         lock = self._observer.ask_lock(path)
         if lock is LockState.UNKNOWN or (lock is LockState.HELD) == bool(task.held):
             return []
-        return self._look_at_task(task, now_us, Source.TIMER)
+        return self._read_task(task, now_us, Source.TIMER)
 
 
 def _sentinel(task: Task) -> str | None:

@@ -40,7 +40,7 @@ class Looker:
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
-        self._looked_at: set[tuple[str, str]] = set()
+        self._read_tasks: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
         self._polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
@@ -51,7 +51,7 @@ class Looker:
         """Go on with what an earlier agent knew; the next walk over everything finds what has changed since.
 
         Args:
-            known: Its dossier.
+            known: Its inventory.
             until_us: Until when that was right.
         """
         self.inventory.applications.update(known.applications)
@@ -60,10 +60,10 @@ class Looker:
         self.inventory.root_seen = known.root_seen
         self._absence = Absence(self.inventory, until_us)
 
-    def take_read_tasks(self) -> set[tuple[str, str]]:
+    def pop_read_tasks(self) -> set[tuple[str, str]]:
         """Take (application, task) of every task that was read since the last call."""
-        looked_at, self._looked_at = self._looked_at, set()
-        return looked_at
+        tasks, self._read_tasks = self._read_tasks, set()
+        return tasks
 
     @property
     def is_resuming(self) -> bool:
@@ -176,7 +176,7 @@ class Looker:
         if self._absence is not None and reading.source is Source.BASELINE:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
-            self._looked_at.add((reading.place.application, reading.place.task))
+            self._read_tasks.add((reading.place.application, reading.place.task))
         return reduce_observation(self.inventory, reading)
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -384,7 +384,7 @@ class Looker:
     def tick(self, now_us: int) -> list[Transition]:
         """Read where a burst has settled, and poll locks."""
         changes: list[Transition] = []
-        for path in self._settling.take_due(now_us):
+        for path in self._settling.pop_due(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
         return changes + self._polls.poll(now_us)
 

@@ -117,7 +117,7 @@ class Pipeline:
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
-    _told_blind: int = 0
+    _reported_until_us: int = 0
     _summarised: int = 0
     _summarised_busy: int = 0
 
@@ -159,7 +159,7 @@ class Pipeline:
         """Go on where an earlier agent ended; call it before anything else.
 
         Args:
-            known: Its dossier.
+            known: Its inventory.
             findings: Place, subject and finding of everything that its ledger remembered.
             until_us: Until when that was right; the time since then is blind.
             reason: How it ended, for people.
@@ -174,7 +174,7 @@ class Pipeline:
                 self._say(closed(finding, why, self.started_us), self.started_us)
             else:
                 self.ledger.resume(place, subject, finding)
-        self._told_blind = until_us
+        self._reported_until_us = until_us
         for application in self.inventory.applications.values():
             if application.exists:
                 self._configure(application, self.started_us)
@@ -200,14 +200,14 @@ class Pipeline:
         changes: list[Transition] = []
         if now_us >= self.looker.next_us():
             changes += self.looker.tick(now_us)
-        beats = self._beats.take_due(now_us)
+        beats = self._beats.pop_due(now_us)
         if "rescan" in beats:
             self._beats.schedule("rescan", now_us + self.rescan_us)
             self.rescans[PERIODIC] = self.rescans.get(PERIODIC, 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         known: dict[str, Profile] = {}
-        for path in (*self._rechecks.take_due(now_us), *self._late.take_due(now_us)):
+        for path in (*self._rechecks.pop_due(now_us), *self._late.pop_due(now_us)):
             self._recheck(path, now_us, known)
         if "heartbeat" in beats:
             self._beats.schedule("heartbeat", now_us + HEARTBEAT_US)
@@ -236,8 +236,8 @@ class Pipeline:
 
     def beat(self, now_us: int) -> None:
         """Emit a heartbeat and judge the agent itself."""
-        self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._told_blind)))
-        self._told_blind = now_us
+        self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._reported_until_us)))
+        self._reported_until_us = now_us
         self._judge(AgentCase(self.inventory, now_us))
 
     def summarise(
@@ -300,8 +300,8 @@ class Pipeline:
 
     def _judge_news(self, news: _News) -> None:
         known: dict[str, Profile] = {}
-        for application, told in news.introduced:
-            if self.profiles.of(application).range != told:  # by what the rest of a long walk found
+        for application, range_ in news.introduced:
+            if self.profiles.of(application).range != range_:  # by what the rest of a long walk found
                 self._configure(application, news.at_us)
         for path, (application, task) in news.tasks.items():
             self._rechecks.restart(path, news.at_us)
@@ -328,7 +328,7 @@ class Pipeline:
         application_id = case.application.id if isinstance(case, ApplicationCase) else ""
         task = case.task if isinstance(case, TaskCase) else None
         task_id = task.id if task else None
-        loud = self.ledger.loud(application_id, task_id)
+        pending = self.ledger.pending(application_id, task_id)
         began = self.stopwatch()
         for detector, id_, stats in self._by_scope[case.scope]:
             try:
@@ -342,7 +342,7 @@ class Pipeline:
                 ended = self.stopwatch()
                 stats.seconds += ended - began
                 began = ended
-            if not verdicts and id_ not in loud:
+            if not verdicts and id_ not in pending:
                 continue
             meta = detector.meta
             verdicts = [doubted(case, meta, with_issues(case, meta, x)) for x in verdicts]

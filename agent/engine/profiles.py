@@ -1,4 +1,4 @@
-"""Which releases wrote an application's directory: evidence from the dossier, joined with the operator's word."""
+"""Which releases wrote an application's directory: evidence from the inventory, joined with the operator's word."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Schedule(Generic[K]):
         self._heap = [(at_us, key) for key, at_us in self._due.items()]
         heapq.heapify(self._heap)
 
-    def take_due(self, now_us: int) -> list[K]:
+    def pop_due(self, now_us: int) -> list[K]:
         """Take every key that is due."""
         taken: list[K] = []
         while (due := self.next_us()) is not None and due <= now_us:
@@ -109,10 +109,10 @@ class Rechecks:
         self._since = {key: (at_us + by_us, stage) for key, (at_us, stage) in self._since.items()}
         self._wakes.shift(by_us)
 
-    def take_due(self, now_us: int) -> list[str]:
+    def pop_due(self, now_us: int) -> list[str]:
         """Take every key that is due; one that missed several distances is due once."""
         taken: list[str] = []
-        for key in self._wakes.take_due(now_us):
+        for key in self._wakes.pop_due(now_us):
             since_us, stage = self._since[key]
             if since_us + self._distances_us[stage] <= now_us:
                 taken.append(key)

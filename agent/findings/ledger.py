@@ -24,7 +24,7 @@ class Finding:
         id: Stable over its whole life.
         detector: Detector id.
         level: Kind of statement.
-        severity: How loud.
+        severity: How severe.
         confidence: How sure.
         status: Open or resolved.
         application_id: Application; empty for the agent itself.
@@ -109,10 +109,10 @@ class Ledger:
         """Start empty."""
         self._findings: dict[_Key, Finding] = {}
         self._open_at: dict[Place, set[_Key]] = {}
-        self._still_told: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
+        self._still_reported: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
         self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
         self._reported: dict[tuple[str, str, Severity], Reported] = {}
-        self._loud: dict[tuple[str, str | None], set[str]] = {}
+        self._pending: dict[tuple[str, str | None], set[str]] = {}
 
     def settle(
         self,
@@ -139,18 +139,18 @@ class Ledger:
         for verdict in verdicts:
             key = (place, verdict.store, verdict.subject)
             held.add(key)
-            finding = self._take(meta, place, key, verdict, now_us)
+            finding = self._apply_verdict(meta, place, key, verdict, now_us)
             if finding is not None:
                 changed.append(finding)
         if place in self._open_at:
             changed += self._resolve(meta, place, held, now_us, identities)
         self._note_reported(place, held)
-        self._note_loud(place)
+        self._note_pending(place)
         return changed
 
-    def loud(self, application_id: str, task_id: str | None) -> Collection[str]:
+    def pending(self, application_id: str, task_id: str | None) -> Collection[str]:
         """List the detectors of which something waits there for a verdict or for its end; others need not settle."""
-        return self._loud.get((application_id, task_id), ())
+        return self._pending.get((application_id, task_id), ())
 
     def open_findings(self) -> list[Finding]:
         """List findings that are open, in the order in which they opened."""
@@ -182,18 +182,18 @@ class Ledger:
             self._open_at.setdefault(place, set()).add(key)
         else:
             self._closed[key] = None
-        self._note_loud(place)
+        self._note_pending(place)
 
-    def _note_loud(self, place: Place) -> None:
+    def _note_pending(self, place: Place) -> None:
         where = (place.application_id, place.task_id)
-        if place in self._open_at or place in self._still_told:
-            self._loud.setdefault(where, set()).add(place.detector)
-        elif where in self._loud:
-            self._loud[where].discard(place.detector)
-            if not self._loud[where]:
-                del self._loud[where]
+        if place in self._open_at or place in self._still_reported:
+            self._pending.setdefault(where, set()).add(place.detector)
+        elif where in self._pending:
+            self._pending[where].discard(place.detector)
+            if not self._pending[where]:
+                del self._pending[where]
 
-    def _take(
+    def _apply_verdict(
         self,
         meta: DetectorMeta,
         place: Place,
@@ -249,14 +249,14 @@ class Ledger:
 
     def _note_reported(self, place: Place, held: set[_Key]) -> None:
         """A closed finding that is still reported must be remembered: it would be reported as a new one otherwise."""
-        told = {key for key in held if self._findings[key].status is Status.RESOLVED}
-        for key in self._still_told.pop(place, set()) - held:
+        known = {key for key in held if self._findings[key].status is Status.RESOLVED}
+        for key in self._still_reported.pop(place, set()) - held:
             self._closed[key] = None
-        for key in told:
+        for key in known:
             self._closed.pop(key, None)
-        if told:
-            self._still_told[place] = told
-        while self._closed and len(self._closed) + len(self._still_told) > CLOSED_KEPT:
+        if known:
+            self._still_reported[place] = known
+        while self._closed and len(self._closed) + len(self._still_reported) > CLOSED_KEPT:
             oldest = next(iter(self._closed))
             del self._closed[oldest], self._findings[oldest]
 

@@ -1,4 +1,4 @@
-"""What the agent remembers over a restart: dossier and findings ⇄ lines of the baseline file.
+"""What the agent remembers over a restart: inventory and findings ⇄ lines of the baseline file.
 
 Written in slices between other work, when something changed, and never for more than a hundredth of the time.
 """
@@ -53,7 +53,7 @@ class Remembered:
     Args of the dataclass:
         until_us: Until when it was right.
         reason: Why the agent ended, or that it did not say.
-        inventory: The dossier.
+        inventory: Everything known about all tasks.
         findings: Place, subject, finding.
     """
 
@@ -122,14 +122,14 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
         ended = "lines" in line
         if ended and line["lines"] != count:
             raise BaselineError(f"it has {count} lines and says {line['lines']}")
-        _take_line(found, line)
+        _add_line(found, line)
         count += 1
     if not ended:
         raise BaselineError("its end is missing")
     return found
 
 
-def _take_line(found: Remembered, line: Line) -> None:
+def _add_line(found: Remembered, line: Line) -> None:
     try:
         if "task" in line:
             task = from_plain(Task, line["task"])

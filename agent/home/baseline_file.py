@@ -21,7 +21,7 @@ CORRUPT_NAME, NEWER_NAME = "baseline.corrupt", "baseline.newer"
 MAX_FILE_BYTES = 64 << 20
 MAX_TEXT_BYTES = 1 << 30
 MAX_LINE_BYTES = 8 << 20
-"""A task's dossier takes 1 to 60 KB; histories are bounded."""
+"""What is known about a task takes 1 to 60 KB; histories are bounded."""
 
 _LEVEL = 1  # CPU is what the agent has least of; higher levels save a tenth
 

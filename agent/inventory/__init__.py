@@ -1,1 +1,1 @@
-"""The dossier of every task directory and the reducer that keeps it. Pure: values in, values out."""
+"""The inventory of all task directories and the reducer that keeps it. Pure: values in, values out."""

@@ -1,6 +1,6 @@
 """What a restarted agent may still believe of what it remembers. Pure.
 
-Its dossier comes from a baseline; between then and now anything may have happened. An incarnation, a file's time, a
+Its inventory comes from a baseline; between then and now anything may have happened. An incarnation, a file's time, a
 manifest's number and the times in `LOG.old.*` show much of it. Who did it, in which order, and what came and went
 does not show: that is forgotten instead of guessed.
 """
@@ -134,7 +134,7 @@ def _forget(store: Store, until_us: int) -> None:
 
 
 def _opens(database: Database, reading: DatabaseReading) -> list[int]:
-    """Times of the opens since the dossier was right; an open that left no old log has none, so the reading's own."""
+    """Times of the opens since the inventory was right; an open that left no old log has none, so the reading's own."""
     opens = [x for x in reading.reopened_us if x not in database.reopened_us]
     moved_on = reading.manifest is not None and reading.manifest != database.manifest
     return opens or ([reading.at_us] if moved_on else [])

@@ -7,7 +7,7 @@ from agent.inventory.observations import DatabaseReading, Flush
 from agent.inventory.stores import FLUSHES_KEPT, Database, Store
 
 
-def take_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
+def apply_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
     """Take what was flushed since the last reading, and date the checkpoints of the session by it."""
     marked_us = _mark_times(store)
     floor = database.seen_us or reading.identity_born_us

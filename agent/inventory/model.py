@@ -1,9 +1,9 @@
-"""The dossier: everything known about applications, tasks and stores, across their incarnations.
+"""The inventory: everything known about applications, tasks and stores, across their incarnations.
 
 Records are changed by `reduce` only; detectors read them. All times are microseconds since the epoch. Memory
 per task is bounded: every history has a stated length.
 
-The records of a store live in `stores` and are re-exported here: `model` is where the dossier is found.
+The records of a store live in `stores` and are re-exported here: `model` is where the whole inventory is found.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class PastTask:
 
     Args of the dataclass:
         incarnation: Number of its life.
-        begun_us: First removal that was seen.
+        started_us: First removal that was seen.
         ended_us: When the directory itself was gone.
         shape: How it was deleted.
         offsets: Its last checkpoint.
@@ -122,7 +122,7 @@ class PastTask:
     """
 
     incarnation: int
-    begun_us: int
+    started_us: int
     ended_us: int
     shape: Shape
     offsets: dict[str, int]

@@ -116,7 +116,7 @@ def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
     return replace(opening, segments=tuple(segments))
 
 
-def take_offsets(database: Database, reading: DatabaseReading) -> None:
+def apply_offsets(database: Database, reading: DatabaseReading) -> None:
     """Take over the `offsets` family and the time of its last offset: a compaction makes a new file of an old one."""
     known = [row[:2] for row in database.offsets.offsets] if database.offsets is not None else []
     if reading.offsets is not None:

@@ -1,4 +1,4 @@
-"""Dossier values ⇄ plain JSON values, by the types that the records declare. Pure.
+"""Values of the inventory ⇄ plain JSON values, by the types that the records declare. Pure.
 
 A field that has its default is left out, an unknown field is passed over and a missing one takes its default: a
 baseline survives a release that adds a field. Anything else that does not fit its type is an error, never a guess.

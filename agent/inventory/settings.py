@@ -126,8 +126,8 @@ class ApplicationSettings:
 
     def assumed(self, name: str) -> int | None:
         """Value as a whole number: what was configured, else the documented default; None = it has no default."""
-        told = self.number(name)
-        return self.default(name) if told is None else told
+        configured = self.number(name)
+        return self.default(name) if configured is None else configured
 
     def is_configured(self, name: str) -> bool:
         """Whether this setting was configured; otherwise a default is an assumption, and nothing is confirmed by it."""

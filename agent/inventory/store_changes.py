@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
-from agent.inventory.flushes import take_flushes
+from agent.inventory.flushes import apply_flushes
 from agent.inventory.model import (
     PAST_KEPT,
     SWEPT_KEPT,
@@ -21,7 +21,7 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
-from agent.inventory.openings import OFFSETS_FAMILY, note_opening, take_offsets
+from agent.inventory.openings import OFFSETS_FAMILY, apply_offsets, note_opening
 from agent.inventory.recent import recent
 from agent.inventory.sessions import opened_puts
 from agent.inventory.transitions import Transition
@@ -60,7 +60,7 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     if database is None or database.identity is None:
         database = store.databases[key] = Database(place.path, place.segment)
         changes.append(_begin(application, task, store, database, reading))
-    changes += _take(application, task, store, database, reading)
+    changes += _apply_reading(application, task, store, database, reading)
     return changes
 
 
@@ -226,7 +226,7 @@ def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
     return Shape.VANISHED_UNSEEN
 
 
-def _take(
+def _apply_reading(
     application: Application, task: Task, store: Store, database: Database, reading: DatabaseReading
 ) -> list[Transition]:
     changes: list[Transition] = []
@@ -239,19 +239,19 @@ def _take(
         if store.session is not None:
             inside = [x for x in reopened if x > store.session.opened_us]
             store.session.reopens += len(inside)
-    _take_remains(store, database, reading)
+    _apply_leftovers(store, database, reading)
     before = database.puts
-    take_flushes(store, database, reading)
+    apply_flushes(store, database, reading)
     if database.seen_us and database.puts > before:
         flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, reading, None)
         facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
         changes.append(replace(flushed, facts=facts))
     database.inode = reading.inode
-    _take_content(database, reading)
+    _apply_content(database, reading)
     if reading.lock is not database.lock:
         database.lock, database.lock_since_us = reading.lock, reading.at_us
     database.reopened_us, database.all_reopens = reading.reopened_us, reading.all_reopens
-    _take_layout(application, database, reading)
+    _apply_layout(application, database, reading)
     if not set(reading.families_in_use) <= set(database.families_in_use):
         database.families_in_use = tuple(sorted({*database.families_in_use, *reading.families_in_use}))
     if reading.oldest_data_us:
@@ -264,7 +264,7 @@ def _take(
     return changes
 
 
-def _take_content(database: Database, reading: DatabaseReading) -> None:
+def _apply_content(database: Database, reading: DatabaseReading) -> None:
     """Take what was read. What was not leaves in its place what was known before: it is not the same as nothing."""
     database.manifest_problem, database.problems = reading.manifest_problem, reading.problems
     database.problem_since_us = {x: database.problem_since_us.get(x, reading.at_us) for x in reading.problems}
@@ -272,7 +272,7 @@ def _take_content(database: Database, reading: DatabaseReading) -> None:
     if reading.entries_low is not None:
         database.entries_low, database.entries_high = reading.entries_low, reading.entries_high
     database.offsets_unread = reading.offsets_unread
-    take_offsets(database, reading)
+    apply_offsets(database, reading)
     if reading.manifest is None:
         database.unread |= reading.manifest_problem not in _PASSING
         return
@@ -287,10 +287,10 @@ def _take_content(database: Database, reading: DatabaseReading) -> None:
     elif not database.missing_files:
         database.missing_since_us = reading.at_us
     database.missing_files = reading.missing_files
-    _take_whereabouts(database, reading)
+    _apply_file_paths(database, reading)
 
 
-def _take_whereabouts(database: Database, reading: DatabaseReading) -> None:
+def _apply_file_paths(database: Database, reading: DatabaseReading) -> None:
     """Distinguish files on another path from lost ones: RocksDB opens no database that misses a file.
 
     Source:
@@ -300,12 +300,12 @@ def _take_whereabouts(database: Database, reading: DatabaseReading) -> None:
     elsewhere = sum(problem_kind(x) == ELSEWHERE for x in reading.problems)
     database.has_had_files |= reading.files > len(reading.missing_files) + elsewhere
     if database.has_had_files:
-        database.lies_elsewhere = False
+        database.is_elsewhere = False
     elif reading.missing_files and reading.lock is LockState.HELD and database.lock is LockState.HELD:
-        database.lies_elsewhere = True
+        database.is_elsewhere = True
 
 
-def _take_remains(store: Store, database: Database, reading: DatabaseReading) -> None:
+def _apply_leftovers(store: Store, database: Database, reading: DatabaseReading) -> None:
     key = database.segment or ""
     if not reading.leftovers:
         store.remains.pop(key, None)
@@ -313,7 +313,7 @@ def _take_remains(store: Store, database: Database, reading: DatabaseReading) ->
         store.remains[key] = Remains(database.path, reading.at_us, reading.leftovers)
 
 
-def _take_layout(application: Application, database: Database, reading: DatabaseReading) -> None:
+def _apply_layout(application: Application, database: Database, reading: DatabaseReading) -> None:
     if reading.rocksdb_version:
         database.rocksdb_version, database.families = reading.rocksdb_version, reading.families
         database.options_written_us = reading.options_written_us

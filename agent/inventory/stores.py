@@ -90,7 +90,7 @@ class Database:
     )
     missing_files: tuple[int, ...] = ()
     has_had_files: bool = False  # an SST file of it was seen in its directory
-    lies_elsewhere: bool = False  # a process had it open at two readings, and none was ever seen there
+    is_elsewhere: bool = False  # a process had it open at two readings, and none was ever seen there
     missing_since_us: int = 0
     offsets: StoreOffsets | None = None
     offset_us: int = 0

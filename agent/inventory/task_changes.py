@@ -67,7 +67,7 @@ def reduce_task(application: Application, task: Task, reading: TaskReading) -> l
         )
     task.mtime_us, task.names = reading.mtime_us, reading.names
     application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in reading.names)
-    _take_lock(application, task, reading.lock, reading.at_us)
+    _apply_lock(application, task, reading.lock, reading.at_us)
     return changes
 
 
@@ -88,7 +88,7 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
         task.past,
         PastTask(
             incarnation=task.incarnation,
-            begun_us=task.walk.started_us if task.walk else reading.at_us,
+            started_us=task.walk.started_us if task.walk else reading.at_us,
             ended_us=reading.at_us,
             shape=shape,
             offsets=offsets,
@@ -121,10 +121,10 @@ def reduce_task_lock(application: Application, task: Task, reading: LockReading)
     """Take the state of the task's `.lock` (releases up to 2.8; later ones leave the file unlocked)."""
     if reading.announced:
         task.lock_probed_us = reading.at_us
-    _take_lock(application, task, reading.lock, reading.at_us)
+    _apply_lock(application, task, reading.lock, reading.at_us)
 
 
-def _take_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> None:
+def _apply_lock(application: Application, task: Task, lock: LockState | None, at_us: int) -> None:
     if lock is LockState.UNKNOWN and task.lock is not None:
         return
     if lock is not task.lock:
@@ -263,7 +263,7 @@ def reduce_checkpoint(application: Application, task: Task, reading: CheckpointR
     if reading.unseen is not None:
         return []
     if reading.problem is not None:
-        return _take_problem(application, task, reading)
+        return _apply_problem(application, task, reading)
     task.checkpoint_problem = None
     offsets, foreign = _split(task, reading.entries)
     current = task.checkpoint
@@ -310,7 +310,7 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     session.last = mark
 
 
-def _take_problem(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
+def _apply_problem(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
     if task.checkpoint_problem == reading.problem:
         return []
     if task.checkpoint is not None:

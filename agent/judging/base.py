@@ -68,7 +68,7 @@ class DetectorMeta:
         id: Kebab-case id, also the name of its page.
         title: What it finds, in a few words.
         level: Kind of statement.
-        severity: The loudest it gets.
+        severity: The highest it gets.
         kind: Event, condition or damage.
         scope: What it judges.
         needs: Settings without which it stays silent or unsure.
@@ -109,7 +109,7 @@ class Verdict:
         opened_at_us: Time of the deciding operation.
         summary: One sentence.
         evidence: Ordered chain.
-        severity: How loud.
+        severity: How severe.
         confidence: How sure.
         store: Store concerned.
         identity: RocksDB IDENTITY of the incarnation concerned.

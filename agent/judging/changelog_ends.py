@@ -17,7 +17,7 @@ from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.verdicts import outruns_changelog
 
-STANDS_US = 60_000_000
+UNCHANGED_US = 60_000_000
 """A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that has not moved for two
 intervals, and a minute, is not on its way."""
 ENDS_TWICE_WITHIN_US = 1_000_000
@@ -140,7 +140,7 @@ def _left_behind(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChan
 
 def _due_us(case: TaskCase) -> int:
     interval_ms = case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]
-    return max(STANDS_US, 2 * interval_ms * 1_000)
+    return max(UNCHANGED_US, 2 * interval_ms * 1_000)
 
 
 def _unmoved_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:

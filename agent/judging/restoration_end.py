@@ -12,12 +12,12 @@ from agent.quantities.changelog import TEN_THOUSAND
 from agent.quantities.flushed import commits_passed, due_flush
 from agent.quantities.role import may_be_on_the_way, moved_by, was_deleted_in
 
-STANDS_US = 500_000
+UNCHANGED_US = 500_000
 """The checkpoint at the end of the restoration no longer moves; one that is written on the way (removal, a standby that
 becomes active) is replaced or deleted within milliseconds (seen live: 0.26 s)."""
-STANDS_BESIDE_STANDBYS_US = 10_000_000
+UNCHANGED_BESIDE_STANDBYS_US = 10_000_000
 """Up to 2.6 a standby writes at every commit, also on its way."""
-STANDS_ALONE_US = 300_000_000
+UNCHANGED_ALONE_US = 300_000_000
 """Without any work after it a checkpoint may be that of a paused restoration: five minutes without either."""
 RESTORING_US = 30_000_000
 """The first commit after an opening writes a checkpoint, too: what was left then is restored within this time."""
@@ -55,12 +55,12 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if fact is None:
         return None
     offset, until_us = fact.offsets[store.name], min(fact.ended_us or end_us, end_us)
-    stood_us = until_us - fact.written_us
+    unchanged_us = until_us - fact.written_us
     alone = case.settings.number("num_standby_replicas") == 0
     rare = case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES
     if was_deleted_in(fact, after.released_us):
         return None
-    if stood_us < (STANDS_US if alone or rare else STANDS_BESIDE_STANDBYS_US):
+    if unchanged_us < (UNCHANGED_US if alone or rare else UNCHANGED_BESIDE_STANDBYS_US):
         return None
     due_us = due_flush(store, Mark(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile)
     if due_us is not None and due_us <= until_us and commits_passed(case.settings, until_us - due_us):
@@ -69,7 +69,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
         return RestorationEnd(offset, certain=True)
-    if may_be_on_the_way(task, fact, after.opened_us) and not (alone and stood_us >= RESTORING_US):
+    if may_be_on_the_way(task, fact, after.opened_us) and not (alone and unchanged_us >= RESTORING_US):
         return None  # a standby goes on from there without another one, for up to 10,000 records
     if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):
         return RestorationEnd(offset, certain=False)
@@ -108,5 +108,5 @@ def _is_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact
         return last.offset == fact.offsets[store.name]
     if fact.ended_us is not None and fact.ended_us < until_us:
         return False
-    stands_us = STANDS_ALONE_US if after.released_us is None else STANDS_BESIDE_STANDBYS_US
-    return until_us - fact.written_us >= stands_us
+    least_us = UNCHANGED_ALONE_US if after.released_us is None else UNCHANGED_BESIDE_STANDBYS_US
+    return until_us - fact.written_us >= least_us

@@ -41,10 +41,10 @@ def concerned(case: ApplicationCase, issues: tuple[Upstream, ...]) -> tuple[str,
 
 def assumptions(case: ApplicationCase, at_us: int, *names: str) -> list[Evidence]:
     """Return which of these settings were not given, and which of Kafka's defaults stands in for each."""
-    told = []
+    assumed = []
     for name in names:
         if not case.settings.is_configured(name):
             value = case.settings.default(name)
             what = f"assuming the default {KEYS_BY_NAME[name].kafka_name}={value}: {name} was not given"
-            told.append(Evidence(at_us, what, "settings"))
-    return told
+            assumed.append(Evidence(at_us, what, "settings"))
+    return assumed

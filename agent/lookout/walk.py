@@ -31,7 +31,7 @@ RACY_US = 2_000_000
 DEEP_EVERY = 16
 """Every so many rounds nothing is taken for unchanged: a time can be set back."""
 
-LOOK_ENTRIES = 8
+READING_ENTRIES = 8
 """What a reading of a task with one store asks for beyond its signature."""
 
 
@@ -137,7 +137,7 @@ class Reconciler:
             return
         before = self.counters.entries
         self._refill(began_s, now_us)
-        while (path := self._take(now_us)) is not None:
+        while (path := self._next_path(now_us)) is not None:
             self._visit(path, now_us)
             if self._clock_s() - began_s >= SLICE_S:
                 break
@@ -168,7 +168,7 @@ class Reconciler:
         chosen = [t for t in tasks if t.changed_us >= changed_after_us]
         return [t.path for t in sorted(chosen, key=lambda t: -t.changed_us)]
 
-    def _take(self, now_us: int) -> str | None:
+    def _next_path(self, now_us: int) -> str | None:
         """Three hot ones, then one of the others that was not visited in this round: neither may starve."""
         self._turn += 1
         if self._hot and self._turn % 4:
@@ -221,7 +221,7 @@ class Reconciler:
         return self._pipeline.started_us if mark is None else mark >> _SIGNATURE_BITS
 
     def _reread(self, path: str, since_us: int, now_us: int) -> None:
-        self.counters.entries += LOOK_ENTRIES
+        self.counters.entries += READING_ENTRIES
         changes = self._pipeline.reread(path, now_us)
         if changes:
             self._on_found(changes, since_us)

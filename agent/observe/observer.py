@@ -65,15 +65,17 @@ class _Known:
     def cap_announcements(self, at_us: int) -> None:
         """Date what was announced so far to `at_us` at the latest, unless that is the time of an old file put back."""
         announced_us = self.announced_us or {}
-        for number, told_us in announced_us.items():
-            if at_us < told_us <= at_us + ANNOUNCED_FOR_US:
+        for number, found_us in announced_us.items():
+            if at_us < found_us <= at_us + ANNOUNCED_FOR_US:
                 announced_us[number] = at_us
 
     def forget_announcements(self, at_us: int) -> None:
         """Forget what a reading has had its chance to find."""
         if self.announced_us is not None:
             since_us = at_us - ANNOUNCED_FOR_US
-            recent = {number: told_us for number, told_us in self.announced_us.items() if told_us > since_us}
+            recent = {
+                number: found_us for number, found_us in self.announced_us.items() if found_us > since_us
+            }
             self.announced_us = recent or None
 
 

@@ -32,14 +32,14 @@ class ProcessView:
         self._root = root
         self._clock = clock
         self._max_age_s = max_age_s
-        self._looked_at_s: float | None = None
+        self._listed_at_s: float | None = None
         self._facts: tuple[ProcessFact, ...] = ()
 
     def visible(self) -> tuple[ProcessFact, ...]:
         """Answer from the last reading, or read again if that one is too old."""
         now_s = self._clock.monotonic_s()
-        if self._looked_at_s is None or now_s - self._looked_at_s >= self._max_age_s:
-            self._looked_at_s = now_s
+        if self._listed_at_s is None or now_s - self._listed_at_s >= self._max_age_s:
+            self._listed_at_s = now_s
             self._facts = visible_processes(self._root)
         return self._facts
 

@@ -22,14 +22,14 @@ def judge_access(facts: Facts) -> Result:
         return Result("access", Level.OK, f"nothing to read yet; {_RECIPE} ({identity})", facts.state_dir)
     if state.root is None:
         return Result("access", Level.WARNING, "unknown: the state directory does not exist", facts.state_dir)
-    looked = (state.root, *state.below)
-    denied = [one for one in looked if not one.is_readable]
+    checked = (state.root, *state.below)
+    denied = [one for one in checked if not one.is_readable]
     if denied:
         why, change = explain(denied[0], identity)
-        more = f" ({len(denied)} of {len(looked)} directories)" if len(looked) > 1 else ""
+        more = f" ({len(denied)} of {len(checked)} directories)" if len(checked) > 1 else ""
         return Result("access", Level.FAILED, f"cannot be read{more}: {why}", denied[0].path, change)
     if state.below:
-        what = f"{len(looked)} directories checked, all can be read"
+        what = f"{len(checked)} directories checked, all can be read"
         return Result("access", Level.OK, what, facts.state_dir)
     return Result("access", Level.OK, _forecast(state.root, identity), facts.state_dir)
 

@@ -60,8 +60,8 @@ def judge_inotify(facts: Facts) -> Result:
 def judge_clock(facts: Facts) -> Result:
     """Judge the wall clock: against files, against the calendar, and by the kernel's word."""
     clock = facts.clock
-    looked = tuple(x for x in (facts.state.root, *facts.state.below) if x is not None)
-    newest = max(looked, key=lambda x: x.mtime_us, default=None)
+    checked = tuple(x for x in (facts.state.root, *facts.state.below) if x is not None)
+    newest = max(checked, key=lambda x: x.mtime_us, default=None)
     if clock.now_us < _OLDEST_US:
         what = "the clock is set before 2025; every reported age would be wrong"
         return Result("clock", Level.FAILED, what, change=manifest.NODE_CLOCK)

@@ -102,33 +102,33 @@ def survey(root: Path) -> StateFacts:
     Cost:
         Listings of the applications and, of a few tasks, of everything below; 17 ms with 10,000 tasks.
     """
-    look = _Survey(root)
-    own, listed = look.directory(""), look.entries("")
+    survey = _Survey(root)
+    own, listed = survey.directory(""), survey.entries("")
     mount = find_mount(root)
     if isinstance(listed, Unseen):
         return StateFacts(outcome=listed, root=own, mount=mount)
-    children = [x for x in look.children("") if x != names.LOST_AND_FOUND]
+    children = [x for x in survey.children("") if x != names.LOST_AND_FOUND]
     applications, strangers = [], []
     for child in children:
-        found = look.names(child)
+        found = survey.names(child)
         if found is None:
-            look.sample += filter(None, [look.directory(child)])
+            survey.sample += filter(None, [survey.directory(child)])
         elif is_application(found):
             applications.append(child)
         else:
             strangers.append(child)
     for application in _spread(applications, SAMPLED_APPLICATIONS):
-        look.sample += filter(None, [look.directory(application)])
+        survey.sample += filter(None, [survey.directory(application)])
     for application in applications:
-        look.add_application(application)
+        survey.add_application(application)
     return StateFacts(
         root=own,
-        below=tuple(look.sample),
+        below=tuple(survey.sample),
         applications=tuple(applications),
         strangers=tuple(strangers),
         is_application=is_surely_application({x.name for x in listed}),
-        tasks=look.tasks,
-        directories=1 + round(look.wanted),
+        tasks=survey.tasks,
+        directories=1 + round(survey.wanted),
         mount=mount,
         may_write=os.access(root, os.W_OK),
     )

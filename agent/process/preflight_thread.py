@@ -31,7 +31,7 @@ class PreflightThread:
         """
         self._gather, self._clock = gather, clock
         self._stopping = threading.Event()
-        self._told: dict[str, Result] = {}
+        self._reported: dict[str, Result] = {}
         self._levels: Mapping[str, Level] = {}
         self._rounds = 0
         self._thread = threading.Thread(target=self._run, name="preflight", daemon=True)
@@ -73,12 +73,12 @@ class PreflightThread:
     def report(self, results: tuple[Result, ...]) -> None:
         """Log what is wrong or repaired, each once; what may come right by itself waits for the second round."""
         for result in results:
-            before = self._told.get(result.check)
+            before = self._reported.get(result.check)
             is_early = self._rounds == 0 and result.check in PATIENT
             is_news = result.level is not (Level.OK if before is None else before.level)
             if not is_news or is_early:
                 continue
-            self._told[result.check] = result
+            self._reported[result.check] = result
             extra = {"check": result.check, "where": result.where or None, "change": result.change or None}
             word = "fixed" if result.level is Level.OK else result.level.value
             LOG.log(

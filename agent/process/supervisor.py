@@ -44,7 +44,7 @@ from agent.publish.known_names import make_pseudonyms
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page.data import PageData
 from agent.publish.page.desk import PageDesk
-from agent.publish.page.rows import take_page, with_hidden_names
+from agent.publish.page.rows import make_page, with_hidden_names
 from agent.publish.text import FindingLog
 from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
@@ -59,7 +59,7 @@ STOP_EVENTS_S = 2.0
 STOP_SUMMARIES_S = 3.0
 """Enough for the last summaries of some thousand tasks. The others keep the previous one; all changes were reported."""
 YOUNG_OBJECTS = 50_000
-"""Made between two searches for cycles. The dossier has none, and Python's 700 cost a tenth of the first walk."""
+"""Made between two searches for cycles. The inventory has none, and Python's 700 cost a tenth of the first walk."""
 
 
 class Supervisor:
@@ -170,7 +170,7 @@ class Supervisor:
         was_ready = self._lookout.is_ready
         self._lookout.turn()
         if self._lookout.is_ready and not was_ready:
-            gc.freeze()  # the dossier stays: no search for cycles need walk through it
+            gc.freeze()  # the inventory stays: no search for cycles need walk through it
             self._preflight.start()  # not before: the first reading is what the start waits for
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if self._lookout.is_ready and not self._names_checked:
@@ -334,7 +334,7 @@ class Supervisor:
         return name if self._pseudonyms is None else self._pseudonyms.hashed(name)
 
     def _page(self) -> PageData:
-        data = take_page(
+        data = make_page(
             self._pipeline,
             self._config,
             self._clock.now_us(),

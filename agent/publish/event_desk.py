@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Kind, Origin, Record, Severity, Status
-from agent.publish.text import loudness
+from agent.publish.text import severity_rank
 
 BURST, REFILL_S = 10, 30.0
 """Requests at once, and seconds for each further one: the API server is not ours."""
@@ -57,7 +57,7 @@ class EventDesk:
             namespace: Namespace of the pod.
         """
         self._least, self._origin, self._namespace = least, origin, namespace
-        self._told: dict[str, tuple[int, int]] = {}
+        self._reported: dict[str, tuple[int, int]] = {}
         self._counts: dict[str, int] = {}
         self._first_us: dict[str, int] = {}
         self._waiting: dict[str, News] = {}
@@ -71,16 +71,16 @@ class EventDesk:
         body = record.body
         finding_id, severity = str(body["finding_id"]), Severity(str(body["severity"]))
         is_open = body["status"] == Status.OPEN.value
-        now = loudness(body)
-        before = self._told.get(finding_id)
+        now = severity_rank(body)
+        before = self._reported.get(finding_id)
         if is_open and (severity.rank < self._least.rank or (before is not None and now <= before)):
             return
         if not is_open and before is None:
             return
         if is_open:
-            self._told[finding_id] = now
+            self._reported[finding_id] = now
         else:
-            del self._told[finding_id]
+            del self._reported[finding_id]
         self._counts[finding_id] = self._counts.get(finding_id, 0) + 1
         self._first_us.setdefault(finding_id, record.observed_at_us)
         self._waiting.pop(finding_id, None)
@@ -118,10 +118,10 @@ class EventDesk:
         place = "/".join(str(body[x]) for x in ("application_id", "task_id", "store") if body.get(x))
         head = f"{body['severity']}, {body['confidence']}" if is_open else "resolved"
         message = f"[{head}] {place}: {body['summary']} Next: {body['next_action']} (finding {finding_id})"
-        is_loud = is_open and Severity(str(body["severity"])) is not Severity.INFO
-        told = {
+        is_warning = is_open and Severity(str(body["severity"])) is not Severity.INFO
+        fields = {
             "message": message[:LONGEST_MESSAGE],
-            "type": "Warning" if is_loud else "Normal",
+            "type": "Warning" if is_warning else "Normal",
             "lastTimestamp": _seconds(record.observed_at_us),
             "count": self._counts[finding_id],
         }
@@ -139,9 +139,9 @@ class EventDesk:
             "reportingComponent": "statewarden",
             "reportingInstance": origin.pod,
             "firstTimestamp": _seconds(self._first_us[finding_id]),
-            **told,
+            **fields,
         }
-        return News(name, event, told)
+        return News(name, event, fields)
 
 
 def _seconds(at_us: int) -> str:

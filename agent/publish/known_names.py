@@ -1,4 +1,4 @@
-"""Which store and topic names an application's dossier holds."""
+"""Which store and topic names the inventory of an application holds."""
 
 from __future__ import annotations
 

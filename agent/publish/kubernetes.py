@@ -62,7 +62,7 @@ class KubernetesEvents:
             self._desk.receive(record)
 
     def outcomes(self) -> Mapping[str, int]:
-        """Count Events by what became of them."""
+        """Count Events by outcome."""
         return {
             EventOutcome.SENT.value: self._sent,
             EventOutcome.FAILED.value: self._failed,

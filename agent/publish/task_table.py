@@ -38,7 +38,7 @@ class TaskTable:
         worst = {key: severity for key, severity in found.items() if key[1]}
         judged = {key for key, _ in worst.items() ^ self._worst.items()}
         # a directory that is gone is reported for a while only
-        keys = pipeline.looker.take_read_tasks() | judged | self._gone
+        keys = pipeline.looker.pop_read_tasks() | judged | self._gone
         self._worst = worst
         for key in keys:
             self._renew(pipeline, key, now_us)

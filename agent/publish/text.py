@@ -17,7 +17,7 @@ _NOT_SHOWN = ("level", "identity", "opened_at_us", "resolved_at_us", "summary", 
 """Fields of a finding that its line says in another way, or not at all."""
 
 
-def loudness(body: Mapping[str, object]) -> tuple[int, int]:
+def severity_rank(body: Mapping[str, object]) -> tuple[int, int]:
     """Return the rank of a finding's severity, then of its confidence; to compare."""
     return Severity(str(body["severity"])).rank, Confidence(str(body["confidence"])).rank
 
@@ -52,7 +52,7 @@ class FindingLog:
         if body["status"] == Status.RESOLVED.value:
             self._logged.pop(finding_id, None)
             return "resolved"  # also when an earlier start of the agent logged that it opened
-        now = loudness(body)
+        now = severity_rank(body)
         before = self._logged.get(finding_id)
         if before is None:
             self._logged[finding_id] = now

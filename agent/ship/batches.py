@@ -41,7 +41,7 @@ class Batch:
         """Place of its last record in the order of arrival."""
         return self.start + self.last - self.first
 
-    def take_over(self, other: Batch) -> None:
+    def copy_from(self, other: Batch) -> None:
         """Become what another one is."""
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))

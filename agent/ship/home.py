@@ -42,7 +42,7 @@ class SpoolHome:
                 f"cannot use {directory} as spool: {error.strerror}; give it its own writable volume"
             ) from error
         try:
-            self._take_lock()
+            self._acquire_lock()
         except BaseException:
             os.close(self._lock)
             raise
@@ -51,7 +51,7 @@ class SpoolHome:
         """Let another agent have the directory."""
         os.close(self._lock)
 
-    def _take_lock(self) -> None:
+    def _acquire_lock(self) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

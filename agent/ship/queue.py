@@ -89,7 +89,7 @@ class Queue:
         opened.records += 1
         opened.size_bytes += len(line)
 
-    def take_in(self, batch: Batch, records: list[tuple[int, str, int, bytes]]) -> None:
+    def add_sealed(self, batch: Batch, records: list[tuple[int, str, int, bytes]]) -> None:
         """Add a whole batch, sealed, all or nothing.
 
         Args:
@@ -229,7 +229,7 @@ class Queue:
         except BaseException:
             self.batches, self.opened = batches, opened
             for batch, before in zip(batches, values, strict=True):
-                batch.take_over(before)
+                batch.copy_from(before)
             raise
 
     def _insert_batch(self, batch: Batch) -> None:

@@ -94,7 +94,7 @@ class Shipper:
         if now_s < self._not_before_s:
             return Outcome.WAITING
         try:
-            parcel = self._spool.take()
+            parcel = self._spool.next_parcel()
         except SpoolError as error:
             return self._failed(Outcome.RETRYABLE, "", error, now_s, self._base_delay_s)
         if parcel is None:

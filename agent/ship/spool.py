@@ -85,7 +85,7 @@ class Spool:
             _LOG.error("spool: no room to begin, tried again later", extra={"reason": str(error)})
         except (OSError, StoreError) as error:
             self._home.close()
-            raise SpoolError(f"cannot bring spool {directory} in order: {error}; check its volume") from error
+            raise SpoolError(f"cannot prepare spool {directory}: {error}; check its volume") from error
         except SpoolError:
             self._home.close()
             raise
@@ -137,8 +137,8 @@ class Spool:
             self._announce()
             self._seal()
 
-    def take(self) -> Parcel | None:
-        """Get the oldest sealed batch for shipping; None = none waits.
+    def next_parcel(self) -> Parcel | None:
+        """Give the oldest sealed batch for shipping; None = none waits.
 
         It stays in the spool until `acknowledge` or `reject`; `release` gives it back.
 

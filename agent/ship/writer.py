@@ -65,7 +65,7 @@ class Writer:
             except DamagedError as error:
                 self._set_aside(self._ranges(), error)
                 self._storage.open()
-        self._take_in_leftovers()
+        self._add_leftovers()
         self.is_started = True
 
     def put(self, record: Record) -> int:
@@ -279,7 +279,7 @@ class Writer:
         self.give_up(lost, Cause.CORRUPT)
         _LOG.error("spool: set a damaged database aside and began a new one", extra={"reason": str(error)})
 
-    def _take_in_leftovers(self) -> None:
+    def _add_leftovers(self) -> None:
         """Take in what the previous release left; a file goes when its records are safe.
 
         While it lasts, old files and database together may exceed the cap, by the shares of log and reserve.
@@ -289,7 +289,7 @@ class Writer:
             segment = upgrade.read_segment(path)
             batch = segment.batch
             if batch is not None and not self._storage.queue.has(batch):
-                self._take_in(batch, segment.records)
+                self._add_sealed(batch, segment.records)
             if segment.lost is not None:
                 boot_id, count, first, last = segment.lost
                 self.counters.corrupt_segments += 1
@@ -300,11 +300,11 @@ class Writer:
         for path in upgrade.remains(directory):
             path.unlink()
 
-    def _take_in(self, batch: Batch, records: list[upgrade.Line]) -> None:
+    def _add_sealed(self, batch: Batch, records: list[upgrade.Line]) -> None:
         size_bytes = sum(len(line) for *_, line in records)
         for _ in range(_TRIES):
             try:
-                self._storage.queue.take_in(batch, records)
+                self._storage.queue.add_sealed(batch, records)
             except NoRoomError as error:
                 self._make_room(size_bytes, priority.HIGHEST, error)
             else:

@@ -66,7 +66,7 @@ class Demo:
         self._base = base
         self._screen = screen
         self._done: dict[str, int] = {}
-        self._told = [0, 0]  # findings of warning and above, info
+        self._reported = [0, 0]  # findings of warning and above, info
 
     # -- agents -----------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class Demo:
 
     def _on_line(self, pod: str, line: LogLine) -> None:
         if "detector" in line and "change" in line:
-            self._told[line["severity"] == "info"] += 1
+            self._reported[line["severity"] == "info"] += 1
             if (
                 line["severity"] != "info"
             ):  # notes on missing settings and the like: they are in the report's data
@@ -159,9 +159,9 @@ class Demo:
 
     def _show_status(self) -> None:
         done = sum(self._done.copy().values())
-        loud, quiet = self._told
-        told = f"{loud} findings reported, {quiet} more of level info"
-        self._screen.event("", f"-- {done} file operations repeated, {told}", "dim")
+        reported, quiet = self._reported
+        counts = f"{reported} findings reported, {quiet} more of level info"
+        self._screen.event("", f"-- {done} file operations repeated, {counts}", "dim")
 
     # -- verdict ----------------------------------------------------------------------------------------
 

@@ -80,10 +80,10 @@ def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, list[str]]]:
 
 def show_verdict(screen: Screen, findings: Sequence[Finding]) -> None:
     """Print the fleet audit's open findings of warning and above: which task, which pod, which bug, what to do."""
-    loud = [row for row in findings if row["status"] == "open" and row["severity"] != "info"]
-    if not loud:
+    urgent = [row for row in findings if row["status"] == "open" and row["severity"] != "info"]
+    if not urgent:
         screen.say("The fleet audit found nothing to warn about.")
-    for finding, tasks in grouped(loud):
+    for finding, tasks in grouped(urgent):
         bug = ", ".join(finding["upstream"]) or "no upstream issue"
         where = f" on {finding['pod']}" if finding["pod"] else ""
         several = "tasks" if len(tasks) > 1 else "task"

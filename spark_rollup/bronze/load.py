@@ -21,7 +21,7 @@ from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.bronze.store import check_format, read_events, read_quarantine
-from spark_rollup.bronze.unpacked import SEGMENT_NAME, UNREAD, Looked, look_locally, shown
+from spark_rollup.bronze.unpacked import SEGMENT_NAME, UNREAD, Checked, check_local_files, shown
 from spark_rollup.columns import MICROS, ROUTINE, scoped
 from spark_rollup.config import is_bronze, literal
 from spark_rollup.errors import UsageError
@@ -97,12 +97,12 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
         )
     if not isinstance(source, Path):
         raise UsageError(
-            f"{source} is not bronze: run `ingest --input {source} --bronze BRONZE` first, which takes segments in"
+            f"{source} is not bronze: run `ingest --input {source} --bronze BRONZE` first, which reads segments"
         )
     found = segments(source)
-    looked = look_locally(found)
-    unread = {path: (UNREAD, why) for path, why in looked.unread.items()}
-    raw = load_files(spark, list(found), replace(looked, refused={**looked.refused, **unread}))
+    checked = check_local_files(found)
+    unread = {path: (UNREAD, why) for path, why in checked.unread.items()}
+    raw = load_files(spark, list(found), replace(checked, refused={**checked.refused, **unread}))
     return replace(raw, events=scoped(raw.events))
 
 
@@ -119,20 +119,20 @@ def is_segment(path: str) -> bool:
     return not hidden and path.endswith((".jsonl", ".jsonl.gz"))
 
 
-def load_files(spark: SparkSession, paths: Sequence[str], looked: Looked) -> Loaded:
+def load_files(spark: SparkSession, paths: Sequence[str], checked: Checked) -> Loaded:
     """Read segments, by their full paths or URLs, except those that were refused or could not be read."""
-    opened = [path for path in paths if path not in looked.refused and path not in looked.unread]
+    opened = [path for path in paths if path not in checked.refused and path not in checked.unread]
     judged = _parsed_once(_lines(spark, opened))
     bad = unusable(judged).unionByName(cut_off(_rows_of(spark, opened), judged))
-    told = [(path, reason, detail) for path, (reason, detail) in looked.refused.items()]
-    told += [(path, CUT_OFF, detail) for path, detail in looked.torn.items()]
-    return Loaded(usable(judged), bad.unionByName(_whole_files(spark, told)) if told else bad)
+    whole = [(path, reason, detail) for path, (reason, detail) in checked.refused.items()]
+    whole += [(path, CUT_OFF, detail) for path, detail in checked.torn.items()]
+    return Loaded(usable(judged), bad.unionByName(_whole_files(spark, whole)) if whole else bad)
 
 
-def _whole_files(spark: SparkSession, told: Sequence[tuple[str, str, str]]) -> DataFrame:
+def _whole_files(spark: SparkSession, whole: Sequence[tuple[str, str, str]]) -> DataFrame:
     """Make rows of the quarantine of files; `createDataFrame` would start Python on an executor for it."""
     names = ("file", "reason", "detail")
-    rows = [dict(zip(names, map(shown, row), strict=True)) for row in told]
+    rows = [dict(zip(names, map(shown, row), strict=True)) for row in whole]
     kind = "array<struct<file:string,reason:string,detail:string>>"
     table = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), kind)))
     return table.select(*names, F.lit(None).cast("string").alias("line"))

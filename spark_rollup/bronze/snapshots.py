@@ -105,7 +105,7 @@ def reading(bronze: Place, since: int) -> Reading:
     if base is not None and base not in made:
         raise DamagedError(
             f"{folder(bronze, base)} is gone; it replaces all days up to {base}: restore it, or remove "
-            f"{bronze / BASE} and do without those days"
+            f"{bronze / BASE} and lose those days"
         )
     after = made[-1] if made else None
     missing = tuple(day for day in days(bronze) if (after or "") < day < first)

@@ -17,7 +17,7 @@ EVENTS, REJECTED = "events", "quarantine"
 """Directories of the tables."""
 
 TAKEN = "_taken"
-"""Directory with the lists of files that were taken in."""
+"""Directory with the lists of files that were ingested."""
 
 AT = "at_us"
 """Column of the quarantine in bronze: when a row was put there."""

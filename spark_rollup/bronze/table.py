@@ -70,7 +70,7 @@ def read(
     chosen = version(table) if at_version is None else at_version
     if chosen is None:
         raise DamagedError(
-            f"{table} is not a Delta table: its log is gone; restore it, or take everything in again"
+            f"{table} is not a Delta table: its log is gone; restore it, or ingest everything again"
         )
     try:
         reader = spark.read.format("delta")
@@ -81,8 +81,8 @@ def read(
         if torn is None:
             raise
         raise DamagedError(
-            f"{torn} cannot be read: restore this file of the table's log, or move {table} away and take everything in "
-            f"again with `ingest --again`"
+            f"{torn} cannot be read: restore this file of the table's log, or move {table} away and ingest "
+            f"everything again with `ingest --again`"
         ) from error
     return found.select(*(_as(field, stored.get(field.name)) for field in schema.fields))
 
@@ -176,8 +176,8 @@ def convert(spark: SparkSession, table: Place, partitions: str = "") -> None:
     """Make a Delta table of Parquet files in place; what is one already stays as it is."""
     by = f" PARTITIONED BY ({partitions})" if partitions else ""
     spark.sql(f"CONVERT TO DELTA parquet.{_quoted(table)}{by}").collect()
-    told = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
-    spark.sql(f"ALTER TABLE delta.{_quoted(table)} SET TBLPROPERTIES ({told})").collect()
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
+    spark.sql(f"ALTER TABLE delta.{_quoted(table)} SET TBLPROPERTIES ({properties})").collect()
 
 
 def _quoted(table: Place) -> str:

@@ -32,7 +32,7 @@ TOO_LARGE, ODD_NAME, UNREAD = "too-large", "odd-name", "unread-file"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Checked:
     """What a check of files found.
 
     Args of the dataclass:
@@ -61,11 +61,11 @@ def is_suspect(path: str, size_bytes: int) -> bool:
     return size_bytes * DEFLATE_RATIO > LINE_BYTES or re.search(SEGMENT_NAME, path) is None
 
 
-def look(
+def check_files(
     files: Mapping[str, int],
     opened: Callable[[str], BinaryIO],
     suspect: Callable[[str, int], bool] = is_suspect,
-) -> Looked:
+) -> Checked:
     """Check those of the files that need it.
 
     Args:
@@ -86,7 +86,7 @@ def look(
     with ThreadPoolExecutor(max_workers=ABREAST) as pool:
         found = dict(zip(chosen, pool.map(one, chosen), strict=True))
     seen = {path: what for path, what in found.items() if isinstance(what, Seen)}
-    return Looked(
+    return Checked(
         dict.fromkeys(odd, (ODD_NAME, "its name is not UTF-8, so Spark cannot open it: rename it"))
         | {path: (TOO_LARGE, what.large) for path, what in seen.items() if what.large},
         {
@@ -123,10 +123,10 @@ def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> Seen:
     return Seen()
 
 
-def look_locally(files: Mapping[str, int]) -> Looked:
+def check_local_files(files: Mapping[str, int]) -> Checked:
     """Check files of a directory; Spark would end the whole run over one that it may not read."""
     barred = {path: "permission denied" for path in files if not os.access(path, os.R_OK)}
-    found = look({path: size for path, size in files.items() if path not in barred}, _opened)
+    found = check_files({path: size for path, size in files.items() if path not in barred}, _opened)
     return replace(found, unread={**found.unread, **barred})
 
 

@@ -36,7 +36,7 @@ def find(facts: Facts) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    told = entry(
+    shown = entry(
         F.col("from_us"),
         numbered("process id %s is alive on %s and on %s", "key", "pod", "other_pod"),
         F.concat(F.col("application_id"), F.lit("/kafka-streams-process-metadata")),
@@ -47,7 +47,7 @@ def find(facts: Facts) -> DataFrame:
         .agg(
             F.min("from_us").alias("from_us"),
             F.max("to_us").alias("to_us"),
-            F.array_sort(F.collect_set(told)).alias("entries"),
+            F.array_sort(F.collect_set(shown)).alias("entries"),
         )
         .where(F.col("to_us") >= facts.since_us)
         .withColumn("row_key", F.concat_ws("/", *PAIR))
@@ -85,9 +85,9 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
 
 def _next_action() -> Column:
     return numbered(
-        "Stop one of %s and %s, rather the one that got the copy, and check its volume claim. A copy: delete its "
-        "kafka-streams-process-metadata, or its whole state directory, while it is stopped; then start it. "
-        "One claim for both: delete nothing, give it its own volume.",
+        "Stop one of %s and %s, if possible the one that got the copy, and check its volume claim. If its volume is a "
+        "copy, delete kafka-streams-process-metadata there, or the whole state directory, before you start it again. "
+        "If both use one claim, delete nothing and give it its own volume.",
         "pod", "other_pod",
     )  # fmt: skip
 

@@ -48,8 +48,8 @@ def find(facts: Facts) -> DataFrame:
     """
     recent = pairs(facts.sightings).where(F.col("to_us") >= facts.since_us)
     lasting = alive_together(facts).where(F.lit(facts.as_of_us) - F.col("to_us") <= GONE_US)
-    told = lasting.select(*PAIR).distinct()  # by `cloned-process`, and once is enough
-    rest = recent.join(told, list(PAIR), "left_anti")
+    shown = lasting.select(*PAIR).distinct()  # by `cloned-process`, and once is enough
+    rest = recent.join(shown, list(PAIR), "left_anti")
     return _findings(with_local(with_holders(rest, facts), facts), facts.as_of_us)
 
 
@@ -60,7 +60,7 @@ def pairs(sightings: DataFrame) -> DataFrame:
     Grain: one row per pair of pods, the smaller name first.
     """
     where = F.concat_ws("/", "application_id", "task_id", "store")
-    told = entry(
+    shown = entry(
         F.col("from_us"),
         numbered("%s %s is on %s and on %s at once", _noun(), "key", "pod", "other_pod"),
         where,
@@ -73,7 +73,7 @@ def pairs(sightings: DataFrame) -> DataFrame:
             F.max("to_us").alias("to_us"),
             F.count_distinct(F.when(F.col("what") == PROCESS, F.col("key"))).alias("processes"),
             F.count_distinct(F.when(F.col("what") == "store", F.col("key"))).alias("stores"),
-            F.slice(F.array_sort(F.collect_list(told)), 1, MAX_THINGS).alias("entries"),
+            F.slice(F.array_sort(F.collect_list(shown)), 1, MAX_THINGS).alias("entries"),
         )
         .withColumn("row_key", F.concat_ws("/", *PAIR))
     )

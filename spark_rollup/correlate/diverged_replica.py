@@ -156,8 +156,8 @@ def _entry(side: str) -> Column:
 
 def _next_action() -> Column:
     known = numbered(
-        "The copy of %s on %s is the wrong one, as its own agent says: do what that finding asks for, and do not fail "
-        "over to it.",
+        "The copy of %s on %s is the wrong one, as its own agent reports: do what the agent's finding says, and do not "
+        "fail over to this copy.",
         "task_id", F.try_element_at("suspects", F.lit(1)),
     )  # fmt: skip
     unknown = numbered(
@@ -174,10 +174,10 @@ def _compared(seen: Seen) -> DataFrame:
 
     Output columns: `PLACE`.
     """
-    copies = seen.looks.select(*TASK, "store", "pod").distinct()
+    copies = seen.readings.select(*TASK, "store", "pod").distinct()
     several = copies.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
-    looks = seen.looks.join(several, [*TASK, "store"], "left_semi")
-    settled = settled_copies(looks).localCheckpoint()
+    readings = seen.readings.join(several, [*TASK, "store"], "left_semi")
+    settled = settled_copies(readings).localCheckpoint()
     furthest = W.partitionBy(*TASK, "store", "pod", "identity").orderBy(F.desc("offset"), F.desc("last_us"))
     last = (
         settled.withColumn("rank", F.row_number().over(furthest))

@@ -7,8 +7,8 @@ Fires when: a task has fewer holders than 1 + min(standbys, pods - 1) for longer
 Clears when: the task has all its holders again.
 Stays quiet when: pods come or go (they are not counted while they do), or no agent can see the task's locks.
 Blind spots: up to 2.5 a stopped process cannot be distinguished from an idle one unless the agent sees processes; then
-    only a later sign of life (a cleaner's deletion, other tasks held throughout) makes the verdict loud. Holders on
-    pods that have no agent, as while it is being rolled out.
+    only a later sign of life (a cleaner's deletion, other tasks held throughout) makes it a warning or more. Holders
+    on pods that have no agent, as while it is being rolled out.
 Source: KAFKA-8187 stage 1 (up to 2.2.1).
 """
 
@@ -96,7 +96,7 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
     judged = _judged(story).withColumn("over", over)
     unknown_release = F.col("release_high").isNull()
     return finding(
-        judged.withColumn("pod", F.when(F.col("loud"), F.col("unowned_pod"))),
+        judged.withColumn("pod", F.when(F.col("is_signature"), F.col("unowned_pod"))),
         META,
         {
             "opened_at_us": F.col("since_us"),
@@ -117,30 +117,30 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
 
 
 def _judged(story: DataFrame) -> DataFrame:
-    """Add `loud` (the bug's own signature), severity and confidence."""
-    loud = F.col("unowned_pod").isNotNull() & (_affected() != Affected.NO.value)
+    """Add `is_signature` (the bug's own signature), severity and confidence."""
+    signature = F.col("unowned_pod").isNotNull() & (_affected() != Affected.NO.value)
     doubtful = F.size("unwatched_pods") > 0
     # begin and end are reported by two pods: their clocks may make this much of it
     brief = F.col("to_us") - F.col("settled_us") <= SKEW_US
-    certain = loud & (_affected() == Affected.YES.value) & ~doubtful & ~brief
+    certain = signature & (_affected() == Affected.YES.value) & ~doubtful & ~brief
     confidence = (
         F.when(doubtful, F.lit(Confidence.UNKNOWN.value))
-        .when(brief | (loud & ~certain), F.lit(Confidence.SUSPECTED.value))
+        .when(brief | (signature & ~certain), F.lit(Confidence.SUSPECTED.value))
         .otherwise(F.lit(Confidence.CONFIRMED.value))
     )
     severity = (
         F.when(certain, F.lit(Severity.CRITICAL.value))
-        .when(loud, F.lit(Severity.WARNING.value))
+        .when(signature, F.lit(Severity.WARNING.value))
         .otherwise(F.lit(Severity.INFO.value))
     )
-    return story.withColumns({"loud": loud, "severity": severity, "confidence": confidence})
+    return story.withColumns({"is_signature": signature, "severity": severity, "confidence": confidence})
 
 
 def _summary() -> Column:
     idle = F.when(F.col("unowned_gone_us").isNull(), F.lit(" is there and no process holds it")).otherwise(
         F.lit(" was unowned until its cleaner deleted it")
     )
-    where = F.when(F.col("loud"), F.concat(F.lit("; the directory on "), F.col("unowned_pod"), idle))
+    where = F.when(F.col("is_signature"), F.concat(F.lit("; the directory on "), F.col("unowned_pod"), idle))
     lasted_s = seconds(F.col("since_us"), F.col("until_us"))
     return F.concat(
         numbered("%s had %d of %d expected copies for %.0f s", "task_id", "most", "expected", lasted_s),
@@ -160,8 +160,8 @@ def _evidence() -> Column:
     return chain(
         F.array(
             entry(F.col("since_us"), shortage, place),
-            entry(F.when(F.col("loud"), F.col("unowned_since_us")), left, place),
-            entry(F.when(F.col("loud"), F.col("unowned_gone_us")), gone, place),
+            entry(F.when(F.col("is_signature"), F.col("unowned_since_us")), left, place),
+            entry(F.when(F.col("is_signature"), F.col("unowned_gone_us")), gone, place),
             entry(F.when(F.size("unwatched_pods") > 0, F.col("since_us")), unwatched, F.lit("rollup")),
         )
     )
@@ -169,18 +169,26 @@ def _evidence() -> Column:
 
 def _next_action() -> Column:
     idle = "Restart the instance on %s: its standby of %s is assigned but was never started. "
-    there = numbered(idle + "Do it before its cleaner or a failover decides.", "unowned_pod", "task_id")
+    there = numbered(
+        idle + "Do it before the cleaner deletes its directory or a failover needs it.",
+        "unowned_pod",
+        "task_id",
+    )
     gone = numbered(idle + "Until then the task has no second copy.", "unowned_pod", "task_id")
     restart = F.concat(
         F.when(F.col("unowned_gone_us").isNull(), there).otherwise(gone), F.lit(" Upgrade to 2.2.2 or later.")
     )
-    look = numbered(
+    find_out = numbered(
         "The shortage is over. Find out how %s got its copy of %s back before you trust it: a copy that was deleted "
         "and recreated under the old offset seems complete.",
         "unowned_pod", "task_id",
     )  # fmt: skip
     wait = F.lit("Nothing urgent: check whether a warm-up or a long restoration explains it.")
-    return F.when(F.col("loud") & F.col("over"), look).when(F.col("loud"), restart).otherwise(wait)
+    return (
+        F.when(F.col("is_signature") & F.col("over"), find_out)
+        .when(F.col("is_signature"), restart)
+        .otherwise(wait)
+    )
 
 
 def _refuted(applications: DataFrame, facts: Facts) -> DataFrame:
@@ -243,7 +251,7 @@ def _undecidable(applications: DataFrame, facts: Facts) -> DataFrame:
             "evidence": F.array(
                 entry(F.col("since_us"), F.lit("no agent reported num_standby_replicas"), F.lit("configuration"))
             ),
-            "next_action": F.lit("Give the agents, or this command with --set, num_standby_replicas."),
+            "next_action": F.lit("Set num_standby_replicas for the agents, or for this command with --set."),
             "pods": F.col("pods_seen"),
         },
     )  # fmt: skip

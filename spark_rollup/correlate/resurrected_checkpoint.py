@@ -55,8 +55,8 @@ def find(facts: Facts) -> DataFrame:
     Output columns: `FINDING`.
     """
     local = _from_agents(facts)
-    told = facts.said.where(F.col("level") == Level.DAMAGE.value).select(*TASK, "pod").distinct()
-    shown = carried_over(facts.marks).join(told, [*TASK, "pod"], "left_anti")
+    reported = facts.said.where(F.col("level") == Level.DAMAGE.value).select(*TASK, "pod").distinct()
+    shown = carried_over(facts.marks).join(reported, [*TASK, "pod"], "left_anti")
     suspects = local.unionByName(shown, allowMissingColumns=True)
     story = _deletion_and_creation(suspects, facts.marks)
     story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
@@ -266,7 +266,7 @@ RULE = Rule(
     META,
     find,
     remembers=Past(
-        looks=(most("offset"), most("puts")),
+        extremes=(most("offset"), most("puts")),
         steps=(Change.TASK_DELETED.value,),
         turns=(Change.TASK_DELETED.value, Change.STORE_DELETED.value, Change.STORE_CREATED.value),
         moments=_first_writes,

@@ -111,12 +111,12 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         .where(F.col("lasting") | (F.col("still_to_us") >= facts.since_us))
     )
     seen = (
-        same_task("look_")
-        & (F.col("look_pod") == F.col("pod"))
-        & (F.col("look_at_us") <= F.col("still_to_us"))
+        same_task("reading_")
+        & (F.col("reading_pod") == F.col("pod"))
+        & (F.col("reading_at_us") <= F.col("still_to_us"))
     )
-    furthest = {"own_offset": F.max("look_offset"), "own_puts": F.max("look_puts")}
-    return attach(still, prefixed(_readings(facts), "look_"), seen, furthest)
+    furthest = {"own_offset": F.max("reading_offset"), "own_puts": F.max("reading_puts")}
+    return attach(still, prefixed(_readings(facts), "reading_"), seen, furthest)
 
 
 def _readings(facts: Facts) -> DataFrame:
@@ -131,22 +131,22 @@ def _readings(facts: Facts) -> DataFrame:
 def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
     """Keep pairs whose second pod went beyond the first one meanwhile; adds other_offset, other_grown."""
     meanwhile = (
-        same_task("look_")
-        & (F.col("look_pod") == F.col("other_pod"))
-        & F.col("look_at_us").between(F.col("from_us"), F.col("still_to_us"))
+        same_task("reading_")
+        & (F.col("reading_pod") == F.col("other_pod"))
+        & F.col("reading_at_us").between(F.col("from_us"), F.col("still_to_us"))
     )
     found = {
-        "other_offset": F.max("look_offset"),
-        "other_grown": F.max("look_puts") - F.min("look_puts"),
-        "other_steps": F.count_distinct("look_offset", F.coalesce("look_puts", F.lit(-1)))
-        + F.count_distinct("look_puts"),
+        "other_offset": F.max("reading_offset"),
+        "other_grown": F.max("reading_puts") - F.min("reading_puts"),
+        "other_steps": F.count_distinct("reading_offset", F.coalesce("reading_puts", F.lit(-1)))
+        + F.count_distinct("reading_puts"),
     }
     warm_ups = F.coalesce(F.col("release_high") >= release(*FIRST_WITH_WARM_UPS), F.lit(True))
     slack = F.when(warm_ups, F.lit(UNSAVED_RECORDS)).otherwise(F.lit(0))
     by_offset = F.col("other_offset") > F.col("own_offset") + slack
     by_puts = F.col("other_grown") > F.col("own_puts") + slack
     beyond = F.coalesce(by_offset, by_puts, F.lit(False))
-    return attach(pairs, prefixed(_readings(facts), "look_"), meanwhile, found).where(
+    return attach(pairs, prefixed(_readings(facts), "reading_"), meanwhile, found).where(
         beyond & (F.col("other_steps") > 2)
     )
 
@@ -257,9 +257,9 @@ def _thaws(seen: Seen) -> DataFrame:
     others = holders.select(*TASK, F.col("pod").alias("other_pod"), F.col("from_us").alias("other_from_us"))
     both_us = F.greatest("from_us", "other_from_us") + SETTLE_US
     pairs = holders.join(others, list(TASK), "inner").where(F.col("pod") != F.col("other_pod"))
-    begun = pairs.select(*TASK, "pod", both_us.alias("at_us")).distinct()
+    starts = pairs.select(*TASK, "pod", both_us.alias("at_us")).distinct()
     moves = seen.steps.where(F.col("what").isin(*MOVES)).select(*PLACE)
-    return neighbours(moves, begun, (*TASK, "pod")).select(*TASK, "at_us")
+    return neighbours(moves, starts, (*TASK, "pod")).select(*TASK, "at_us")
 
 
 def _crowded(held: DataFrame, _marks: DataFrame, settings: DataFrame) -> DataFrame:
@@ -270,7 +270,7 @@ RULE = Rule(
     META,
     find,
     remembers=Past(
-        looks=(most("offset"), most("puts")), steps=MOVES, settled_us=SETTLE_US, moments=_ends_and_thaws
+        extremes=(most("offset"), most("puts")), steps=MOVES, settled_us=SETTLE_US, moments=_ends_and_thaws
     ),
     questions=_crowded,
 )

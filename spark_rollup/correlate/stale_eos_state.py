@@ -80,7 +80,7 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
         .groupBy(*TASK, "pod", "identity")
         .agg(F.min("at_us").alias("first_us"), F.max("at_us").alias("last_us"))
     )
-    told = entry(
+    shown = entry(
         F.greatest("seen_first_us", "opened_at_us"),
         numbered(
             "%s has the same store (identity %s): the volume moved or was copied", "seen_pod", "identity"
@@ -94,7 +94,7 @@ def _moved_volumes(suspects: DataFrame, facts: Facts) -> DataFrame:
         & (F.col("seen_last_us") >= F.col("opened_at_us"))
     )
     found = {
-        "moved": F.array_sort(F.collect_list(told)),
+        "moved": F.array_sort(F.collect_list(shown)),
         "moved_pods": F.array_sort(F.collect_set("seen_pod")),
     }
     return attach(suspects, prefixed(seen, "seen_"), same, found)
@@ -120,10 +120,12 @@ def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
     steps = facts.sizes.where(~F.col("checkpoint")).select(*TASK, "pod", "at_us", "puts").unionByName(
         written.select(*TASK, "pod", "at_us", F.lit(None).cast("bigint").alias("puts"))
     )  # fmt: skip
-    begun_us, over_us = F.col("tenure.own_from_us"), F.col("tenure.own_to_us")
+    started_us, over_us = F.col("tenure.own_from_us"), F.col("tenure.own_to_us")
     # what the other pod put in must be the tenure's own whatever the two clocks say
-    surely = F.col("step_puts").isNull() | F.col("step_at_us").between(begun_us + SKEW_US, over_us - SKEW_US)
-    during = F.col("step_at_us").between(begun_us, over_us) & surely
+    surely = F.col("step_puts").isNull() | F.col("step_at_us").between(
+        started_us + SKEW_US, over_us - SKEW_US
+    )
+    during = F.col("step_at_us").between(started_us, over_us) & surely
     same = same_task("step_") & (F.col("step_pod") != F.col("pod")) & during
     grown = known.join(prefixed(steps, "step_"), same, "inner").groupBy("row_key", "step_pod").agg(
         (F.max("step_puts") - F.min("step_puts")).alias("grown"),

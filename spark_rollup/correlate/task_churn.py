@@ -118,8 +118,8 @@ def _meanwhile(one: Column) -> Callable[[Column], Column]:
     """Return whether another pod's hold touches the absence before `one`, whatever the two clocks say."""
 
     def judge(other: Column) -> Column:
-        begun = other["from_us"] <= one["from_us"] + SKEW_US
-        return (other["pod"] != one["pod"]) & begun & (other["to_us"] >= one["left_us"] - SKEW_US)
+        started = other["from_us"] <= one["from_us"] + SKEW_US
+        return (other["pod"] != one["pod"]) & started & (other["to_us"] >= one["left_us"] - SKEW_US)
 
     return judge
 
@@ -168,7 +168,7 @@ def _entry() -> Column:
 
 
 def _findings(rows: DataFrame) -> DataFrame:
-    loud, doubtful = F.col("worst") >= 2, F.size("unwatched_pods") > 0
+    is_warning, doubtful = F.col("worst") >= 2, F.size("unwatched_pods") > 0
     cost = F.coalesce(numbered(", %d bytes restored", "cost_bytes"), F.lit(""))
     counts = numbered(
         "%s: %d moves, %d wipes, %d restores between %s and %s",
@@ -179,7 +179,9 @@ def _findings(rows: DataFrame) -> DataFrame:
         META,
         {
             "opened_at_us": F.col("from_us"),
-            "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
+            "severity": F.when(is_warning, F.lit(Severity.WARNING.value)).otherwise(
+                F.lit(Severity.INFO.value)
+            ),
             # a hold whose begin was lost begins later: a pause of a second can then look like an absence
             "confidence": F.when(doubtful, F.lit(Confidence.SUSPECTED.value)).otherwise(
                 F.lit(Confidence.CONFIRMED.value)
@@ -197,4 +199,4 @@ def _findings(rows: DataFrame) -> DataFrame:
     )
 
 
-RULE = Rule(META, find, remembers=Past(looks=(most("bytes"),)))
+RULE = Rule(META, find, remembers=Past(extremes=(most("bytes"),)))

@@ -57,7 +57,7 @@ def find(facts: Facts) -> DataFrame:
     """
     span = F.greatest(F.col("to_us") - F.col("from_us"), F.lit(0))
     missing = F.coalesce(numbered(", %d events missing", "missing"), F.lit(""))
-    told = entry(
+    shown = entry(
         F.col("from_us"),
         F.concat(
             F.lit("no agent watched from "), clock("from_us"), F.lit(" to "), clock("to_us"), missing,
@@ -66,7 +66,7 @@ def find(facts: Facts) -> DataFrame:
         F.col("pod"),
     )  # fmt: skip
     groups = (
-        facts.gaps.withColumn("entries", told)
+        facts.gaps.withColumn("entries", shown)
         .withColumn("span_us", span)
         .groupBy("namespace", "application_id", "pod", "cause")
         .agg(
@@ -85,7 +85,7 @@ def find(facts: Facts) -> DataFrame:
 def _findings(groups: DataFrame) -> DataFrame:
     harmless = F.col("cause").isin(EARLIER, STOPPED)
     long = F.col("unwatched_us") > SHORT_US
-    loud = ~harmless & (long | F.col("cause").isin(LOST, SILENT, FAST))
+    is_warning = ~harmless & (long | F.col("cause").isin(LOST, SILENT, FAST))
     sentence = F.coalesce(_lookup(_SENTENCES), F.concat(F.lit("the agent was blind: "), F.col("cause")))
     plural = F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s"))
     unwatched_s = F.col("unwatched_us") / F.lit(float(MICROS))
@@ -107,7 +107,9 @@ def _findings(groups: DataFrame) -> DataFrame:
             "confidence": F.when(F.col("cause") == FAST, F.lit(Confidence.SUSPECTED.value)).otherwise(
                 F.lit(Confidence.CONFIRMED.value)
             ),
-            "severity": F.when(loud, F.lit(Severity.WARNING.value)).otherwise(F.lit(Severity.INFO.value)),
+            "severity": F.when(is_warning, F.lit(Severity.WARNING.value)).otherwise(
+                F.lit(Severity.INFO.value)
+            ),
             "affected": F.lit("no"),
             "summary": summary,
             "evidence": F.col("evidence"),

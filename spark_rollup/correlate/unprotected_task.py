@@ -70,15 +70,15 @@ def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
 
 def _findings(tasks: DataFrame) -> DataFrame:
     # a pod that fell silent after the application's last sign has its copy, as far as is known
-    unheard = F.transform(F.filter("copies", lambda copy: ~copy["watched"]), lambda copy: copy["pod"])
-    unwatched_pods = F.array_sort(F.array_union("unwatched_pods", unheard))
+    silent = F.transform(F.filter("copies", lambda copy: ~copy["watched"]), lambda copy: copy["pod"])
+    unwatched_pods = F.array_sort(F.array_union("unwatched_pods", silent))
     doubtful = F.size(unwatched_pods) > 0
     names = F.transform("copies", lambda copy: copy["pod"])
     damage = F.array_sort(F.array_distinct(F.flatten(F.transform("copies", lambda copy: copy["damage"]))))
     listed = F.array_join(
         F.transform("copies", lambda copy: F.concat_ws(" ", copy["pod"], copy["ill"])), ", "
     )
-    told = F.concat(
+    shown = F.concat(
         F.lit("copies held at "), clock("horizon_us"), F.lit(": "),
         F.when(F.size("copies") > 0, listed).otherwise(F.lit("none")),
     )  # fmt: skip
@@ -104,7 +104,7 @@ def _findings(tasks: DataFrame) -> DataFrame:
             ),
             "evidence": chain(
                 F.array(
-                    entry(F.col("horizon_us"), told, place),
+                    entry(F.col("horizon_us"), shown, place),
                     entry(F.when(doubtful, F.col("settled_us")), unwatched, F.lit("rollup")),
                 )
             ),
@@ -123,8 +123,8 @@ def _next_action() -> Column:
         F.try_element_at(good, F.lit(1))["pod"], "task_id",
     )  # fmt: skip
     none = numbered(
-        "No copy of %s can be trusted: keep the directories, stop writes to its output if they matter, and rebuild one "
-        "copy from the changelog.",
+        "No copy of %s can be trusted: keep the directories, stop the application if wrong output does harm, and "
+        "rebuild one copy from the changelog.",
         "task_id",
     )  # fmt: skip
     return F.coalesce(keep, none)
@@ -157,4 +157,4 @@ def _applications(applications: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(looks=(last("offset"),)))
+RULE = Rule(META, find, remembers=Past(extremes=(last("offset"),)))

@@ -41,7 +41,7 @@ META = RuleMeta(
     asks=("unrestored-store",),
 )
 
-_TOLD_WITHIN_US = 3_600_000_000
+_REPORTED_WITHIN_US = 3_600_000_000
 """By then the agent has said all that it calls this damage (microseconds); what it says later it says again."""
 
 
@@ -54,9 +54,13 @@ def find(facts: Facts) -> DataFrame:
         _already_reported(facts.said), [*TASK, "pod", "identity"], "left_anti"
     )
     suspects = own_size(suspects, facts.sizes, "opened_at_us")
-    told = F.least(F.col("observed_at_us"), F.col("opened_at_us") + _TOLD_WITHIN_US)
+    reported_us = F.least(F.col("observed_at_us"), F.col("opened_at_us") + _REPORTED_WITHIN_US)
     suspects = with_gap_flag(
-        suspects.withColumn("told_us", told), facts.unwatched, "opened_at_us", "told_us", "unwatched"
+        suspects.withColumn("reported_us", reported_us),
+        facts.unwatched,
+        "opened_at_us",
+        "reported_us",
+        "unwatched",
     )
     return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
 
@@ -80,21 +84,26 @@ def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
 
 def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
     """Add the fullest reading of the previous owner's copy while it was the owner (`held_*`; null = none)."""
-    looks = prefixed(sizes.where(F.col("puts").isNotNull()), "look_")
-    meanwhile = F.col("look_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
-    same = same_task("look_") & (F.col("look_pod") == F.col("owner_pod")) & same_store("look_") & meanwhile
-    known = F.col("look_entries_low").isNotNull()
+    readings = prefixed(sizes.where(F.col("puts").isNotNull()), "reading_")
+    meanwhile = F.col("reading_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
+    same = (
+        same_task("reading_")
+        & (F.col("reading_pod") == F.col("owner_pod"))
+        & same_store("reading_")
+        & meanwhile
+    )
+    known = F.col("reading_entries_low").isNotNull()
     found = {
-        "fullest": F.max(F.struct("look_puts", "look_at_us", "look_offset")),
-        "richest": F.max(F.when(known, F.struct("look_entries_low", "look_at_us", "look_offset"))),
+        "fullest": F.max(F.struct("reading_puts", "reading_at_us", "reading_offset")),
+        "richest": F.max(F.when(known, F.struct("reading_entries_low", "reading_at_us", "reading_offset"))),
     }
-    return attach(suspects, looks, same, found).select(
+    return attach(suspects, readings, same, found).select(
         *suspects.columns,
-        F.col("richest.look_entries_low").alias("held_entries"),
-        F.col("richest.look_offset").alias("held_entries_offset"),
-        F.col("fullest.look_at_us").alias("held_us"),
-        F.col("fullest.look_puts").alias("held_puts"),
-        F.col("fullest.look_offset").alias("held_offset"),
+        F.col("richest.reading_entries_low").alias("held_entries"),
+        F.col("richest.reading_offset").alias("held_entries_offset"),
+        F.col("fullest.reading_at_us").alias("held_us"),
+        F.col("fullest.reading_puts").alias("held_puts"),
+        F.col("fullest.reading_offset").alias("held_offset"),
     )
 
 
@@ -179,4 +188,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(looks=(most("entries_low"),)))
+RULE = Rule(META, find, remembers=Past(extremes=(most("entries_low"),)))

@@ -94,10 +94,10 @@ def _disabled() -> Column:
 
 
 def _reported(events: DataFrame) -> DataFrame:
-    rows_told = events.where(is_notable() & (F.col("kind") == Kind.CONFIGURATION.value))
+    reported = events.where(is_notable() & (F.col("kind") == Kind.CONFIGURATION.value))
     newest = W.partitionBy(*_APP, "key").orderBy(F.desc("observed_at_us"), "pod", F.desc("sequence"))
     rows = (
-        rows_told.select(*_APP, "pod", "observed_at_us", "sequence", F.explode("settings").alias("setting"))
+        reported.select(*_APP, "pod", "observed_at_us", "sequence", F.explode("settings").alias("setting"))
         .where(F.col("setting.value").isNotNull() & (F.col("setting.origin") != DEFAULT))
         .select(*_APP, "pod", "observed_at_us", "sequence", "setting.key", "setting.value")
         .withColumn("rank", F.row_number().over(newest))
@@ -109,7 +109,7 @@ def _reported(events: DataFrame) -> DataFrame:
     # across pods (a rolling upgrade) the range is the union of what each allows
     latest = W.partitionBy(*_APP, "pod").orderBy(F.desc("observed_at_us"), F.desc("sequence"))
     ranges = (
-        rows_told.withColumn("rank", F.row_number().over(latest))
+        reported.withColumn("rank", F.row_number().over(latest))
         .where(F.col("rank") == 1)
         .groupBy(*_APP)
         .agg(

@@ -33,14 +33,14 @@ def sizes(events: DataFrame, single: DataFrame) -> DataFrame:
         4.3 or later), checkpoint (the row comes from a checkpoint's writing).
     Grain: one row per reading of a store.
     """
-    looks = whole_stores(events).unionByName(_segmented_stores(events))
+    readings = whole_stores(events).unionByName(_segmented_stores(events))
     written = (
         marks(events)
         .where((F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull())
         .drop("store")
         .join(single, list(TASK), "inner")
     )
-    return looks.unionByName(
+    return readings.unionByName(
         written.select(
             *TASK, "store", "pod", "at_us", "identity", F.col("offset_after").alias("offset"), "puts", "bytes",
             F.lit(None).cast("bigint").alias("entries_low"), F.lit(None).cast("bigint").alias("entries_high"),
@@ -55,9 +55,9 @@ def single_stores(events: DataFrame) -> DataFrame:
     Output columns: `TASK`, store.
     Grain: one row per task with a single store.
     """
-    told_stores = marks(events).where(F.col("store").isNotNull()).select(*TASK, "store")
+    marked_stores = marks(events).where(F.col("store").isNotNull()).select(*TASK, "store")
     named = (
-        _parts(events).select(*TASK, F.col("part.store").alias("store")).distinct().unionByName(told_stores)
+        _parts(events).select(*TASK, F.col("part.store").alias("store")).distinct().unionByName(marked_stores)
     )
     ends = named.groupBy(*TASK).agg(F.min("store").alias("store"), F.max("store").alias("other"))
     return ends.where(F.col("store") == F.col("other")).drop("other")
@@ -115,7 +115,7 @@ def _only_offset() -> Column:
     return F.when(F.size("offsets") == 1, F.try_element_at("offsets", F.lit(1)).getField("offset"))
 
 
-def curve(looks: DataFrame) -> DataFrame:
+def curve(readings: DataFrame) -> DataFrame:
     """Thin the readings out: the last known numbers of each copy per slot.
 
     Input columns: those of `sizes`.
@@ -126,7 +126,7 @@ def curve(looks: DataFrame) -> DataFrame:
     # at one time a checkpoint's word goes before a reading's
     order = F.col("at_us") * 2 + F.col("checkpoint").cast("bigint")
     known = {name: F.when(F.col(name).isNotNull(), order) for name in ("offset", "puts", "bytes")}
-    return looks.groupBy(*TASK, "store", "pod", F.floor(F.col("at_us") / F.lit(SLOT_US)).alias("slot")).agg(
+    return readings.groupBy(*TASK, "store", "pod", F.floor(F.col("at_us") / F.lit(SLOT_US)).alias("slot")).agg(
         F.max("at_us").alias("at_us"),
         *(F.max_by(name, when).alias(name) for name, when in known.items()),
         F.max(known["offset"]).alias("offset_us"),
@@ -165,7 +165,7 @@ def latest(points: DataFrame) -> DataFrame:
     )
 
 
-def settled_copies(looks: DataFrame) -> DataFrame:
+def settled_copies(readings: DataFrame) -> DataFrame:
     """Keep readings whose offset and files are of the same moment.
 
     Up to 4.2 that is a reading with exactly the puts that the checkpoint's writing reported; later, a store marked
@@ -175,7 +175,7 @@ def settled_copies(looks: DataFrame) -> DataFrame:
     Output columns: `COPY`, first_us, last_us.
     Grain: one row per copy, offset and bounds.
     """
-    counted = looks.where(
+    counted = readings.where(
         (F.col("offset") > 0)
         & F.col("entries_low").isNotNull()
         & F.col("entries_high").isNotNull()
@@ -187,7 +187,7 @@ def settled_copies(looks: DataFrame) -> DataFrame:
         .agg(F.min("at_us").alias("first_us"), F.max("at_us").alias("last_us"))
     )
     written = (
-        looks.where(F.col("checkpoint"))
+        readings.where(F.col("checkpoint"))
         .select(*TASK, "store", "pod", "offset", "puts")
         .distinct()
         .withColumn("known", F.lit(True))

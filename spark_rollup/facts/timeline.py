@@ -76,22 +76,22 @@ def _points(events: DataFrame) -> DataFrame:
 
     Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
     """
-    told_held = F.when(F.col("change") == Change.TASK_HELD.value, F.lit(True)).when(
+    marked_held = F.when(F.col("change") == Change.TASK_HELD.value, F.lit(True)).when(
         F.col("change").isin(Change.TASK_RELEASED.value, Change.TASK_DELETED.value), F.lit(False)
     )
     slot = F.floor(F.col("observed_at_us") / F.lit(HOUR_US)).alias("slot")
     columns = (*TASK, "pod", "observed_at_us", "boot_id", "sequence")
     steps = (
         events.where(is_notable() & F.col("task_id").isNotNull())
-        .select(*columns, told_held.alias("now_held"), slot)
+        .select(*columns, marked_held.alias("now_held"), slot)
         .where(F.col("now_held").isNotNull())
     )
-    looks = events.where(summary() & F.col("task_id").isNotNull() & F.col("held").isNotNull()).select(
+    readings = events.where(summary() & F.col("task_id").isNotNull() & F.col("held").isNotNull()).select(
         *columns, F.col("held").alias("now_held"), slot
     )
     held, free = (F.when(side, F.col("observed_at_us")) for side in (F.col("now_held"), ~F.col("now_held")))
     folded = (
-        looks.groupBy(*_SLOT)
+        readings.groupBy(*_SLOT)
         .agg(
             F.min(held).alias("held_from_us"), F.max(held).alias("held_to_us"),
             F.min(free).alias("free_from_us"), F.max(free).alias("free_to_us"),
@@ -113,7 +113,7 @@ def _points(events: DataFrame) -> DataFrame:
             F.lit(0).cast("bigint").alias("sequence"), "now_held",
         )
     )  # fmt: skip
-    single = looks.join(apart, list(_SLOT), "left_semi").drop("slot")
+    single = readings.join(apart, list(_SLOT), "left_semi").drop("slot")
     return plain.unionByName(single).unionByName(steps.drop("slot"))
 
 
@@ -216,14 +216,14 @@ def sightings(events: DataFrame) -> DataFrame:
         return F.when(key.isNotNull(), F.struct(F.lit(what), key, task, store).cast(thing))
 
     nothing = F.lit(None).cast("string")
-    told_store = F.when(F.col("kind") == Kind.TRANSITION.value, F.col("identity"))
+    marked_store = F.when(F.col("kind") == Kind.TRANSITION.value, F.col("identity"))
     stores = F.transform(
         F.coalesce("stores", F.array().cast(events.schema["stores"].dataType)),
         lambda part: seen("store", part["identity"], F.col("task_id"), part["store"]),
     )
     own = F.array(
         seen("process", F.col("process_id"), nothing, nothing),
-        F.when(F.col("task_id").isNotNull(), seen("store", told_store, F.col("task_id"), F.col("store"))),
+        F.when(F.col("task_id").isNotNull(), seen("store", marked_store, F.col("task_id"), F.col("store"))),
     )
     rows = events.select(*boot, "observed_at_us", F.explode(F.concat(own, stores)).alias("thing"))
     return (

@@ -90,8 +90,10 @@ def lasting_sights(
             "still": F.max("shown").over(thing),
         }
     )
-    accused = kept.where(_open_findings() & F.col("identity").isNotNull())
-    named = accused.select("namespace", F.col("identity").alias("key"), F.lit(True).alias("named")).distinct()
+    suspects = kept.where(_open_findings() & F.col("identity").isNotNull())
+    named = suspects.select(
+        "namespace", F.col("identity").alias("key"), F.lit(True).alias("named")
+    ).distinct()
     one = ("namespace", "application_id", "what", "key")
     choices = dict.fromkeys(past.sights for past in pasts if past.sights)
     chosen = [choose(sightings).select(*one) for choose in choices] or [sightings.select(*one).limit(0)]
@@ -121,13 +123,13 @@ def blindness(events: DataFrame) -> DataFrame:
         *BOOT, "observed_at_us", F.explode("blind").alias("one")
     )
     whose = ("cause", "application_id", "task_id")
-    told_of = beaten.groupBy(*BOOT, "one.from_us", *(f"one.{name}" for name in whose)).agg(
+    beats_of = beaten.groupBy(*BOOT, "one.from_us", *(f"one.{name}" for name in whose)).agg(
         F.max("one.to_us").alias("to_us"),
         F.max("observed_at_us").alias("observed_at_us"),
         F.max_by("one", "observed_at_us").alias("one"),
     )
     oldest = W.partitionBy("namespace", "pod", *whose).orderBy("from_us", "pod_uid", "boot_id")
-    lasting = told_of.where(F.col("to_us").isNull()).withColumn("rank", F.row_number().over(oldest))
+    lasting = beats_of.where(F.col("to_us").isNull()).withColumn("rank", F.row_number().over(oldest))
     rows = lasting.where(F.col("rank") == 1).select(*BOOT, "observed_at_us", F.array("one").alias("blind"))
     return _event(rows, Kind.HEARTBEAT, routine=False)
 

@@ -21,7 +21,7 @@ from agent.contract.events import Kind, Status
 from spark_rollup.columns import TASK, is_notable, summary
 from spark_rollup.facts import sizes
 from spark_rollup.facts.timeline import marks
-from spark_rollup.judging.past import PLACE, Look, Past, Seen, Window, last, neighbours
+from spark_rollup.judging.past import PLACE, Extreme, Past, Seen, Window, last, neighbours
 
 NEWEST = last("at_us")
 """How far the copy has come; how far it had come at its last report."""
@@ -52,10 +52,10 @@ def nearby(
         Events.
     """
     asked = sorted({step for past in pasts for step in past.steps})
-    looks = sizes.sizes(events, sizes.single_stores(events).localCheckpoint())
+    readings = sizes.sizes(events, sizes.single_stores(events).localCheckpoint())
     steps = _steps(events, asked)
     copies = steps.select(*_STEP).distinct().localCheckpoint()
-    seen = Seen(events, looks, steps, copies, flips, counted)
+    seen = Seen(events, readings, steps, copies, flips, counted)
     choices = dict.fromkeys(choose for past in pasts for choose in (past.moments, past.places) if choose)
     chosen = {choose: choose(seen).localCheckpoint() for choose in choices}
     times = (
@@ -65,7 +65,7 @@ def nearby(
     around = reduce(DataFrame.unionByName, times).distinct().localCheckpoint()
     beside = neighbours(steps, copies.join(around, list(TASK), "inner"), _STEP)
     places = (
-        _extremes(looks, pasts),
+        _extremes(readings, pasts),
         beside,
         *(chosen[past.places].select(*PLACE) for past in pasts if past.places),
         *(_before_findings(steps, kept, past.window) for past in pasts if past.window),
@@ -115,18 +115,22 @@ def moments(flips: DataFrame, kept: DataFrame, pasts: Sequence[Past]) -> DataFra
     return turned.unionByName(changed).unionByName(opened)
 
 
-def _extreme(look: Look) -> Column:
+def _extreme(extreme: Extreme) -> Column:
     """Return the time of a copy's extreme reading."""
-    known = F.struct(F.col(look.by).alias("worth"), F.col("at_us"))
+    known = F.struct(F.col(extreme.by).alias("worth"), F.col("at_us"))
     # of equals the last: what is kept must not depend on the order of files
-    return F.max(F.when(F.col(look.of).isNotNull(), known))
+    return F.max(F.when(F.col(extreme.of).isNotNull(), known))
 
 
-def _extremes(looks: DataFrame, pasts: Sequence[Past]) -> DataFrame:
+def _extremes(readings: DataFrame, pasts: Sequence[Past]) -> DataFrame:
     """Choose the extreme readings of the newest incarnations on each pod, and of all of them together."""
-    asked = dict.fromkeys((NEWEST, *(look for past in pasts for look in past.looks)))
-    kept = {f"{look.by}_of_{look.of}": _extreme(look) for look in asked}
-    copies = looks.groupBy(*_COPY).agg(*(look.alias(name) for name, look in kept.items())).localCheckpoint()
+    asked = dict.fromkeys((NEWEST, *(extreme for past in pasts for extreme in past.extremes)))
+    kept = {f"{extreme.by}_of_{extreme.of}": _extreme(extreme) for extreme in asked}
+    copies = (
+        readings.groupBy(*_COPY)
+        .agg(*(extreme.alias(name) for name, extreme in kept.items()))
+        .localCheckpoint()
+    )
     on_pod = W.partitionBy(*TASK, "store", "pod")
     newest = on_pod.orderBy(F.desc(f"{NEWEST.by}_of_{NEWEST.of}"), "identity")
     ranked = copies.withColumns(
@@ -156,12 +160,12 @@ def _steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
 
     Output columns: `TASK`, pod, at_us, what.
     """
-    return _looks_and_steps(events, changes).select(
+    return _readings_and_steps(events, changes).select(
         *TASK, "pod", "at_us", F.coalesce("change", "kind").alias("what")
     )
 
 
-def _looks_and_steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
+def _readings_and_steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
     step = is_notable() & F.col("change").isin(*changes)
     return events.where((summary() | step) & F.col("task_id").isNotNull()).withColumn("at_us", _at_us())
 
@@ -169,4 +173,4 @@ def _looks_and_steps(events: DataFrame, changes: Sequence[str]) -> DataFrame:
 def _at(events: DataFrame, changes: Sequence[str], times: DataFrame) -> DataFrame:
     """Take the readings and steps of some times."""
     wanted = F.broadcast(times) if times.count() <= BROADCAST_ROWS else times
-    return _looks_and_steps(events, changes).join(wanted, list(PLACE), "left_semi").drop("at_us")
+    return _readings_and_steps(events, changes).join(wanted, list(PLACE), "left_semi").drop("at_us")

@@ -1,1 +1,1 @@
-"""Events into bronze: read from a source, judged, each once; compacted and taken out again."""
+"""Events into bronze: read from a source, judged, each once; compacted and removed again."""

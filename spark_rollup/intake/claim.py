@@ -91,7 +91,7 @@ class _Waiting:
     """Reports once for which run it waits, and gives up in the end."""
 
     def __init__(self, bronze: Place) -> None:
-        self._bronze, self._ends_s, self._told = bronze, time.monotonic() + PATIENCE_S, False
+        self._bronze, self._ends_s, self._reported = bronze, time.monotonic() + PATIENCE_S, False
 
     def turn(self, holder: str) -> None:
         """Wait a moment.
@@ -101,12 +101,12 @@ class _Waiting:
         """
         if time.monotonic() >= self._ends_s:
             raise UsageError(f"another run is at work on {self._bronze} ({holder}): wait for its end")
-        if not self._told:
+        if not self._reported:
             print(
                 f"statewarden-rollup: waiting for another run on {self._bronze} ({holder}) to end",
                 file=sys.stderr,
             )
-            self._told = True
+            self._reported = True
         time.sleep(POLL_S)
 
 

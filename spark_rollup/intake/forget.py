@@ -1,7 +1,7 @@
 """Take events out of bronze again: those of a wrong clock, of a test, of an agent that should not have shipped here.
 
 They go to the quarantine with their lines, so nothing is lost; `ingest --again` of their segments brings them back. A
-file that is damaged is taken out alone: what it held cannot be kept.
+file that is damaged is removed alone: what it held cannot be kept.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
         raise UsageError(f"{bronze} holds no such event")
     put_aside = found.select(
         F.concat(F.lit("events/day="), "day").alias("file"), F.lit(FORGOTTEN).alias("reason"),
-        F.lit("taken out by `forget`").alias("detail"), "line", F.lit(now_us).alias(AT),
+        F.lit("removed by `forget`").alias("detail"), "line", F.lit(now_us).alias(AT),
     )  # fmt: skip
     add_quarantine(put_aside, bronze)  # first: cut off here, they are in both places
     snapshots.withdraw(bronze, days[0])
@@ -89,8 +89,8 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
     return found.count()
 
 
-def take_out_file(spark: SparkSession, bronze: Place, path: str) -> int:
-    """Take a data file out of the tables of events or quarantine without reading it.
+def remove_file(spark: SparkSession, bronze: Place, path: str) -> int:
+    """Remove a data file from the tables of events or quarantine without reading it.
 
     Args:
         spark: Session.

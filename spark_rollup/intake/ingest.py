@@ -1,7 +1,7 @@
 """Segments -> bronze by day: each event once across all runs, unusable lines beside them with a reason.
 
 Only files (of a topic: offsets) that no earlier run took are read, in turns. Events are compared by id with one version
-of the table and added onto exactly that one. The list of what was taken is written last, so a run that is cut off
+of the table and added onto exactly that one. The list of what was ingested is written last, so a run that is cut off
 between any two steps is repeated harmlessly: events that it had added already are known by their ids.
 """
 
@@ -43,14 +43,14 @@ from spark_rollup.schemas import QUARANTINE
 from spark_rollup.sources import files
 from spark_rollup.sources.base import Batch, Source
 from spark_rollup.sources.files import Directory, FileSource
-from spark_rollup.sources.turns import NOTE, take_all
+from spark_rollup.sources.turns import NOTE, ingest_all
 from spark_rollup.spark.failures import is_deadly
 
 JUDGE = f"{__version__}, contract {SCHEMA_VERSION}"
 """What judges lines: for another version they may be usable."""
 
 LISTS = 100
-"""How many lists of what was taken are merged into one: about a day of runs."""
+"""How many lists of what was ingested are merged into one: about a day of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ def run(spark: SparkSession, source: Path | Source, bronze: Place) -> Ingested:
     """
     chosen = FileSource(Directory(source)) if isinstance(source, Path) else source
     if isinstance(chosen, FileSource):
-        return take_files(spark, chosen, bronze, taken(bronze))
-    return take(spark, chosen.batch(spark, taken(bronze)), bronze)
+        return add_files(spark, chosen, bronze, read_ends(bronze))
+    return add_batch(spark, chosen.batch(spark, read_ends(bronze)), bronze)
 
 
-def take_files(
+def add_files(
     spark: SparkSession,
     source: FileSource,
     bronze: Place,
@@ -100,19 +100,19 @@ def take_files(
         spark: Session.
         source: Where files come from.
         bronze: What to add to.
-        known: What was taken.
-        fit: Called with the size (bytes) of what will be taken, before it is.
+        known: What was ingested.
+        fit: Called with the size (bytes) of what will be ingested, before it is.
 
     Raises:
         SourceError: the source does not answer, or refuses.
     """
     fresh, lost = source.fresh(spark, known)
     fit(sum(fresh.values()))
-    done = take_all(
+    done = ingest_all(
         bronze / NOTE,
         fresh,
-        lambda part: take(spark, source.part(spark, part, lost), bronze),
-        lambda path, size_bytes: take(spark, source.put_aside(spark, path, size_bytes), bronze),
+        lambda part: add_batch(spark, source.part(spark, part, lost), bronze),
+        lambda path, size_bytes: add_batch(spark, source.put_aside(spark, path, size_bytes), bronze),
         is_deadly,
         files.FILES_PER_TURN,
     )
@@ -130,15 +130,15 @@ def total(turns: Sequence[Ingested]) -> Ingested:
     )
 
 
-def take(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
-    """Add one batch; the list of what was taken is written last."""
+def add_batch(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
+    """Add one batch; the list of what was ingested is written last."""
     check_format(bronze)
     if not batch.parts and (bronze / MARKER).exists() and not _is_stale(bronze):
         return Ingested(0, 0, 0)
     counts = _add(spark, batch, bronze)
-    told = {"contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
-    put(bronze / MARKER, json.dumps(told) + "\n")
-    places = {place: until for place, until in batch.taken.items() if place not in counts.unread}
+    marker = {"contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
+    put(bronze / MARKER, json.dumps(marker) + "\n")
+    places = {place: until for place, until in batch.ends.items() if place not in counts.unread}
     _remember(bronze, places, batch.gone)
     return counts
 
@@ -153,8 +153,8 @@ def _is_stale(bronze: Place) -> bool:
         return True
 
 
-def taken(bronze: Place) -> dict[str, int]:
-    """Read what earlier runs took: files with the size that they had, partitions with the next offset.
+def read_ends(bronze: Place) -> dict[str, int]:
+    """Read what earlier runs ingested: files with the size that they had, partitions with the next offset.
 
     Raises:
         DamagedError: one of the lists cannot be read.
@@ -166,17 +166,17 @@ def taken(bronze: Place) -> dict[str, int]:
             found |= {row["place"]: row["until"] for row in rows}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(
-                f"{part} cannot be read ({error}): remove it; the files that it lists are taken once more, and their "
-                f"events are known by their ids"
+                f"{part} cannot be read ({error}): remove it; the files that it lists are read once more, and "
+                f"no event is stored twice"
             ) from error
     return found
 
 
-def to_take_again(known: Mapping[str, int], where: str) -> dict[str, int]:
-    """Leave out of what was taken the file or directory named, or everything.
+def drop_ends(known: Mapping[str, int], where: str) -> dict[str, int]:
+    """Leave out of what was ingested the file or directory named, or everything.
 
     Args:
-        known: What `taken` gave.
+        known: What `read_ends` gave.
         where: Path or URL; empty = everything.
     """
     if not where:
@@ -198,7 +198,7 @@ def _remember(bronze: Place, places: Mapping[str, int], gone: Set[str]) -> None:
     if len(lists) < LISTS:
         _write_list(folder, number, places)
         return
-    left = {place: until for place, until in taken(bronze).items() if place not in gone}
+    left = {place: until for place, until in read_ends(bronze).items() if place not in gone}
     _write_list(folder, number, {**left, **places})
     for path in lists:
         path.unlink()

@@ -36,7 +36,7 @@ class IntakeOptions:
         trigger: What `stream.parse_trigger` gave; None = one run.
         checkpoint: Directory for the stream's place; None = in bronze.
         cluster: Cluster of the events that name none; None = they stay without one.
-        again: File or directory to take again; empty = everything; None = nothing.
+        again: File or directory to ingest again; empty = everything; None = nothing.
     """
 
     input: Address
@@ -49,7 +49,7 @@ class IntakeOptions:
 
 
 def run(options: IntakeOptions) -> None:
-    """Take in what is new, and report on stdout what it was.
+    """Ingest what is new, and report on stdout what it was.
 
     Raises:
         RollupError: wrong use, jars or Java missing, a source that does not answer or refuses, files that could not
@@ -73,7 +73,7 @@ def run(options: IntakeOptions) -> None:
         counts = _work(spark, source, options, bronze)
     if counts is None:
         return
-    print(told(counts, options))
+    print(describe(counts, options))
     if counts.unread:
         file, why = next(iter(counts.unread.items()))
         raise SourceError(
@@ -126,11 +126,11 @@ def _work(spark: SparkSession, source: Source, options: IntakeOptions, bronze: P
 
 
 def _once(spark: SparkSession, source: Source, options: IntakeOptions, bronze: Place) -> Ingested:
-    conf, known = options.opening.conf, ingest.taken(bronze)
+    conf, known = options.opening.conf, ingest.read_ends(bronze)
     if options.again is not None:
-        known = ingest.to_take_again(known, options.again)
+        known = ingest.drop_ends(known, options.again)
     if isinstance(source, FileSource):
-        counts = ingest.take_files(
+        counts = ingest.add_files(
             spark, source, bronze, known, lambda size_bytes: session.fit(spark, size_bytes, conf)
         )
         _note_newer(counts)
@@ -139,7 +139,7 @@ def _once(spark: SparkSession, source: Source, options: IntakeOptions, bronze: P
     for note in batch.notes:
         print(f"statewarden-rollup: {note}", file=sys.stderr)
     session.fit(spark, batch.size_bytes, conf)
-    counts = ingest.take(spark, batch, bronze)
+    counts = ingest.add_batch(spark, batch, bronze)
     _note_newer(counts)
     return counts
 
@@ -151,15 +151,15 @@ def _stream(
     turns: list[Ingested] = []
     ends_by_itself = stream.AVAILABLE_NOW in trigger
 
-    def tell(counts: Ingested) -> None:
+    def report(counts: Ingested) -> None:
         _note_newer(counts)
         if ends_by_itself:
             turns.append(counts)
         else:
-            print(told(counts, options), flush=True)
+            print(describe(counts, options), flush=True)
 
     checkpoint = options.checkpoint or stream.checkpoint_in(bronze, source)
-    stream.run(spark, source, bronze, trigger, checkpoint, tell)
+    stream.run(spark, source, bronze, trigger, checkpoint, report)
     return ingest.total(turns) if ends_by_itself else None
 
 
@@ -172,8 +172,8 @@ def _note_newer(counts: Ingested) -> None:
         )
 
 
-def told(counts: Ingested, options: IntakeOptions) -> str:
-    """Say what was taken in."""
+def describe(counts: Ingested, options: IntakeOptions) -> str:
+    """Describe what was ingested."""
     parts = "partitions" if isinstance(options.input, TopicAddress) else "new files"
     return (
         f"{counts.events} new events, {counts.quarantined} new quarantined lines from {counts.files} {parts}"

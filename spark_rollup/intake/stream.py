@@ -1,7 +1,7 @@
 """`ingest --trigger`: the same intake as a stream. Spark keeps the place in a checkpoint; bronze drops repeats.
 
-A turn is: what is new -> `ingest.take` -> the checkpoint's commit. Killed in between, the turn is repeated with the
-same files or offsets, and bronze knows the events by their ids.
+A turn is: what is new -> `ingest.add_batch` -> the checkpoint's commit. Killed in between, the turn is repeated with
+the same files or offsets, and bronze knows the events by their ids.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def run(
     bronze: Place,
     trigger: Trigger,
     checkpoint: Place,
-    tell: Callable[[Ingested], None],
+    report: Callable[[Ingested], None],
 ) -> None:
-    """Take in what is there, or go on until SIGTERM or Ctrl-C.
+    """Ingest what is there, or go on until SIGTERM or Ctrl-C.
 
     Args:
         spark: Session.
@@ -74,7 +74,7 @@ def run(
         bronze: What to add to; claimed turn by turn.
         trigger: What `parse_trigger` gave.
         checkpoint: Directory for the stream's place; one per source and bronze.
-        tell: Called after each turn that brought something.
+        report: Called after each turn that brought something.
 
     Raises:
         SourceError: the source does not answer, refuses, went away, or has files that cannot be read; a restart goes
@@ -89,8 +89,8 @@ def run(
     def turn(frame: DataFrame, _: int) -> None:
         try:
             with claimed(bronze, "a stream", frame.sparkSession):
-                batch = source.batch_of(frame, ingest.taken(bronze))
-                counts = ingest.take(frame.sparkSession, batch, bronze) if batch.parts else None
+                batch = source.batch_of(frame, ingest.read_ends(bronze))
+                counts = ingest.add_batch(frame.sparkSession, batch, bronze) if batch.parts else None
             if counts and counts.unread:  # a turn that ends well is never repeated
                 file, why = next(iter(counts.unread.items()))
                 raise SourceError(f"{len(counts.unread)} files could not be read, the first is {file}: {why}")
@@ -98,9 +98,9 @@ def run(
             failures.append(error)
             raise
         if counts:
-            tell(counts)
+            report(counts)
 
-    writer = source.stream(spark, ingest.taken(bronze)).writeStream.foreachBatch(turn).trigger(**trigger)
+    writer = source.stream(spark, ingest.read_ends(bronze)).writeStream.foreachBatch(turn).trigger(**trigger)
     query = writer.option("checkpointLocation", str(checkpoint)).start()
     try:
         with stop_asked() as asked:

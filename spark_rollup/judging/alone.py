@@ -11,21 +11,21 @@ from spark_rollup.config import AGENT
 from spark_rollup.schemas import FINDING
 
 _REFUTED = len(Severity)
-"""Louder than every severity: what is refuted is settled, however loud it was."""
+"""Above every severity: what is refuted is settled, however severe it was."""
 
 
 def alone(local: DataFrame, found: DataFrame) -> DataFrame:
     """List agents' open criticals and warnings that the rules' findings leave as they are.
 
-    Settled is what a rule refutes, and what an open finding that is at least as loud confirms or takes into account.
+    Settled is what a rule refutes, and what an open finding that is at least as severe confirms or takes into account.
     A quieter one is no answer: that a copy is missing does not make the damage of the other one known.
 
     Input columns: those of `last_local_findings`; `FINDING`.
-    Output columns: `FINDING`, told_by `agent`.
+    Output columns: `FINDING`, reported_by `agent`.
     Grain: one row per finding and pod.
     """
     mine = F.col("status") == Status.OPEN.value
-    loud = local.where(mine & (rank(F.col("severity")) > Severity.INFO.rank))
+    urgent = local.where(mine & (rank(F.col("severity")) > Severity.INFO.rank))
     key = ["namespace", "finding_id"]
     refuted = found.select(
         "namespace", F.explode("refutes").alias("finding_id"), F.lit(_REFUTED).alias("settled")
@@ -37,12 +37,12 @@ def alone(local: DataFrame, found: DataFrame) -> DataFrame:
     )
     # an id names the finding, not the pod: of another namespace it is another one
     settled = refuted.unionByName(borne_out).groupBy(*key).agg(F.max("settled").alias("settled"))
-    left = loud.join(settled, key, "left").where(F.coalesce("settled", F.lit(-1)) < rank(F.col("severity")))
+    left = urgent.join(settled, key, "left").where(F.coalesce("settled", F.lit(-1)) < rank(F.col("severity")))
     return left.select(*_columns())
 
 
 def rank(severity: Column) -> Column:
-    """Order severities; one that is not known counts as the loudest."""
+    """Order severities; one that is not known counts as the most severe."""
     ranks = F.lit(max(level.rank for level in Severity))
     for level in Severity:
         ranks = F.when(severity == level.value, F.lit(level.rank)).otherwise(ranks)
@@ -60,7 +60,7 @@ def _columns() -> list[Column]:
         "confirms": no_texts(),
         "refutes": no_texts(),
         "explains": no_texts(),
-        "told_by": F.lit(AGENT),
+        "reported_by": F.lit(AGENT),
     }
     return [
         given.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name)

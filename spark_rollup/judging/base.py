@@ -25,7 +25,7 @@ class RuleMeta:
         id: Kebab-case; also the module's name (in snake case) and the docs page's.
         title: One line for lists.
         level: Kind of statement that it makes.
-        severity: The loudest it gets.
+        severity: The highest it gets.
         upstream: Upstream issue keys.
         needs: Settings that it cannot decide without, or decides better with.
         asks: Agents' detectors whose findings it checks against every reading of the task.
@@ -167,7 +167,7 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         "confirms": no_texts(),
         "refutes": no_texts(),
         "explains": no_texts(),
-        "told_by": F.lit(FLEET),
+        "reported_by": F.lit(FLEET),
         "pods": F.array("pod"),
         "confidence": F.lit(Confidence.CONFIRMED.value),
     }

@@ -75,15 +75,21 @@ def own_size(suspects: DataFrame, sizes: DataFrame, since: str) -> DataFrame:
     Returns:
         The suspects with own_at_us, own_offset, own_puts (null = never seen).
     """
-    looks = prefixed(sizes.where(F.col("offset").isNotNull() & F.col("puts").isNotNull()), "look_")
-    incarnation = F.coalesce(F.col("look_identity") == F.col("identity"), F.col("look_at_us") >= F.col(since))
-    same = same_task("look_") & (F.col("look_pod") == F.col("pod")) & incarnation & same_store("look_")
-    furthest = F.max(F.struct("look_offset", "look_puts", (-F.col("look_at_us")).alias("minus_at_us")))
-    return attach(suspects, looks, same, {"furthest": furthest}).select(
+    readings = prefixed(sizes.where(F.col("offset").isNotNull() & F.col("puts").isNotNull()), "reading_")
+    incarnation = F.coalesce(
+        F.col("reading_identity") == F.col("identity"), F.col("reading_at_us") >= F.col(since)
+    )
+    same = (
+        same_task("reading_") & (F.col("reading_pod") == F.col("pod")) & incarnation & same_store("reading_")
+    )
+    furthest = F.max(
+        F.struct("reading_offset", "reading_puts", (-F.col("reading_at_us")).alias("minus_at_us"))
+    )
+    return attach(suspects, readings, same, {"furthest": furthest}).select(
         *suspects.columns,
         (-F.col("furthest.minus_at_us")).alias("own_at_us"),
-        F.col("furthest.look_offset").alias("own_offset"),
-        F.col("furthest.look_puts").alias("own_puts"),
+        F.col("furthest.reading_offset").alias("own_offset"),
+        F.col("furthest.reading_puts").alias("own_puts"),
     )
 
 
@@ -100,7 +106,7 @@ def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
         The suspects with replica_pod, replica_at_us, replica_offset, replica_puts, replica_entries_low (null = none)
         and `far_less`: this store holds far less than that replica (null = nothing to compare).
     """
-    looks = prefixed(sizes.where(F.col("offset").isNotNull() & F.col("puts").isNotNull()), "replica_")
+    readings = prefixed(sizes.where(F.col("offset").isNotNull() & F.col("puts").isNotNull()), "replica_")
     comparable = F.col("replica_offset") <= F.col("own_offset") * (1 + OFFSET_SLACK) + NOISE_PUTS
     same = (
         same_task("replica_") & (F.col("replica_pod") != F.col("pod")) & comparable & same_store("replica_")
@@ -110,7 +116,7 @@ def closest_replica(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
     nearest = F.min_by(
         F.struct(*names), F.struct(distance, -F.col("replica_puts"), "replica_at_us", "replica_pod")
     )
-    return attach(suspects, looks, same, {"nearest": nearest}).select(
+    return attach(suspects, readings, same, {"nearest": nearest}).select(
         *suspects.columns,
         "nearest.*",
         far_less(F.col("own_puts"), F.col("nearest.replica_puts")).alias("far_less"),
@@ -132,13 +138,13 @@ def elsewhere(suspects: DataFrame, held: DataFrame, from_us: str, to_us: str) ->
     overlap = (F.col("held_from_us") <= F.col(to_us)) & (F.col("held_to_us") >= F.col(from_us))
     same = same_task("held_") & (F.col("held_pod") != F.col("pod")) & overlap
     until = F.when(F.col("held_lasting"), F.lit("the last reading")).otherwise(clock("held_to_us"))
-    told = entry(
+    shown = entry(
         F.col("held_from_us"),
         numbered("%s held the task from %s to %s", "held_pod", clock("held_from_us"), until),
         F.col("held_pod"),
     )
     found = {
-        "elsewhere": F.slice(F.array_sort(F.collect_list(told)), 1, MAX_INTERVALS),
+        "elsewhere": F.slice(F.array_sort(F.collect_list(shown)), 1, MAX_INTERVALS),
         "other_pods": F.array_sort(F.collect_set("held_pod")),
     }
     return attach(suspects, others, same, found)

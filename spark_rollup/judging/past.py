@@ -21,7 +21,7 @@ PLACE = (*TASK, "pod", "at_us")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Extreme:
     """An extreme reading of each copy.
 
     Args of the dataclass:
@@ -33,14 +33,14 @@ class Look:
     by: str
 
 
-def most(of: str) -> Look:
+def most(of: str) -> Extreme:
     """Ask for the reading with the most of something."""
-    return Look(of, of)
+    return Extreme(of, of)
 
 
-def last(of: str) -> Look:
+def last(of: str) -> Extreme:
     """Ask for the last reading in which something is known."""
-    return Look(of, "at_us")
+    return Extreme(of, "at_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Seen:
 
     Args of the dataclass:
         events: All events.
-        looks: `sizes.sizes` of them.
+        readings: `sizes.sizes` of them.
         steps: Readings and steps: `PLACE`, what (the change, or `summary`).
         copies: Which copies have which steps: `TASK`, pod, what, each once.
         flips: `timeline.flips`, those that are kept.
@@ -72,7 +72,7 @@ class Seen:
     """
 
     events: DataFrame
-    looks: DataFrame
+    readings: DataFrame
     steps: DataFrame
     copies: DataFrame
     flips: DataFrame
@@ -87,7 +87,7 @@ class Past:
     of all copies of the task. Moments are for every rule: changes of holder, and when open findings opened.
 
     Args of the dataclass:
-        looks: Extreme readings.
+        extremes: Extreme readings.
         steps: Changes of files that it looks for between two moments.
         turns: Changes that are moments themselves.
         settled_us: So long after a change of holder is a moment, too (microseconds).
@@ -98,7 +98,7 @@ class Past:
             application_id, what, key.
     """
 
-    looks: tuple[Look, ...] = ()
+    extremes: tuple[Extreme, ...] = ()
     steps: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     settled_us: int | None = None

@@ -28,6 +28,6 @@ def questioned(
         `TASK`, each once.
     """
     detectors = sorted({detector for rule in rules for detector in rule.meta.asks})
-    accused = local.where(F.col("detector").isin(detectors) & F.col("task_id").isNotNull())
+    suspects = local.where(F.col("detector").isin(detectors) & F.col("task_id").isNotNull())
     own = [rule.questions(held, marks, settings) for rule in rules if rule.questions]
-    return reduce(DataFrame.unionByName, (frame.select(*TASK) for frame in (accused, *own))).distinct()
+    return reduce(DataFrame.unionByName, (frame.select(*TASK) for frame in (suspects, *own))).distinct()

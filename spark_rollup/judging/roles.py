@@ -97,8 +97,8 @@ def _with_standby(suspects: DataFrame, facts: Facts) -> DataFrame:
         .withColumnRenamed("row_key", "suspect_key")
         .withColumnRenamed("pair", "row_key")
     )
-    looks = facts.sizes.where(F.col("puts").isNotNull()).select(*TASK, "pod", "at_us", "puts")
-    own = looks.unionByName(written.withColumn("puts", F.lit(None).cast("bigint")))
+    readings = facts.sizes.where(F.col("puts").isNotNull()).select(*TASK, "pod", "at_us", "puts")
+    own = readings.unionByName(written.withColumn("puts", F.lit(None).cast("bigint")))
     within = F.col("own_at_us").between(F.col("first_us") - SKEW_US, F.col("last_us") + SKEW_US)
     mine = same_task("own_") & (F.col("own_pod") == F.col("pod")) & within
     found = {

@@ -84,7 +84,7 @@ def _open(facts: Facts) -> list[Mapping[str, object]]:
 def _by_rule(facts: Facts) -> Series:
     counts: Series = {(rule, severity.value, FLEET): 0.0 for rule in facts.rules for severity in Severity}
     for row in _open(facts):
-        key = (str(row["detector"]), str(row["severity"]), str(row["told_by"]))
+        key = (str(row["detector"]), str(row["severity"]), str(row["reported_by"]))
         counts[key] = counts.get(key, 0.0) + 1
     return counts
 
@@ -95,7 +95,7 @@ def _by_task(facts: Facts) -> Series:
             *(str(row[name] or "") for name in ("namespace", "application_id", "task_id")),
             str(row["detector"]),
             str(row["severity"]),
-            str(row["told_by"]),
+            str(row["reported_by"]),
         )
         for row in _open(facts)
     )
@@ -128,15 +128,15 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric(
         "statewarden_rollup_findings_open",
-        "Open findings of the rule; told_by=agent: of an agent's detector, which no rule settles.",
+        "Open findings of the rule or, with reported_by=agent, of an agent's detector that no rule settles.",
         _by_rule,
-        labels=("rule", "severity", "told_by"),
+        labels=("rule", "severity", "reported_by"),
     ),
     Metric(
         "statewarden_rollup_task_findings",
         "Open findings of the task, the worst 500 series; no task = the application or pod.",
         _by_task,
-        labels=("audited_namespace", "application_id", "task_id", "rule", "severity", "told_by"),
+        labels=("audited_namespace", "application_id", "task_id", "rule", "severity", "reported_by"),
     ),
     Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.coverage))),
     Metric(
@@ -214,11 +214,11 @@ def push(facts: Facts, url: str) -> None:
         )
         status = connection.getresponse().status
     except (OSError, HTTPException) as error:
-        raise UsageError(f"Pushgateway {url} did not take the metrics: {error}") from error
+        raise UsageError(f"Pushgateway {url} refused the metrics: {error}") from error
     finally:
         connection.close()
     if status >= HTTPStatus.MULTIPLE_CHOICES:
-        raise UsageError(f"Pushgateway {url} did not take the metrics: it answered {status}")
+        raise UsageError(f"Pushgateway {url} refused the metrics: it answered {status}")
 
 
 def _escaped(text: str) -> str:

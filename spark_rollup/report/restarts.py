@@ -40,7 +40,7 @@ wipe (KAFKA-10362, KAFKA-20685)."""
 WALKS_AWAY = ((4, 3), (4, 3, 1))
 """First and last release on which a task that moves away may be deleted before it comes back (KAFKA-20805)."""
 
-REMEMBERS = Past(looks=(last("offset"), last("bytes")))
+REMEMBERS = Past(extremes=(last("offset"), last("bytes")))
 """How far behind a copy is, and what its restoration costs."""
 
 _POD = ["namespace", "pod"]
@@ -103,8 +103,8 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
             F.concat(F.lit("not watched at "), clock("from_us")).alias("doubt"),
         )
     )
-    told = reduce(DataFrame.unionByName, (silent, gone, blind))
-    return told.groupBy(*_POD).agg(
+    unknown = reduce(DataFrame.unionByName, (silent, gone, blind))
+    return unknown.groupBy(*_POD).agg(
         F.min_by("doubt", "first").alias("doubt"), F.max(F.col("first") == 1).alias("gone")
     )
 
@@ -130,10 +130,10 @@ def _to_follow(findings: DataFrame) -> DataFrame:
 
 
 def _without_task(follow: DataFrame) -> DataFrame:
-    nobody = no_texts()
+    no_pods = no_texts()
     return follow.where(F.col("task_id").isNull()).select(
         *_COPY, F.lit(DAMAGED).alias("answer"), F.array(F.lit(DAMAGED)).alias("kinds"), "follow", "first_action",
-        nobody.alias("healthy_elsewhere"), nobody.alias("ill_elsewhere"),
+        no_pods.alias("healthy_elsewhere"), no_pods.alias("ill_elsewhere"),
         F.lit(None).cast("bigint").alias("restore_bytes"), F.lit("").alias("unclean_stop"),
         F.lit(None).cast("string").alias("doubt"),
     )  # fmt: skip

@@ -88,7 +88,7 @@ def write(tables: Tables, output: Path) -> Outcome:
     rank = F.when(F.col("severity") == "critical", 0).when(F.col("severity") == "warning", 1).when(
         F.col("severity") == "info", 2
     )  # fmt: skip
-    order = (F.col("status"), rank, F.col("detector"), F.col("told_by"), F.col("namespace"),
+    order = (F.col("status"), rank, F.col("detector"), F.col("reported_by"), F.col("namespace"),
              F.col("application_id"), F.col("task_id"),
              F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
     ordered = tables.findings.orderBy(*order)
@@ -108,7 +108,7 @@ def write(tables: Tables, output: Path) -> Outcome:
         "since": rfc3339(tables.since_us) if tables.since_us else None,
         "version": __version__,
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
-        "open": {teller: _open(findings, teller) for teller in (FLEET, AGENT)},
+        "open": {reporter: _open(findings, reporter) for reporter in (FLEET, AGENT)},
         "quarantined": dict(sorted(reasons.items())),
         "disabled": sorted({str(row["detector"]) for row in shown.disabled}),
     }
@@ -125,8 +125,8 @@ def write(tables: Tables, output: Path) -> Outcome:
     )
 
 
-def _open(findings: Sequence[Mapping[str, object]], teller: str) -> dict[str, int]:
-    rows = [row for row in findings if row["status"] == Status.OPEN.value and row["told_by"] == teller]
+def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, int]:
+    rows = [row for row in findings if row["status"] == Status.OPEN.value and row["reported_by"] == reporter]
     return dict(sorted(Counter(str(row["severity"]) for row in rows).items()))
 
 
@@ -183,10 +183,9 @@ def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFram
 
 
 def _local(local: DataFrame) -> DataFrame:
-    loud = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
-    return loud.select(*LOCAL_FINDING.names).orderBy("severity", "detector", "application_id", "task_id", "pod").limit(
-        MAX_LOCAL_FINDINGS
-    )  # fmt: skip
+    chosen = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
+    order = ("severity", "detector", "application_id", "task_id", "pod")
+    return chosen.select(*LOCAL_FINDING.names).orderBy(*order).limit(MAX_LOCAL_FINDINGS)
 
 
 def _rows(frame: DataFrame) -> list[Mapping[str, object]]:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rollup.bronze.load import Loaded
 
-Taken = Mapping[str, int]
-"""Place -> how far it was taken: a file with its size (bytes), a partition with the first offset not yet taken."""
+Ends = Mapping[str, int]
+"""Place -> how far it was ingested: a file with its size (bytes), a partition with the next offset to read."""
 
 
 class Checker(Protocol):
@@ -35,16 +35,16 @@ class Batch:
         loaded: Events and what cannot be used.
         size_bytes: About how much it is, compressed.
         parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
-        taken: What to remember once bronze has it.
+        ends: What to remember once bronze has it.
         unread: Which files of those that gave too little could not be read, and why.
-        gone: Places that were taken once and are not in the source any more: no run will ask for them again.
+        gone: Places that were ingested once and are not in the source any more: no run will ask for them again.
         notes: What a person should know, one line each.
     """
 
     loaded: Loaded
     size_bytes: int
     parts: int
-    taken: Taken
+    ends: Ends
     unread: Checker = nothing_unread
     gone: Set[str] = frozenset()
     notes: Sequence[str] = field(default=())
@@ -58,7 +58,7 @@ class Source(Protocol):
         """The source as a person wrote it; the place of a stream's checkpoint depends on it."""
         ...
 
-    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
+    def batch(self, spark: SparkSession, known: Ends) -> Batch:
         """Give everything that is new.
 
         Raises:
@@ -66,7 +66,7 @@ class Source(Protocol):
         """
         ...
 
-    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+    def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
         """Give a streaming frame that brings what is new, in a form that only `batch_of` reads.
 
         Raises:
@@ -74,6 +74,6 @@ class Source(Protocol):
         """
         ...
 
-    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+    def batch_of(self, frame: DataFrame, known: Ends) -> Batch:
         """Make a batch of what one turn of the stream brought."""
         ...

@@ -17,14 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from spark_rollup.bronze.load import is_segment, load_files, segments
-from spark_rollup.bronze.unpacked import SEGMENT_NAME, Looked, is_suspect, look, look_locally
+from spark_rollup.bronze.unpacked import SEGMENT_NAME, Checked, check_files, check_local_files, is_suspect
 from spark_rollup.config import literal
 from spark_rollup.errors import SourceError
-from spark_rollup.sources.base import Batch, Taken
+from spark_rollup.sources.base import Batch, Ends
 from spark_rollup.sources.turns import PATIENCE
 
 FILES_PER_TURN = 5_000
-"""Most files that are taken at once: after each turn what was taken is written down for good."""
+"""Most files that are ingested at once: after each turn what was ingested is written down for good."""
 
 IMPATIENT: Mapping[str, str] = {
     "fs.s3a.attempts.maximum": "2",
@@ -73,7 +73,7 @@ class Store(Protocol):
         """
         ...
 
-    def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
+    def check_files(self, spark: SparkSession, files: Mapping[str, int]) -> Checked:
         """Check files (path -> size, bytes) that may be too large or torn, before Spark opens them."""
         ...
 
@@ -87,7 +87,7 @@ class Store(Protocol):
 
 
 class FileSource:
-    """Files that only ever are added; one that grew is taken again."""
+    """Files that only ever are added; one that grew is ingested again."""
 
     def __init__(self, store: Store) -> None:
         """Take files from a store."""
@@ -98,28 +98,28 @@ class FileSource:
         """The directory or URL."""
         return self._store.root
 
-    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
-        """Give the first of the files that are new or have another size than when they were taken.
+    def batch(self, spark: SparkSession, known: Ends) -> Batch:
+        """Give the first of the files that are new or have another size than when they were ingested.
 
         Raises:
             SourceError: there is no segment at all, or the store cannot be listed.
         """
-        fresh, lost = self.fresh(spark, taken)
+        fresh, lost = self.fresh(spark, known)
         return self.part(spark, dict(list(fresh.items())[:FILES_PER_TURN]), lost)
 
-    def fresh(self, spark: SparkSession, taken: Taken) -> tuple[dict[str, int], set[str]]:
-        """List the files that are new or have another size, with their sizes, and those that were taken and are gone.
+    def fresh(self, spark: SparkSession, known: Ends) -> tuple[dict[str, int], set[str]]:
+        """List new files and those of another size, with their sizes, and those that were ingested and are gone.
 
         Raises:
             SourceError: there is no segment at all, or the store cannot be listed.
         """
         found = self._store.sizes(spark)
-        if not found and not any(path.startswith(self._store.root) for path in taken):
+        if not found and not any(path.startswith(self._store.root) for path in known):
             raise SourceError(f"input {self._store.root} holds no *.jsonl or *.jsonl.gz file")
-        fresh = {path: size for path, size in sorted(found.items()) if taken.get(path) != size}
-        return fresh, gone(self._store.root, found, taken)
+        fresh = {path: size for path, size in sorted(found.items()) if known.get(path) != size}
+        return fresh, gone(self._store.root, found, known)
 
-    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+    def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
         """Give a stream of names; the files themselves are read by `batch_of`."""
         self._store.sizes(spark)  # reports trouble in clear words, which a stream does not
         options = {
@@ -131,11 +131,11 @@ class FileSource:
         found = spark.readStream.format("binaryFile").schema(_FOUND).options(**options)
         return found.load(literal(self._store.root)).select("path", "length")
 
-    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+    def batch_of(self, frame: DataFrame, known: Ends) -> Batch:
         """Read the files that one turn of the stream named."""
         rows = frame.collect()
         found = {_plain(row["path"]): int(row["length"]) for row in rows}
-        fresh = {path: size for path, size in sorted(found.items()) if taken.get(path) != size}
+        fresh = {path: size for path, size in sorted(found.items()) if known.get(path) != size}
         return self.part(frame.sparkSession, fresh)
 
     def part(self, spark: SparkSession, fresh: Mapping[str, int], lost: Set[str] = frozenset()) -> Batch:
@@ -144,21 +144,21 @@ class FileSource:
         Args:
             spark: Session.
             fresh: Path -> size, bytes.
-            lost: What was taken once and is gone.
+            lost: What was ingested once and is gone.
         """
 
         def unread(files: Sequence[str]) -> dict[str, str]:
             again = {path: why for path in files if (why := self._why_unread(spark, path))}
-            return {**looked.unread, **again}
+            return {**checked.unread, **again}
 
-        looked = self._store.look(spark, fresh)
-        loaded = load_files(spark, list(fresh), looked)
+        checked = self._store.check_files(spark, fresh)
+        loaded = load_files(spark, list(fresh), checked)
         return Batch(loaded, sum(fresh.values()), len(fresh), fresh, unread, lost)
 
     def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:
         """Make a batch that only reports a file which must not be opened."""
         why = f"{PATIENCE} runs ended with this file for lack of memory; it was not read"
-        loaded = load_files(spark, [], Looked({path: (DEADLY, why)}))
+        loaded = load_files(spark, [], Checked({path: (DEADLY, why)}))
         return Batch(loaded, size_bytes, 1, {path: size_bytes})
 
     def _why_unread(self, spark: SparkSession, path: str) -> str | None:
@@ -169,10 +169,10 @@ class FileSource:
         return None if is_damaged(path, content) else "Spark read less from it than it holds"
 
 
-def gone(root: str, found: Collection[str], taken: Collection[str]) -> set[str]:
-    """List what was taken from below a directory or URL and is no longer there; an empty place proves nothing."""
+def gone(root: str, found: Collection[str], known: Collection[str]) -> set[str]:
+    """List what was ingested from below a directory or URL and is no longer there; an empty place proves nothing."""
     below = f"{root.rstrip('/')}/"
-    return {path for path in taken if path.startswith(below) and path not in found} if found else set()
+    return {path for path in known if path.startswith(below) and path not in found} if found else set()
 
 
 class Directory:
@@ -186,9 +186,9 @@ class Directory:
         """List segments."""
         return segments(Path(self.root))
 
-    def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
+    def check_files(self, spark: SparkSession, files: Mapping[str, int]) -> Checked:
         """Check files."""
-        return look_locally(files)
+        return check_local_files(files)
 
     def content(self, spark: SparkSession, path: str) -> bytes:
         """Read a file."""
@@ -222,14 +222,14 @@ class ObjectStore:
         except Py4JJavaError as error:
             raise SourceError(_explained(self.root, error)) from error
 
-    def look(self, spark: SparkSession, files: Mapping[str, int]) -> Looked:
+    def check_files(self, spark: SparkSession, files: Mapping[str, int]) -> Checked:
         """Check objects that are not an agent's own, or that are larger than those are."""
 
         def suspect(path: str, size_bytes: int) -> bool:
             is_own = re.search(SEGMENT_NAME, path) is not None and size_bytes <= OWN_BYTES
             return not is_own and is_suspect(path, size_bytes)
 
-        return look(files, lambda path: io.BytesIO(self.content(spark, path)), suspect)
+        return check_files(files, lambda path: io.BytesIO(self.content(spark, path)), suspect)
 
     def content(self, spark: SparkSession, path: str) -> bytes:
         """Read an object.

@@ -1,6 +1,6 @@
 """A Kafka topic as the agents' Kafka sink writes it: one event per message, structured or binary CloudEvents.
 
-What was taken is kept per topic id and partition, as files are: bronze, not a consumer group, says where to go on.
+What was ingested is kept per topic id and partition, as files are: bronze, not a consumer group, says where to go on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from spark_rollup.bronze.load import load_lines
 from spark_rollup.errors import SourceError
 from spark_rollup.sources.address import TopicAddress
-from spark_rollup.sources.base import Batch, Taken
+from spark_rollup.sources.base import Batch, Ends
 
 PATIENCE_MS = 10_000
 """Longest wait for the brokers' first answer, milliseconds."""
@@ -28,7 +28,7 @@ EVENT_BYTES = 75
 """About what one event takes in a segment, compressed; chooses how many files bronze gets."""
 
 OFFSETS_PER_TURN = 5_000_000
-"""Most messages that one turn of a stream takes."""
+"""Most messages that one turn of a stream reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets to take from one partition, half-open; `expired` of those not taken are gone already."""
+    """Offsets to read from one partition, half-open; `expired` of those not read are gone already."""
 
     first: int
     until: int
@@ -66,9 +66,9 @@ class KafkaSource:
         """The address."""
         return f"kafka://{self._address.brokers}/{self._address.topic}"
 
-    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
-        """Give the messages that are there now and were not taken."""
-        topic, ranges = self._ranges(spark, taken)
+    def batch(self, spark: SparkSession, known: Ends) -> Batch:
+        """Give the messages that are there now and were not ingested."""
+        topic, ranges = self._ranges(spark, known)
         fresh = {number: found for number, found in ranges.items() if found.first < found.until}
         ends = json.dumps(
             {self._address.topic: {str(number): found.until for number, found in ranges.items()}}
@@ -89,23 +89,23 @@ class KafkaSource:
             ],
         )
 
-    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+    def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
         """Give the messages that bronze does not have yet; if there is a checkpoint, those after it instead."""
-        _, ranges = self._ranges(spark, taken)
+        _, ranges = self._ranges(spark, known)
         options = {**self._options(ranges), "maxOffsetsPerTrigger": str(OFFSETS_PER_TURN)}
         return spark.readStream.format("kafka").options(**options).load()
 
-    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+    def batch_of(self, frame: DataFrame, known: Ends) -> Batch:
         """Take one turn's messages; the place in the topic is kept by the stream's checkpoint, not beside bronze."""
         count = frame.count()
         parts = frame.select("partition").distinct().count() if count else 0
         return Batch(load_lines(lines_of(frame)), count * EVENT_BYTES, parts, {})
 
-    def _ranges(self, spark: SparkSession, taken: Taken) -> tuple[str, dict[int, Range]]:
-        topic, spans = self._look(spark)
+    def _ranges(self, spark: SparkSession, known: Ends) -> tuple[str, dict[int, Range]]:
+        topic, spans = self._spans_of_topic(spark)
         places = {number: f"{topic}/{number}" for number in spans}
-        return topic, to_take(
-            spans, {number: taken[place] for number, place in places.items() if place in taken}
+        return topic, ranges_to_read(
+            spans, {number: known[place] for number, place in places.items() if place in known}
         )
 
     def _options(self, ranges: Mapping[int, Range]) -> dict[str, str]:
@@ -120,7 +120,7 @@ class KafkaSource:
             **{f"kafka.{key}": value for key, value in self._client.items()},
         }
 
-    def _look(self, spark: SparkSession) -> tuple[str, dict[int, Span]]:
+    def _spans_of_topic(self, spark: SparkSession) -> tuple[str, dict[int, Span]]:
         """Ask the brokers for the topic's id and its partitions' offsets.
 
         Raises:
@@ -142,16 +142,16 @@ class KafkaSource:
             raise SourceError(_explained(self._address, given[_API_TIMEOUT], error)) from error
 
 
-def to_take(spans: Mapping[int, Span], taken: Mapping[int, int]) -> dict[int, Range]:
+def ranges_to_read(spans: Mapping[int, Span], known: Mapping[int, int]) -> dict[int, Range]:
     """Decide what to read of each partition.
 
     Args:
         spans: What the topic holds.
-        taken: Partition -> first offset not yet taken; absent = nothing was.
+        known: Partition -> next offset to read; absent = nothing was.
     """
     found = {}
     for number, span in sorted(spans.items()):
-        wanted = taken.get(number, span.earliest)
+        wanted = known.get(number, span.earliest)
         if wanted > span.latest:  # offsets went back: an unclean election of a leader
             wanted = span.earliest
         first = max(wanted, span.earliest)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup.sources.base import Batch, Source, Taken
+from spark_rollup.sources.base import Batch, Ends, Source
 from spark_rollup.sources.files import FileSource, Store
 
 
@@ -29,25 +29,25 @@ class Labelled:
         """The source as a person wrote it."""
         return self.source.name
 
-    def batch(self, spark: SparkSession, taken: Taken) -> Batch:
+    def batch(self, spark: SparkSession, known: Ends) -> Batch:
         """Give everything that is new.
 
         Raises:
             SourceError: as the source does.
         """
-        return self._labelled(self.source.batch(spark, taken))
+        return self._labelled(self.source.batch(spark, known))
 
-    def stream(self, spark: SparkSession, taken: Taken) -> DataFrame:
+    def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
         """Give the source's streaming frame.
 
         Raises:
             SourceError: as the source does.
         """
-        return self.source.stream(spark, taken)
+        return self.source.stream(spark, known)
 
-    def batch_of(self, frame: DataFrame, taken: Taken) -> Batch:
+    def batch_of(self, frame: DataFrame, known: Ends) -> Batch:
         """Make a batch of what one turn of the stream brought."""
-        return self._labelled(self.source.batch_of(frame, taken))
+        return self._labelled(self.source.batch_of(frame, known))
 
     def _labelled(self, batch: Batch) -> Batch:
         return _labelled(batch, self.cluster)

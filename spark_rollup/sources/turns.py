@@ -1,7 +1,8 @@
-"""Take files so that one which ends every run (for lack of memory, say) does not stop the others for good.
+"""Ingest files so that one which ends every run (for lack of memory, say) does not stop the others for good.
 
-Before files are taken, a note says which. A run that finds such a note knows that an earlier run died with these files:
-it takes all other files first, in turns, then these in halves. A single file with which three runs died is put aside.
+Before files are ingested, a note says which. A run that finds such a note knows that an earlier run died with these
+files: it ingests all other files first, in turns, then these in halves. A single file with which three runs died is put
+aside.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ class Group:
     died: int = 0
 
 
-def take_all(
+def ingest_all(
     note: Place,
     fresh: Files,
-    take: Callable[[Files], R],
+    ingest: Callable[[Files], R],
     put_aside: Callable[[str, int], R],
     is_deadly: Callable[[BaseException], bool],
     at_once: int = 1 << 60,
 ) -> list[R]:
-    """Take all files, the suspected ones last.
+    """Ingest all files, the suspected ones last.
 
     Args:
         note: File that outlives a run.
-        fresh: What is to be taken.
-        take: Takes some files for good, or raises.
-        put_aside: Puts away a file (path, size in bytes) that must not be taken.
-        is_deadly: Returns whether a failure may be the fault of what was taken.
+        fresh: What is to be ingested.
+        ingest: Ingests some files for good, or raises.
+        put_aside: Puts away a file (path, size in bytes) that must not be read.
+        is_deadly: Returns whether a failure may be the fault of what was ingested.
         at_once: Most files of one turn.
 
     Returns:
-        What `take` and `put_aside` gave, in order.
+        What `ingest` and `put_aside` gave, in order.
     """
     groups = [group for group in _suspected(note, fresh) if group.files]
     known = {path for group in groups for path in group.files}
@@ -67,7 +68,7 @@ def take_all(
         else:
             _write(note, [replace(group, died=group.died + 1), *(one for one in others if one.died)])
             try:
-                done.append(take(group.files))
+                done.append(ingest(group.files))
             except BaseException as error:
                 if not is_deadly(error):
                     _write(note, [one for one in todo if one.died])

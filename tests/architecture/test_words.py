@@ -25,6 +25,10 @@ class TaskLook:
 
     x: int = 0
     """It lies here."""
+
+    def count(self, told: int) -> None:
+        """Count."""
+        self.begun = told
 '''
 
 RULES = """
@@ -64,6 +68,8 @@ def test_every_kind_of_text_is_read(repository: Path, tmp_path: Path) -> None:
         "README.md:4: page: 'for ever'",
         "agent/bad.py:11: name: 'Look'",
         "agent/bad.py:15: docstring: 'lies'",
+        "agent/bad.py:17: name: 'told'",
+        "agent/bad.py:19: name: 'begun'",
         "agent/bad.py:1: docstring: 'Tell'",
         "agent/bad.py:1: docstring: 'nobody'",
         "agent/bad.py:3: comment: 'mends'",

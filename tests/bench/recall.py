@@ -113,7 +113,7 @@ def confirmed(findings: Sequence[object]) -> set[tuple[str, str, str]]:
         if isinstance(row, dict)
         and row["severity"] != "info"
         and row["confidence"] == "confirmed"
-        and row["told_by"] == "fleet"
+        and row["reported_by"] == "fleet"
         and row["detector"] != "unaudited"
     }
 

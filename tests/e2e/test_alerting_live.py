@@ -48,7 +48,7 @@ def rollup_text() -> str:
     """Give what an audit of this fleet would have left, so that the fleet board has something to show."""
     now_us = int(time.time() * 1_000_000)
     found = {"detector": "missing-standby", "severity": "info", "status": "open", "namespace": "shop",
-             "application_id": "orders", "task_id": "0_1", "told_by": "fleet"}  # fmt: skip
+             "application_id": "orders", "task_id": "0_1", "reported_by": "fleet"}  # fmt: skip
     coverage = {"span_seconds": 100.0, "unknown_seconds": 1.0, "lost_events": 0}
     return rollup_metrics.render(
         rollup_metrics.Facts([found], [coverage], ("missing-standby",), now_us - 5_000_000, now_us, 0)

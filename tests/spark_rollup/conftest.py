@@ -109,7 +109,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}
     rows["findings"] = [row for frame in computed[len(frames) :] for row in collected(frame)]
     everything = audit.with_agents(facts, computed[len(frames) :])
-    rows["alone"] = collected(everything.where(F.col("told_by") == AGENT))
+    rows["alone"] = collected(everything.where(F.col("reported_by") == AGENT))
     rows["restarts"] = collected(restarts(facts, everything))
     rows["doubts"] = collected(doubts(facts, of_parts=True))
     return Audited(rows)

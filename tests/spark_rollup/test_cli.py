@@ -251,7 +251,7 @@ class TestRealRuns:
         marker = json.loads((out / "_SUCCESS.json").read_text())
         assert marker["open"]["agent"] == {"critical": 1}
         assert (
-            'statewarden_rollup_findings_open{rule="false-clean-store",severity="critical",told_by="agent"} 1.0'
+            'statewarden_rollup_findings_open{rule="false-clean-store",severity="critical",reported_by="agent"} 1.0'
             in (out / "metrics.prom").read_text()
         )
         page = (out / "report.html").read_text()

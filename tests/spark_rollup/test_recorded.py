@@ -43,7 +43,7 @@ def audit(folders: list[Path], work: Path) -> Mapping[str, list[Row]]:
     found: dict[str, list[Row]] = {folder.name: [] for folder in folders}
     for line in printed.getvalue().splitlines():
         row = json.loads(line)
-        if row["told_by"] == "agent":
+        if row["reported_by"] == "agent":
             continue
         # a second application in one state directory is known by its pods only
         name = applications.get(row["application_id"]) or (row["pod"] or row["pods"][0]).rsplit(".", 1)[0]

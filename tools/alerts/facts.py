@@ -51,7 +51,7 @@ DETECTORS: dict[str, AlertFacts] = {
     "interrupted-wipe": AlertFacts("Uncommitted records may have been kept; the disk alone cannot show it."),
     "unrestored-store": AlertFacts(_WRONG),
     "changelog-truncated": AlertFacts(
-        "The store holds what its changelog does not: after a reset it counts twice, after a loss it is the only copy."
+        "The store holds records that its changelog lacks: after a reset they count twice, after a loss they exist only here."
     ),
     "startup-pass": AlertFacts("The start takes longer; nothing else.", 30),
     "startup-lock-leak": AlertFacts("The next start replays or wipes more than it had to."),
@@ -63,8 +63,8 @@ DETECTORS: dict[str, AlertFacts] = {
         "Windows are gone from the store or hold too little, now or from the next start on; no replay brings them back."
     ),
     "stale-segment-offset": AlertFacts("The next start replays from far back, or restores in full."),
-    "premature-cleanup": AlertFacts("A copy is gone that was to be kept: the task restores in full."),
-    "regressed-checkpoint": AlertFacts("The start replays more than needed, if the offset comes back."),
+    "premature-cleanup": AlertFacts("A copy that should have been kept is gone: the task restores in full."),
+    "regressed-checkpoint": AlertFacts("If the offset comes back, the start only replays more than needed."),
     "frozen-checkpoint": AlertFacts("A crash now costs a replay of everything since that checkpoint."),
     "malformed-checkpoint": AlertFacts(
         "The next start fails or restores in full; the volume may be failing."
@@ -95,6 +95,6 @@ RULES: dict[str, AlertFacts] = {
     "missing-standby": AlertFacts(
         "If the last copy goes, the task restores from its changelog; up to 2.2.1 it loses data."
     ),
-    "unaudited": AlertFacts("There, no finding means unknown, not fine."),
+    "unaudited": AlertFacts("For these pods and times, no finding means unknown, not fine."),
 }
 """Rules that are not here say what `BY_LEVEL` says."""

@@ -31,7 +31,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
             metric="statewarden_task_findings",
             scope=meta.scope,
         )
-        for severity in _loud(meta.severity)
+        for severity in _alerted(meta.severity)
     )
 
 
@@ -54,7 +54,7 @@ def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
             metric="statewarden_rollup_task_findings",
             scope=None,
         )
-        for severity in _loud(meta.severity)
+        for severity in _alerted(meta.severity)
     )
 
 
@@ -63,15 +63,15 @@ def camel(unit: str) -> str:
     return "".join(part.capitalize() for part in unit.split("-"))
 
 
-def _loud(severity: Severity) -> tuple[Severity, ...]:
+def _alerted(severity: Severity) -> tuple[Severity, ...]:
     """Severities worth an alert: critical and warning as far as the unit goes, info where it goes no further."""
     if severity is Severity.CRITICAL:
         return (Severity.CRITICAL, Severity.WARNING)
     return (severity,)
 
 
-def _suffix(loudest: Severity, severity: Severity) -> str:
-    return "" if severity is loudest else "Suspected"
+def _suffix(highest: Severity, severity: Severity) -> str:
+    return "" if severity is highest else "Suspected"
 
 
 def _bug(title: str, upstream: str) -> str:
@@ -93,8 +93,8 @@ def _alert(
     kind, unit_id = unit
     local = scope is not None
     # the rollup repeats what an agent says alone; the agent's own alert is enough for that
-    teller = "" if local else f',told_by="{FLEET}"'
-    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"{teller}}}'
+    reporter = "" if local else f',reported_by="{FLEET}"'
+    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"{reporter}}}'
     grouped = local and level in (Level.EXPOSURE, Level.SELF)
     expr = f"sum without (task_id) ({selector}) > 0" if grouped else f"{selector} > 0"
     if severity is Severity.CRITICAL:
@@ -103,7 +103,9 @@ def _alert(
         usual_m = facts.INFO_WAIT_M if severity is Severity.INFO else facts.WAIT_M[level]
         wait_m, keep_m = for_m or usual_m, 0
     labels = (
-        {"namespace": "shop", "pod": "orders-0"} if local else {"audited_namespace": "shop", "told_by": FLEET}
+        {"namespace": "shop", "pod": "orders-0"}
+        if local
+        else {"audited_namespace": "shop", "reported_by": FLEET}
     )
     if scope is not Scope.AGENT:
         labels["application_id"] = "orders"

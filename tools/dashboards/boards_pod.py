@@ -105,7 +105,7 @@ AGENT_BOARD = Board(
                   (Query(_rate("statewarden_agent_rescans_total", "cause"), "{{cause}}"),), unit="ops"),
             Panel(Kind.SERIES, "Readings by outcome", "Per second; anything but seen and vanished wants an explanation.",
                   (Query(_rate("statewarden_agent_observations_total", "outcome"), "{{outcome}}"),), unit="ops"),
-            Panel(Kind.SERIES, "Delay", "From the newest notification to the metrics that show its effect.",
+            Panel(Kind.SERIES, "Delay", "Time from the newest notification to the metrics that show its effect.",
                   (Query(f"statewarden_agent_observation_delay_seconds{_P}", "{{pod}}"),), unit="s"),
             Panel(Kind.SERIES, "Kernel watches", "Directories with a watch, those that need one, and the node's limit per user.",
                   (Query(f"statewarden_agent_watches{_P}", "{{pod}} has"),

@@ -10,7 +10,7 @@ from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView, Replay, manifest_name
 from agent.observe.rocksdb.version_edit import parse_edit
 
-BYTES_PER_LOOK = 1 << 20
+BYTES_PER_READING = 1 << 20
 """Replay no more of one manifest in one reading, a third of a second's work; a longer one is read on at the next
 reading. RocksDB begins a new one at every open and beyond 1 GiB (`max_manifest_file_size`): a busy process does."""
 
@@ -28,7 +28,7 @@ _PIECE_BYTES = 256 << 10
 _MAX_RECORD_BYTES = 8 << 20
 """A record is one version edit; the snapshot of a store with 10,000 files has 2 MB."""
 _ANCHOR_BYTES = 512
-_DEAR_BYTES = 1 << 20
+_LONG_BYTES = 1 << 20
 _MAX_NUMBER = (1 << 62) - 1
 _TRIES = 5
 
@@ -103,12 +103,12 @@ def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -
             known = None
     if known is None or known.number != number:
         known = Replayed(number)
-    if stat.size_bytes - known.end > BYTES_PER_LOOK and not known.is_half_read and cache.is_busy:
+    if stat.size_bytes - known.end > BYTES_PER_READING and not known.is_half_read and cache.is_busy:
         if known.end:
             cache.put(database, known)
         return _too_long(name, waits=True)
     known.view = known.stat = None
-    outcome = _read_on(disk, path, number, known, BYTES_PER_LOOK)
+    outcome = _read_on(disk, path, number, known, BYTES_PER_READING)
     if isinstance(outcome, ManifestView):
         known.view = outcome
         known.stat = stat if not outcome.torn and known.end == stat.size_bytes else None
@@ -261,9 +261,9 @@ class ManifestCache:
         self._known[database] = (known, size_bytes)
         self._bytes += size_bytes
         while len(self._known) > self._limit or self._bytes > self._limit_bytes:
-            dear = [each for each, (one, _) in self._known.items() if not one.is_half_read]
-            cheap = (each for each in dear if self._known[each][0].end < _DEAR_BYTES)
-            oldest = next(cheap, dear[0] if dear else None)
+            complete = [each for each, (one, _) in self._known.items() if not one.is_half_read]
+            short = (each for each in complete if self._known[each][0].end < _LONG_BYTES)
+            oldest = next(short, complete[0] if complete else None)
             if oldest is None:
                 return
             self.remove(oldest)

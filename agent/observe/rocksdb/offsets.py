@@ -104,7 +104,7 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         known = newest.get(record.key)
         if known is None or record.sequence > known.sequence:
             newest[record.key] = record
-    told = list(problems)
+    found = list(problems)
     longs: dict[bytes, StoredLong] = {}
     position: tuple[PositionEntry, ...] = ()
     for key, record in newest.items():
@@ -116,7 +116,7 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
             else:
                 longs[key] = StoredLong(_decode_long(record.value), record.sequence, record.file_number)
         except DamagedError as error:
-            told.append(f"entry {_name(key)}: {error}")
+            found.append(f"entry {_name(key)}: {error}")
     status = longs.pop(_STATUS, None)
     stored_position = newest.get(_POSITION)
     has_position = stored_position is not None and stored_position.value is not None
@@ -126,7 +126,7 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         position=position,
         position_sequence=stored_position.sequence if has_position and stored_position else None,
         files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
-        problems=tuple(told[:_MAX_PROBLEMS]),
+        problems=tuple(found[:_MAX_PROBLEMS]),
     )
 
 

@@ -25,7 +25,7 @@ AGENT = (
     Metric(
         "statewarden_agent_preflight",
         _G,
-        "What came of each preflight check: 0 ok, 1 warning, 2 failed; absent before the first round.",
+        "Result of each preflight check: 0 ok, 1 warning, 2 failed; absent before the first round.",
         lambda s: by(s.preflight),
         labels=("kind",),
     ),
@@ -76,13 +76,13 @@ AGENT = (
     Metric(
         "statewarden_agent_baselines_written_total",
         _C,
-        "Times that the memory for a restart was written.",
+        "Times that the baseline, which a restarted agent resumes from, was written.",
         lambda s: one(s.watch.baselines_written),
     ),
     Metric(
         "statewarden_agent_baseline_failures_total",
         _C,
-        "Times that the memory for a restart could not be written.",
+        "Times that the baseline, which a restarted agent resumes from, could not be written.",
         lambda s: one(s.watch.baseline_failures),
     ),
     Metric(

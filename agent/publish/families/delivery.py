@@ -56,7 +56,7 @@ SHIPPING = (
     Metric(
         "statewarden_agent_spool_aside_files",
         _G,
-        "Kept for inspection: a damaged database, and segments that the sink rejected.",
+        "Files kept for inspection: a damaged database, and segments that the sink rejected.",
         lambda s: one(s.spool.aside),
     ),
     Metric(
@@ -105,7 +105,7 @@ KUBERNETES = (
     Metric(
         "statewarden_agent_kubernetes_events_total",
         _C,
-        "Events about findings, by what became of them; stays 0 where they are switched off.",
+        "Kubernetes Events about findings, by outcome; 0 where they are switched off.",
         lambda s: by(s.kubernetes_events),
         labels=("outcome",),
         stability=Stability.EXPERIMENTAL,

@@ -84,7 +84,7 @@ STATE = (
     Metric(
         "statewarden_task_findings",
         _G,
-        "Open findings of the task, and events of the last hour; absent = none, no task = the application.",
+        "Open findings of the task, and events of the last hour; no series = none, no task_id = the application.",
         _task_findings,
         labels=(*_TASK, "detector", "severity"),
     ),

@@ -97,7 +97,7 @@ WATCH = (
     Metric(
         "statewarden_agent_canary",
         _G,
-        "Whether a file of the agent's own proves that notifications come through.",
+        "Whether the agent's canary file proves that notifications arrive.",
         lambda s: one(s.watch.canary),
     ),
     Metric(
@@ -154,7 +154,7 @@ WATCH = (
     Metric(
         "statewarden_agent_observation_delay_seconds",
         _G,
-        "From the newest notification to the metrics that show its effect.",
+        "Time from the newest notification to the metrics that show its effect.",
         lambda s: one(s.last_delay_s),
         unit="seconds",
         stability=Stability.EXPERIMENTAL,

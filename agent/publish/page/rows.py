@@ -36,7 +36,7 @@ from agent.publish.pseudonyms import Pseudonyms
 Worst = Mapping[Key, Severity]
 
 
-def take_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
+def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
     """Describe everything for the page, at one moment; called by the worker."""
     inventory, settings = pipeline.inventory, config.agent
     found = pipeline.ledger.open_findings()

@@ -21,10 +21,10 @@ def headline(data: PageData) -> str:
 def _verdict(data: PageData) -> str:
     missing = dict(data.missing_counts)
     counts = {severity: count - missing.get(severity, 0) for severity, count in data.counts}
-    loud = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
-    if loud:
-        words = " and ".join(f"{number(count)} {severity}" for count, severity in loud)
-        return f"{words} finding{'' if loud[-1][0] == 1 else 's'}"
+    urgent = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
+    if urgent:
+        words = " and ".join(f"{number(count)} {severity}" for count, severity in urgent)
+        return f"{words} finding{'' if urgent[-1][0] == 1 else 's'}"
     if not data.ready:
         return "The first walk is not finished yet"
     if not data.applications:

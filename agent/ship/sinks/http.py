@@ -18,7 +18,7 @@ from agent.ship.sinks.base import read_text
 BATCH_TYPE = "application/cloudevents-batch+json; charset=utf-8"
 BATCH_EVENTS = 500
 BATCH_BYTES = 512 * 1024
-MEND_DELAY_S = 60.0
+FIX_DELAY_S = 60.0
 """Wait after a refusal that an operator must fix: rights, an expired token, a wrong path."""
 
 LONGEST_RETRY_AFTER_S = 300.0
@@ -26,7 +26,7 @@ _TOO_LARGE = 413
 _NEVER = frozenset({400, 415, 422})
 """The collector read these events and will never take them; everything else is fixed or passes."""
 
-_MEND = frozenset({401, 403, 404, 405, 407, 410})
+_FIXABLE = frozenset({401, 403, 404, 405, 407, 410})
 
 
 class HttpSink:
@@ -81,7 +81,7 @@ class HttpSink:
             try:
                 headers["Authorization"] = f"Bearer {read_text(self._settings.token_file)}"
             except ConfigError as error:
-                raise RetryableShipError(str(error), MEND_DELAY_S) from error
+                raise RetryableShipError(str(error), FIX_DELAY_S) from error
         connection.request("POST", self._url.path or "/", b"[" + b",".join(batch) + b"]", headers)
         answer = connection.getresponse()
         answer.read()
@@ -105,7 +105,7 @@ def _refusal(name: str, status: int, retry_after_s: float) -> PermanentShipError
     text = f"{name}: the collector answered {status} {http.client.responses.get(status, '')}".rstrip()
     if status in _NEVER or status == _TOO_LARGE:
         return PermanentShipError(text)
-    return RetryableShipError(text, MEND_DELAY_S if status in _MEND else max(1.0, retry_after_s))
+    return RetryableShipError(text, FIX_DELAY_S if status in _FIXABLE else max(1.0, retry_after_s))
 
 
 def _seconds(retry_after: str) -> float:

@@ -18,7 +18,7 @@ from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.sinks.base import read_secrets, read_text
 
-MEND_DELAY_S = 60.0
+FIX_DELAY_S = 60.0
 """Wait after a refusal that an operator must fix: rights, credentials, a missing topic."""
 
 STRUCTURED_TYPE = b"application/cloudevents+json; charset=utf-8"
@@ -48,7 +48,7 @@ class KafkaSink:
             getattr(confluent_kafka.KafkaError, name)
             for name in ("MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD")
         )
-        self._mendable = frozenset(
+        self._fixable = frozenset(
             getattr(confluent_kafka.KafkaError, name)
             for name in (
                 "TOPIC_AUTHORIZATION_FAILED",
@@ -117,7 +117,7 @@ class KafkaSink:
         permanent = [error for error in failures if error.code() in self._permanent]
         if permanent and len(permanent) == len(failures):
             raise PermanentShipError(f"{text}; raise the topic's max.message.bytes and statewarden's")
-        delay_s = MEND_DELAY_S if first.code() in self._mendable else 1.0
+        delay_s = FIX_DELAY_S if first.code() in self._fixable else 1.0
         raise RetryableShipError(text, delay_s)
 
     def _remember(self, error: Any) -> None:
@@ -131,7 +131,7 @@ class KafkaSink:
         try:
             return self._connect()
         except ConfigError as error:
-            raise RetryableShipError(str(error), MEND_DELAY_S) from error
+            raise RetryableShipError(str(error), FIX_DELAY_S) from error
 
     def _connect(self) -> Any:
         try:

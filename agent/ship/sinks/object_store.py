@@ -14,7 +14,7 @@ from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.sinks.base import SUFFIX, packed, read_secrets, read_text
 
-MEND_DELAY_S = 60.0
+FIX_DELAY_S = 60.0
 """Wait after a refusal that an operator must fix: rights, credentials, a missing bucket."""
 
 _NOT_IMPLEMENTED = "501 Not Implemented"
@@ -66,7 +66,7 @@ class ObjectStoreSink:
             # a missing bucket comes as the built-in FileNotFoundError
             with suppress(ConfigError):  # in the middle of a rotation: the next attempt reads it
                 self._store = self._connect()
-            raise RetryableShipError(f"{path}: {_brief(error)}", MEND_DELAY_S) from error
+            raise RetryableShipError(f"{path}: {_brief(error)}", FIX_DELAY_S) from error
         except errors.BaseError as error:
             raise RetryableShipError(f"{path}: {_brief(error)}") from error
 

@@ -11,11 +11,11 @@ TaskKey = tuple[str, str, str]
 """Namespace, application, task."""
 
 SEVERITIES = ("critical", "warning", "info")
-"""The loudest first, as the page lists them."""
+"""The most severe first, as the page lists them."""
 
 
-def loudness(severity: object) -> int:
-    """Rank a severity, the loudest first; one that a newer version may have is ranked with warnings."""
+def severity_rank(severity: object) -> int:
+    """Rank a severity, the most severe first; one that a newer version may have is ranked with warnings."""
     return SEVERITIES.index(str(severity)) if severity in SEVERITIES else SEVERITIES.index("warning")
 
 

@@ -101,12 +101,12 @@ def _short(pod: str) -> str:
 
 def _last_size(rows: Sequence[Row]) -> str:
     """Say in a few words what the copy held at the last reading."""
-    looks = [
+    readings = [
         row for row in rows if row["lane"] == "size" and row["puts"] is not None and row["offset"] is not None
     ]
-    if not looks:
+    if not readings:
         return ""
-    last = max(looks, key=lambda row: integer(row["from_us"]))
+    last = max(readings, key=lambda row: integer(row["from_us"]))
     return f"{integer(last['puts']):,} puts at {integer(last['offset']):,}".replace(",", "\u202f")
 
 
@@ -198,8 +198,8 @@ def _marks(rows: Sequence[Row], y: int, axis: Axis) -> list[str]:
         if lane not in _MARKS or not axis.covers(at_us):
             continue
         x = axis.x(at_us)
-        told = f"{clock(at_us, millis=True)} {row['detail']}"
-        title = f"<title>{escape(told)}</title>"
+        words = f"{clock(at_us, millis=True)} {row['detail']}"
+        title = f"<title>{escape(words)}</title>"
         if lane == "checkpoint":
             shape = f'<line class="tick" x1="{x}" x2="{x}" y1="{bar}" y2="{bar + BAR}">{title}</line>'
         elif lane == "created":

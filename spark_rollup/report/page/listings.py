@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from spark_rollup.report.page.data import SEVERITIES, PageData, Row, loudness
+from spark_rollup.report.page.data import SEVERITIES, PageData, Row, severity_rank
 from spark_rollup.report.page.drawing import coverage_strip
 from spark_rollup.report.page.text import (
     escape,
@@ -124,7 +124,7 @@ def agents(data: PageData) -> str:
         f'<td data-name="fleet:">{explained.get(_key(row), "local only")}</td></tr>'
         for row in sorted(
             data.local,
-            key=lambda row: (row["status"] != "open", _key(row) in explained, loudness(row["severity"])),
+            key=lambda row: (row["status"] != "open", _key(row) in explained, severity_rank(row["severity"])),
         )
     ]
     return (

@@ -73,10 +73,10 @@ def _bins(rows: Sequence[Row], from_us: int, to_us: int) -> list[Counter[str]]:
 def _bars(cut: Sequence[Counter[str]], top: int, from_us: int, to_us: int) -> str:
     """Draw stacked bars, all releases on one scale; a single finding is always visible."""
     total = sum((one for one in cut), Counter[str]())
-    told = ", ".join(f"{total[level]} {level}" for level in SEVERITIES if total[level]) or "nothing"
+    words = ", ".join(f"{total[level]} {level}" for level in SEVERITIES if total[level]) or "nothing"
     width = BINS * _BAR
     parts = [
-        f'<svg class="bars" viewBox="0 0 {width} {_HEIGHT}" role="img" aria-label="began: {told}">',
+        f'<svg class="bars" viewBox="0 0 {width} {_HEIGHT}" role="img" aria-label="began: {words}">',
         f'<line class="grid" x1="0" x2="{width}" y1="{_HEIGHT - 0.5}" y2="{_HEIGHT - 0.5}"/>',
     ]
     for index, one in enumerate(cut):

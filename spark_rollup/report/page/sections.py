@@ -56,11 +56,11 @@ def headline(data: PageData) -> str:
         )
         where = f" on {', '.join(map(name, places))}" if 0 < len(places) <= 3 else ""
         return f"{count(len(tasks), 'task')} with state that cannot be trusted{where}"
-    loud = [row for row in data.findings if row["status"] == "open" and row["severity"] == "warning"]
+    warnings = [row for row in data.findings if row["status"] == "open" and row["severity"] == "warning"]
     if bad:
-        return f"{count(len(bad) + len(loud), 'thing')} to check, {len(bad)} of them critical"
-    if loud:
-        return f"No damage found{_in_what(data)}; {count(len(loud), 'thing')} to check"
+        return f"{count(len(bad) + len(warnings), 'thing')} to check, {len(bad)} of them critical"
+    if warnings:
+        return f"No damage found{_in_what(data)}; {count(len(warnings), 'thing')} to check"
     return f"Nothing wrong found{_in_what(data)}"
 
 
@@ -164,7 +164,7 @@ def _step(rows: Sequence[Row], shown: Container[str], *, several: bool) -> str:
     link = f' <a href="#{anchor(first)}">why</a>' if anchor(first) in shown else ""
     # every application has a task 0_0: what is to be removed must have its whole address
     parts = [service(first)] if several else []
-    if first["told_by"] == AGENT:  # its agent says "this instance"
+    if first["reported_by"] == AGENT:  # its agent says "this instance"
         parts.append(place(first))
     whose = f'<span class="who">{", ".join(parts)}:</span> ' if parts else ""
     return f"{whose}{escape(first['next_action'])}{also if others else ''}{link}"
@@ -190,14 +190,14 @@ def findings(data: PageData, drawn: Container[TaskKey]) -> str:
     )
     before = 0
     named = has_namespaces(data)
-    for (status, rule, teller, namespace, application), group in groupby(
+    for (status, rule, reporter, namespace, application), group in groupby(
         data.findings[:MAX_FINDINGS], key=_group
     ):
         rows = list(group)
         state = "" if status == "open" else " &middot; resolved"
         app = f" &middot; {name(application)}" if application else ""
         where = f" &middot; {name(namespace) if namespace else 'no namespace'}" if named else ""
-        by = " &middot; reported by agents" if teller == AGENT else ""
+        by = " &middot; reported by agents" if reporter == AGENT else ""
         head = f"<code>{escape(rule)}</code>{where}{app} &middot; {count(len(rows), 'finding')}{state}{by}"
         shown = [
             _finding(row, drawn, unfold=index == 0 and status == "open" and row["severity"] == "critical")
@@ -220,7 +220,7 @@ def findings(data: PageData, drawn: Container[TaskKey]) -> str:
 
 def _group(row: Row) -> tuple[str, str, str, str, str]:
     return (
-        str(row["status"]), str(row["detector"]), str(row["told_by"]),
+        str(row["status"]), str(row["detector"]), str(row["reported_by"]),
         str(row["namespace"] or ""), str(row["application_id"] or ""),
     )  # fmt: skip
 
@@ -231,7 +231,7 @@ def _finding(row: Row, drawn: Container[TaskKey], *, unfold: bool) -> str:
         f'<a href="#{timeline_id(key)}">timeline of {name(row["task_id"])}</a>' if key in drawn else "",
         f"{escape(row['confidence'])}",
         "reported by the pod's agent; no rule of the fleet says more about it"
-        if row["told_by"] == AGENT
+        if row["reported_by"] == AGENT
         else "",
         f"opened {escape(str(row['opened_at'])[:19].replace('T', ' '))} UTC",
         f"upstream: {escape(', '.join(map(str, items_of(row['upstream']))))}"
@@ -294,7 +294,7 @@ def footer(data: PageData) -> str:
         "Puts are upper bounds of what a store holds: overwritten and deleted keys count too.",
     ]
     if data.quarantine:
-        told = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
-        lines.append(f"Not used, see the table <code>quarantine</code>: {told}.")
+        words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
+        lines.append(f"Not used, see the table <code>quarantine</code>: {words}.")
     items = "".join(f"<li>{line}</li>" for line in lines)
     return f"<footer><ul>{items}</ul>statewarden-rollup {escape(data.version)}</footer>"

@@ -91,7 +91,7 @@ def timeline_id(key: TaskKey) -> str:
 
 def anchor(row: Row) -> str:
     """Give a finding an address on the page; two pods' agents may report one finding by one id."""
-    if row["told_by"] != AGENT:
+    if row["reported_by"] != AGENT:
         return f"f-{escape(row['id'])}"
     return f"f-{hashlib.sha256(repr((row['namespace'], row['pod'], row['id'])).encode()).hexdigest()[:16]}"
 

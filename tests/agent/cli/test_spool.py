@@ -25,7 +25,7 @@ def test_it_says_what_waits(statewarden: Run, tmp_path: Path) -> None:
             "2 segments wait, 2 records, the oldest of 2023-11-14T22:13:20Z;"
             f" {size} bytes on disk (as of the last checkpoint)\n"
         )
-        parcel = spool.take()
+        parcel = spool.next_parcel()
         assert parcel is not None
         spool.reject(parcel)
     (tmp_path / "spool.db.bad").touch()

@@ -230,7 +230,7 @@ def test_process_must_outlive_the_deletion():
 def test_process_must_have_been_there():
     """A process that began after the deletion did not do it."""
     one = dossier(5)
-    one.application.lives[0].started_us = one.task.past[0].begun_us
+    one.application.lives[0].started_us = one.task.past[0].started_us
     assert judge(ID, one) == []
 
 

@@ -16,7 +16,7 @@ from agent.observe.kernel_disk import KernelDisk
 from agent.process.snapshots import take_snapshot
 from agent.publish.exposition import Exposition
 from agent.publish.page.document import render
-from agent.publish.page.rows import take_page
+from agent.publish.page.rows import make_page
 from agent.publish.task_table import TaskTable
 from tests.agent.cli.commands import FACTS, plant
 
@@ -79,7 +79,7 @@ def test_a_disabled_detector_is_never_silently_so(tmp_path: Path) -> None:
     snapshot = take_snapshot(pipeline, NOW_US, TaskTable())
     _, body = Exposition(lambda: snapshot, list(BY_ID)).answer()
     assert f'statewarden_detector_disabled{{detector="{DETECTOR}",reason="{WHY.value}"}} 1.0' in body.decode()
-    data = take_page(pipeline, CONFIG, NOW_US, watches=1, ready=True)
+    data = make_page(pipeline, CONFIG, NOW_US, watches=1, ready=True)
     assert data.disabled == ((DETECTOR, WHY.value),)
     page = render(data)
     assert "; 1 detector disabled</h1>" in page

@@ -69,7 +69,7 @@ def test_compressed_offsets_are_told(repository: Path) -> None:
 @pytest.fixture
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """Give a manifest that takes many looks, as a process has after weeks."""
-    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 600)
+    monkeypatch.setattr(manifest, "BYTES_PER_READING", 600)
     monkeypatch.setattr(manifest, "_PIECE_BYTES", 300)
     pairs = (added(n, n * 10) + counters(n + 1, n * 10) + deleted(n - 1) for n in range(100, 299))
     return frame([counters(90), *pairs, deleted(298) + counters(300, 3000)])

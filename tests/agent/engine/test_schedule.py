@@ -11,7 +11,7 @@ from agent.engine.schedule import Rechecks, Schedule
 def test_nothing_is_due_at_first() -> None:
     """An empty schedule has no next time and gives nothing."""
     schedule: Schedule[str] = Schedule()
-    assert (len(schedule), schedule.next_us(), schedule.take_due(10**18)) == (0, None, [])
+    assert (len(schedule), schedule.next_us(), schedule.pop_due(10**18)) == (0, None, [])
 
 
 def test_the_earliest_wish_holds() -> None:
@@ -22,8 +22,8 @@ def test_the_earliest_wish_holds() -> None:
     assert schedule.next_us() == 10
     schedule.schedule("a", 5)
     assert (schedule.next_us(), len(schedule)) == (5, 1)
-    assert schedule.take_due(5) == ["a"]
-    assert (schedule.next_us(), schedule.take_due(100)) == (None, [])
+    assert schedule.pop_due(5) == ["a"]
+    assert (schedule.next_us(), schedule.pop_due(100)) == (None, [])
 
 
 def test_due_means_not_before() -> None:
@@ -31,8 +31,8 @@ def test_due_means_not_before() -> None:
     schedule: Schedule[str] = Schedule()
     for key, at_us in (("late", 30), ("early", 10), ("mid", 20)):
         schedule.schedule(key, at_us)
-    assert schedule.take_due(9) == []
-    assert schedule.take_due(20) == ["early", "mid"]
+    assert schedule.pop_due(9) == []
+    assert schedule.pop_due(20) == ["early", "mid"]
     assert schedule.has("late")
     assert not schedule.has("mid")
 
@@ -45,7 +45,7 @@ def test_a_dropped_key_is_forgotten() -> None:
     schedule.drop("b")
     assert schedule.next_us() is None
     schedule.schedule("a", 50)
-    assert (schedule.take_due(49), schedule.take_due(50)) == ([], ["a"])
+    assert (schedule.pop_due(49), schedule.pop_due(50)) == ([], ["a"])
 
 
 @given(
@@ -67,7 +67,7 @@ def test_it_agrees_with_a_plain_dictionary(steps: list[tuple[str, str, int]]) ->
             plain.pop(key, None)
         else:
             due = {known for known, when in plain.items() if when <= at_us}
-            assert set(schedule.take_due(at_us)) == due
+            assert set(schedule.pop_due(at_us)) == due
             plain = {known: when for known, when in plain.items() if known not in due}
         assert len(schedule) == len(plain)
         assert schedule.next_us() == min(plain.values(), default=None)
@@ -77,10 +77,10 @@ def test_rechecks_come_at_every_distance() -> None:
     """A key is due at each distance after its change, then no more."""
     rechecks = Rechecks((10, 30))
     rechecks.restart("a", 100)
-    assert rechecks.take_due(109) == []
-    assert rechecks.take_due(110) == ["a"]
-    assert (rechecks.next_us(), rechecks.take_due(130)) == (130, ["a"])
-    assert (rechecks.next_us(), rechecks.take_due(10**6)) == (None, [])
+    assert rechecks.pop_due(109) == []
+    assert rechecks.pop_due(110) == ["a"]
+    assert (rechecks.next_us(), rechecks.pop_due(130)) == (130, ["a"])
+    assert (rechecks.next_us(), rechecks.pop_due(10**6)) == (None, [])
 
 
 def test_a_change_begins_anew() -> None:
@@ -88,19 +88,19 @@ def test_a_change_begins_anew() -> None:
     rechecks = Rechecks((10, 30))
     rechecks.restart("a", 100)
     rechecks.restart("a", 105)
-    assert rechecks.take_due(110) == []
-    assert rechecks.take_due(115) == ["a"]
+    assert rechecks.pop_due(110) == []
+    assert rechecks.pop_due(115) == ["a"]
     rechecks.restart("a", 120)
-    assert rechecks.take_due(135) == ["a"]
-    assert rechecks.take_due(149) == []
-    assert rechecks.take_due(150) == ["a"]
+    assert rechecks.pop_due(135) == ["a"]
+    assert rechecks.pop_due(149) == []
+    assert rechecks.pop_due(150) == ["a"]
 
 
 def test_missed_rechecks_are_one() -> None:
     """A clock that jumps over several distances makes a key due once."""
     rechecks = Rechecks((10, 30, 90))
     rechecks.restart("a", 0)
-    assert rechecks.take_due(50) == ["a"]
+    assert rechecks.pop_due(50) == ["a"]
     assert rechecks.next_us() == 90
 
 
@@ -114,7 +114,7 @@ def test_rechecks_like_single_wishes(changes: list[tuple[str, int]]) -> None:
     for key, pause_us in [*changes, ("c", 100)]:
         until_us = now_us + pause_us
         while (due_us := rechecks.next_us()) is not None and due_us < until_us:
-            found += [(due_us, name) for name in rechecks.take_due(due_us)]
+            found += [(due_us, name) for name in rechecks.pop_due(due_us)]
         expected += [
             (at, name)
             for name, since in wishes.items()

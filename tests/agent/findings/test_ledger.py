@@ -290,13 +290,13 @@ def test_what_is_still_told_is_not_forgotten():
 def test_a_quiet_place():
     """A place is quiet unless something is open there or still told."""
     ledger = Ledger()
-    assert PLACE.detector not in ledger.loud(PLACE.application_id, PLACE.task_id)
+    assert PLACE.detector not in ledger.pending(PLACE.application_id, PLACE.task_id)
     settle(ledger, verdict())
-    assert PLACE.detector in ledger.loud(PLACE.application_id, PLACE.task_id)
+    assert PLACE.detector in ledger.pending(PLACE.application_id, PLACE.task_id)
     settle(ledger)
-    assert PLACE.detector not in ledger.loud(PLACE.application_id, PLACE.task_id)
+    assert PLACE.detector not in ledger.pending(PLACE.application_id, PLACE.task_id)
     settle(ledger, verdict(), kind=Kind.EVENT)
-    assert PLACE.detector in ledger.loud(PLACE.application_id, PLACE.task_id)
+    assert PLACE.detector in ledger.pending(PLACE.application_id, PLACE.task_id)
 
 
 def test_body_is_plain():

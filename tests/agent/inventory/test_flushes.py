@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.contract.events import Source
-from agent.inventory.flushes import take_flushes
+from agent.inventory.flushes import apply_flushes
 from agent.inventory.observations import DatabaseReading, Flush
 from agent.inventory.stores import FLUSHES_KEPT
 from agent.layout.paths import classify
@@ -36,7 +36,7 @@ def test_what_was_flushed_beyond_a_checkpoint_stays_known(before, beyond, at_onc
     flushes = [(100 * (i + 1), float(i + 1)) for i in range(before)]
     flushes += [(100 * (before + i + 1), 1000.0 + i + 1) for i in range(beyond)]
     for i in range(0, len(flushes), at_once):
-        take_flushes(one, files, look(*flushes[: i + at_once], now=3000))
+        apply_flushes(one, files, look(*flushes[: i + at_once], now=3000))
     one.sessions[-1].puts_at_release = one.puts
     assert len(files.flushed) <= FLUSHES_KEPT
     assert one.puts_at(at(1000)) == 100 * before
@@ -48,5 +48,5 @@ def test_a_flush_that_is_seen_late_still_came_before_its_checkpoint():
     """Its file's time decides, not the look's."""
     last = mark(10, 500, 0)
     one = store([database()], [session(0, first=last)])
-    take_flushes(one, one.databases[""], look((500, 9), (600, 11), now=20))
+    apply_flushes(one, one.databases[""], look((500, 9), (600, 11), now=20))
     assert last.puts == 500

@@ -72,7 +72,7 @@ def test_end_keeps_what_was():
     one.see(removal(60, f"{DATABASE}/CURRENT"), task_look(62, unseen=GONE))
     past = one.task.past[-1]
     assert (past.offsets, past.released_us, past.shape) == ({"s": 100}, at(10), Shape.CLEANER_WALK)
-    assert (past.begun_us, past.ended_us, past.held) == (at(60), at(62), False)
+    assert (past.started_us, past.ended_us, past.held) == (at(60), at(62), False)
     assert (one.task.exists, one.task.lock, one.task.names, one.task.checkpoint) == (
         False,
         None,

@@ -91,7 +91,7 @@ def test_not_compacted():
 
 def test_long_manifest_goes_on(monkeypatch):
     """A manifest that one look does not read says so, until it was read."""
-    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 300)
+    monkeypatch.setattr(manifest, "BYTES_PER_READING", 300)
     monkeypatch.setattr(manifest, "_PIECE_BYTES", 150)
     records = [counters(2), *(added(n, n) + counters(n + 1, n) + deleted(n - 1) for n in range(3, 40))]
     disk = Store(frame(records))
@@ -106,7 +106,7 @@ def test_long_manifest_goes_on(monkeypatch):
 
 def test_half_read_manifest_of_a_store_that_is_gone(monkeypatch):
     """It keeps nobody waiting: its turn ends with the directory."""
-    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 300)
+    monkeypatch.setattr(manifest, "BYTES_PER_READING", 300)
     monkeypatch.setattr(manifest, "_PIECE_BYTES", 150)
     records = [counters(2), *(added(n, n) + counters(n + 1, n) for n in range(3, 40))]
     disk = Store(frame(records))

@@ -49,7 +49,7 @@ def test_the_last_words_of_an_application_are_shipped_at_once(
     supervisor._emit(transition("task-held"))
     supervisor._emit(transition(change))
     assert supervisor._spool is not None
-    assert (supervisor._spool.take() is not None) == sealed
+    assert (supervisor._spool.next_parcel() is not None) == sealed
 
 
 def test_a_spool_that_refuses_is_told_once_a_minute(

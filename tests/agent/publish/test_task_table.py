@@ -20,7 +20,7 @@ from tests.agent.engine.playing import (
 def all_anew(run: Run) -> set[object]:
     """Make every row, with a table that knows nothing."""
     for one in run.pipeline.inventory.applications.values():
-        run.pipeline.looker._looked_at |= {(one.id, task) for task in one.tasks}
+        run.pipeline.looker._read_tasks |= {(one.id, task) for task in one.tasks}
     return set(TaskTable(str).update(run.pipeline, run.now_us))
 
 

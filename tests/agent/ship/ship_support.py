@@ -81,7 +81,7 @@ def open_spool(directory: Path, clock: HandClock, origin: Origin = ORIGIN, **opt
 def drain(spool: Spool) -> list[dict[str, Any]]:
     """Take and acknowledge everything that is sealed, as a reader would see it."""
     rows: list[dict[str, Any]] = []
-    while (parcel := spool.take()) is not None:
+    while (parcel := spool.next_parcel()) is not None:
         rows += [decode(line) for line in parcel.payload.splitlines()]
         spool.acknowledge(parcel)
     return rows

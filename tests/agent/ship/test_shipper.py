@@ -120,7 +120,7 @@ def test_a_kill_before_the_acknowledgement_ships_again(
 ) -> None:
     """A segment that the sink has, but that was not let go, is put again, the same in name and bytes."""
     sink = ScriptedSink()
-    parcel = spool.take()
+    parcel = spool.next_parcel()
     assert parcel is not None
     sink.put("uid-1/" + parcel.segment.name, parcel.payload)
     spool.close()
@@ -186,7 +186,7 @@ def test_a_spool_that_refuses_is_tried_again(
 
     sink = ScriptedSink([PermanentShipError("never"), PermanentShipError("never")])
     ship = shipper(spool, sink)
-    for name in ("take", "reject"):
+    for name in ("next_parcel", "reject"):
         with monkeypatch.context() as patch:
             patch.setattr(spool, name, refuse)
             assert ship.ship_once(clock.at_s) is Outcome.RETRYABLE

@@ -44,9 +44,9 @@ def test_records_come_back_exactly_as_encoded(tmp_path: Path, clock: HandClock) 
     """The payload of a segment is the encoded lines, one per line, with sequences from 1."""
     with open_spool(tmp_path, clock) as spool:
         assert [spool.append(heartbeat(n)) for n in range(3)] == [1, 2, 3]
-        assert spool.take() is None
+        assert spool.next_parcel() is None
         spool.seal()
-        parcel = spool.take()
+        parcel = spool.next_parcel()
         assert parcel is not None
         assert parcel.payload.decode() == "".join(
             encode(heartbeat(n), ORIGIN, n + 1) + "\n" for n in range(3)
@@ -85,11 +85,11 @@ def test_segments_are_sealed_by_age(tmp_path: Path, clock: HandClock) -> None:
     with open_spool(tmp_path, clock, seal_age_s=15.0) as spool:
         clock.at_s += 60
         spool.maintain()
-        assert spool.take() is None
+        assert spool.next_parcel() is None
         spool.append(heartbeat())
         clock.at_s += 14.9
         spool.maintain()
-        assert spool.take() is None
+        assert spool.next_parcel() is None
         clock.at_s += 0.1
         spool.maintain()
         assert sequences(drain(spool)) == [1]
@@ -103,7 +103,7 @@ def test_age_seals_no_more_while_many_segments_wait(tmp_path: Path, clock: HandC
             clock.at_s += 20
             spool.maintain()
         assert len(names(spool)) == 16
-        parcel = spool.take()
+        parcel = spool.next_parcel()
         assert parcel is not None
         spool.acknowledge(parcel)
         spool.maintain()
@@ -157,16 +157,16 @@ def test_what_is_taken_stays_until_acknowledged(tmp_path: Path, clock: HandClock
     with open_spool(tmp_path / "spool", clock) as spool:
         spool.append(heartbeat())
         spool.seal()
-        first = spool.take()
+        first = spool.next_parcel()
         spool.release()
-        again = spool.take()
+        again = spool.next_parcel()
         assert first == again is not None
         with open_spool(killed(tmp_path / "spool", tmp_path / "before"), clock, NEXT_BOOT) as after:
-            assert after.take() == again
+            assert after.next_parcel() == again
         spool.acknowledge(again)
-        assert spool.take() is None
+        assert spool.next_parcel() is None
         with open_spool(killed(tmp_path / "spool", tmp_path / "after"), clock, NEXT_BOOT) as after:
-            assert after.take() is None
+            assert after.next_parcel() is None
 
 
 def test_stats_count_what_waits(tmp_path: Path, clock: HandClock) -> None:
@@ -225,7 +225,7 @@ def test_a_new_boot_counts_from_one_and_ships_the_old_first(tmp_path: Path, cloc
     with open_spool(tmp_path, clock, moved) as spool:
         assert spool.append(heartbeat(5)) == 1
         spool.seal()
-        first = spool.take()
+        first = spool.next_parcel()
         assert first is not None
         assert (first.segment.pod_uid, first.segment.boot_id) == (ORIGIN.pod_uid, "boot1")
         assert [(row["pod_uid"], row["sequence"]) for row in drain(spool)] == [("uid-1", 1), ("uid-2", 1)]
@@ -236,10 +236,10 @@ def test_what_the_sink_rejects_stays_aside_and_makes_room_first(tmp_path: Path, 
     with open_spool(tmp_path, clock) as spool:
         spool.append(transition(10 * KIB))
         spool.seal()
-        parcel = spool.take()
+        parcel = spool.next_parcel()
         assert parcel is not None
         spool.reject(parcel)
-        assert spool.take() is None
+        assert spool.next_parcel() is None
         assert (spool.stats().aside, spool.stats().records) == (1, 1)  # the announcement
     with open_spool(tmp_path, clock, NEXT_BOOT, cap_bytes=MIN_CAP_BYTES) as spool:
         assert spool.stats().aside == 1

@@ -81,7 +81,7 @@ class SpoolBesideModel(RuleBasedStateMachine):
     @rule(fate=st.sampled_from(["acknowledged", "acknowledged", "lost answer", "refused", "rejected"]))
     def ship(self, fate: str) -> None:
         """Hand a segment to a sink."""
-        parcel = self.spool.take()
+        parcel = self.spool.next_parcel()
         if parcel is None:
             return
         if fate in ("acknowledged", "lost answer"):
@@ -134,7 +134,7 @@ class SpoolBesideModel(RuleBasedStateMachine):
             return
         self.spool.maintain()
         self.spool.seal()
-        while (parcel := self.spool.take()) is not None:
+        while (parcel := self.spool.next_parcel()) is not None:
             self.receive(parcel.segment.name, parcel.payload, is_final=True)
             self.spool.acknowledge(parcel)
         delivered = set(self.delivered)

@@ -26,7 +26,7 @@ def test_it_reads_beside_an_agent_and_leaves_no_trace(tmp_path: Path) -> None:
         spool.append(heartbeat(4))
         spool.seal()
         assert status_of(tmp_path).records == 4
-        parcel = spool.take()
+        parcel = spool.next_parcel()
         assert parcel is not None
         spool.reject(parcel)
     found = status_of(tmp_path)

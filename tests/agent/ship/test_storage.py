@@ -94,7 +94,7 @@ def test_damage_while_it_runs_tells_what_was_lost(
         spoil(tmp_path / "spool.db", 4096, b"\xff" * (size - 4096))
         spool._storage.database.run("PRAGMA shrink_memory")  # what is in the cache hides the damage
         with pytest.raises(SpoolError, match="set aside"):
-            spool.take()
+            spool.next_parcel()
         assert spool.append(finding()) == 61
         spool.seal()
         rows = drain(spool)
@@ -209,7 +209,7 @@ def test_a_start_without_room_is_made_up_for_later(
             spool.append(finding())
         with pytest.raises(SpoolError, match="full"):
             spool.maintain()
-        assert spool.take() is None
+        assert spool.next_parcel() is None
         assert spool.stats().write_failures == 1
     with spool:
         spool.maintain()

@@ -63,7 +63,7 @@ def test_all_that_is_whole_is_shipped_under_the_same_names(old: Path, clock: Han
         assert left_files(old) == []
         assert spool.append(heartbeat()) == 1
         spool.seal()
-        parcel = spool.take()
+        parcel = spool.next_parcel()
         assert parcel is not None
         assert parcel.segment.pod_uid == "uid-0"
         spool.release()
@@ -142,4 +142,4 @@ def test_garbage_under_an_old_name_is_survived(
     (tmp_path / f"boot0-{suffix}").write_bytes(content)
     with open_spool(tmp_path, clock, NEXT_BOOT) as spool:
         assert left_files(tmp_path) == []
-        assert spool.take() is None
+        assert spool.next_parcel() is None

@@ -166,7 +166,7 @@ def test_the_segment_on_its_way_is_never_dropped(spool: Spool) -> None:
     """A segment that the sink is taking stays, though it is the oldest; acknowledged, it is not shipped again."""
     spool.append(heartbeat())
     spool.seal()
-    parcel = spool.take()
+    parcel = spool.next_parcel()
     assert parcel is not None
     while not spool.stats().dropped:
         spool.append(transition(6 * KIB))
@@ -237,7 +237,7 @@ def test_a_full_disk_loses_only_what_it_refuses(spool: Spool, monkeypatch: pytes
     """Where nothing can be given up, records are refused, counted, and announced when there is room again."""
     spool.append(finding())
     spool.seal()
-    parcel = spool.take()  # on its way to the sink: it stays
+    parcel = spool.next_parcel()  # on its way to the sink: it stays
     assert parcel is not None
     with full_disk(monkeypatch, 1_000):
         for _ in range(3):
@@ -287,7 +287,7 @@ def test_a_kill_after_a_rejection_keeps_its_announcement(
     """Marking a segment and announcing its loss are one transaction."""
     spool.append(heartbeat())
     spool.seal()
-    parcel = spool.take()
+    parcel = spool.next_parcel()
     assert parcel is not None
     spool.reject(parcel)
     with open_spool(killed(tmp_path / "spool", tmp_path / "killed"), clock, NEXT_BOOT) as after:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.bronze import unpacked
-from spark_rollup.bronze.unpacked import ODD_NAME, TOO_LARGE, Seen, is_suspect, look_locally, scan
+from spark_rollup.bronze.unpacked import ODD_NAME, TOO_LARGE, Seen, check_local_files, is_suspect, scan
 
 MEMBER = gzip.compress(b'{"a": 1}\n' * 100)
 
@@ -86,7 +86,7 @@ def test_each_file_is_told_for_its_own_reason(tmp_path, small, monkeypatch):
     files[str(tmp_path / "gone.jsonl")] = 10_000
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: "barred" not in str(path) and access(path, mode))
-    found = look_locally(files)
+    found = check_local_files(files)
     assert {Path(path).name: why[0] for path, why in found.refused.items()} == {"large.jsonl.gz": TOO_LARGE}
     assert [Path(path).name for path in found.torn] == ["torn.jsonl.gz"]
     assert {Path(path).name for path in found.unread} == {
@@ -95,4 +95,4 @@ def test_each_file_is_told_for_its_own_reason(tmp_path, small, monkeypatch):
         "odd-\udcff.jsonl.gz",
     }
     monkeypatch.setattr(os, "access", lambda *_: True)
-    assert next(why for path, why in look_locally(files).refused.items() if "odd" in path)[0] == ODD_NAME
+    assert next(why for path, why in check_local_files(files).refused.items() if "odd" in path)[0] == ODD_NAME

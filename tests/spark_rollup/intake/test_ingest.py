@@ -64,7 +64,7 @@ def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypa
             cut(patch, ingest, name, after=after)
             with pytest.raises(CutOffError):
                 ingest.run(spark, source, bronze)
-    assert ingest.taken(bronze) == {}
+    assert ingest.read_ends(bronze) == {}
     again = ingest.run(spark, source, bronze)
     assert (again.events, again.files) == (0, 1)
     assert len(ids(spark, bronze)) == len(set(ids(spark, bronze))) == len(fleet().lines())
@@ -118,10 +118,10 @@ def test_what_another_version_could_not_use_is_judged_again(spark, tmp_path, mon
 def test_what_was_taken_is_forgotten_by_its_path():
     """A file, a directory, a store's prefix, or all; not what is only called alike."""
     known = {"/in/a/1": 5, "/in/a/2": 6, "/in/ab/1": 7, "s3a://b/in/1": 8}
-    assert ingest.to_take_again(known, "/in/a/1").keys() == known.keys() - {"/in/a/1"}
-    assert ingest.to_take_again(known, "/x/../in/a/").keys() == {"/in/ab/1", "s3a://b/in/1"}
-    assert ingest.to_take_again(known, "s3a://b/in/").keys() == known.keys() - {"s3a://b/in/1"}
-    assert ingest.to_take_again(known, "") == {}
+    assert ingest.drop_ends(known, "/in/a/1").keys() == known.keys() - {"/in/a/1"}
+    assert ingest.drop_ends(known, "/x/../in/a/").keys() == {"/in/ab/1", "s3a://b/in/1"}
+    assert ingest.drop_ends(known, "s3a://b/in/").keys() == known.keys() - {"s3a://b/in/1"}
+    assert ingest.drop_ends(known, "") == {}
 
 
 def test_a_torn_list_of_what_was_taken_is_told(tmp_path):
@@ -129,7 +129,7 @@ def test_a_torn_list_of_what_was_taken_is_told(tmp_path):
     (tmp_path / TAKEN).mkdir()
     (tmp_path / TAKEN / "00000000-x.jsonl").write_text('{"place": "in/1", "un')
     with pytest.raises(DamagedError, match="remove it; the files that it lists are taken once more"):
-        ingest.taken(tmp_path)
+        ingest.read_ends(tmp_path)
 
 
 def test_a_file_that_no_run_survives_stops_nobody_else(spark, tmp_path, monkeypatch):
@@ -138,17 +138,17 @@ def test_a_file_that_no_run_survives_stops_nobody_else(spark, tmp_path, monkeypa
     for name in ("good", "killer", "other"):
         fleet(name).write(source)
     (killer,) = (str(path) for path in source.rglob("*.gz") if "killer" in str(path))
-    real = ingest.take
+    real = ingest.add_batch
 
-    def take(session: SparkSession, batch: Batch, place: Path) -> ingest.Ingested:
+    def add_batch(session: SparkSession, batch: Batch, place: Path) -> ingest.Ingested:
         rows = batch.loaded.quarantine.where("reason = 'deadly-file'")
-        if killer in batch.taken and rows.isEmpty():
+        if killer in batch.ends and rows.isEmpty():
             raise ConnectionRefusedError(111, "Connection refused")
         return real(session, batch, place)
 
-    monkeypatch.setattr(ingest, "take", take)
+    monkeypatch.setattr(ingest, "add_batch", add_batch)
     runs = 0
-    while killer not in ingest.taken(bronze):
+    while killer not in ingest.read_ends(bronze):
         runs += 1
         assert runs < 8
         with suppress(ConnectionRefusedError):
@@ -170,12 +170,12 @@ def test_lists_of_what_was_taken_are_summed_up(tmp_path, monkeypatch):
         with pytest.raises(CutOffError):
             remember(tmp_path, {"in/3": 1}, {"in/0", "in/1"})
     known = {"in/2": 1, "in/3": 1, "in/grows": 2}
-    assert ingest.taken(tmp_path).items() >= known.items()
+    assert ingest.read_ends(tmp_path).items() >= known.items()
     remember(tmp_path, {}, {"in/0", "in/1"})
-    assert ingest.taken(tmp_path) == known
+    assert ingest.read_ends(tmp_path) == known
     assert len(list((tmp_path / TAKEN).glob("*.jsonl"))) == 1
     remember(tmp_path, {"in/grows": 3}, frozenset())
-    assert ingest.taken(tmp_path) == known | {"in/grows": 3}
+    assert ingest.read_ends(tmp_path) == known | {"in/grows": 3}
 
 
 def test_two_runs_that_nothing_keeps_apart_add_nothing_twice(spark, tmp_path, monkeypatch):
@@ -204,19 +204,19 @@ def test_what_was_taken_is_durable_turn_by_turn(spark, tmp_path, monkeypatch):
     source, bronze = tmp_path / "in", tmp_path / "bronze"
     for name in ("one", "two", "three"):
         fleet(name).write(source)
-    real, turns = ingest.take, []
+    real, turns = ingest.add_batch, []
 
-    def take(*arguments: object) -> ingest.Ingested:
+    def add_batch(*arguments: object) -> ingest.Ingested:
         turns.append(arguments)
         if len(turns) == 3:
             raise CutOffError
         return real(*arguments)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "take", take)
+        patch.setattr(ingest, "add_batch", add_batch)
         with pytest.raises(CutOffError):
             ingest.run(spark, source, bronze)
-    assert len(ingest.taken(bronze)) == 2
+    assert len(ingest.read_ends(bronze)) == 2
     again = ingest.run(spark, source, bronze)
     assert (again.files, again.events) == (1, len(fleet("three").lines()))
 

@@ -8,7 +8,7 @@ from spark_rollup.cli import main
 from spark_rollup.errors import UsageError
 from spark_rollup.intake import intake
 from spark_rollup.intake.ingest import Ingested, total
-from spark_rollup.intake.intake import IntakeOptions, read_properties, told
+from spark_rollup.intake.intake import IntakeOptions, describe, read_properties
 from spark_rollup.intake.opening import Opening, store_settings
 from spark_rollup.sources.address import parse_address
 from spark_rollup.spark import needs, session
@@ -57,8 +57,8 @@ def test_turns_are_added_up():
     """A stream's summary is that of one run."""
     both = total([Ingested(3, 1, 2), Ingested(4, 0, 1)])
     assert both == Ingested(7, 1, 3)
-    assert told(both, options("in")) == "7 new events, 1 new quarantined lines from 3 new files in bronze"
-    assert "from 3 partitions" in told(both, options("kafka://b:9092/t"))
+    assert describe(both, options("in")) == "7 new events, 1 new quarantined lines from 3 new files in bronze"
+    assert "from 3 partitions" in describe(both, options("kafka://b:9092/t"))
 
 
 def test_events_of_a_newer_contract_are_told(capsys):

@@ -64,7 +64,12 @@ def test_an_agents_open_damage_counts(audited):
         ("torn-store", "0_1", "warning"),
     ]
     row = next(row for row in audited.rows("alone", nobody_else_speaks_of_it) if row["task_id"] == "0_0")
-    assert (row["told_by"], row["pod"], row["pods"], row["status"]) == ("agent", "pod-a", ["pod-a"], "open")
+    assert (row["reported_by"], row["pod"], row["pods"], row["status"]) == (
+        "agent",
+        "pod-a",
+        ["pod-a"],
+        "open",
+    )
     assert (row["next_action"], row["id"]) == ("remove the directory", "false-clean-store-pod-a-0_0")
     assert row["opened_at"] == "2026-11-18T11:07:40.000000Z"
     assert len(row["evidence"]) == 1

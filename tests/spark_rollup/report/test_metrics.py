@@ -19,7 +19,7 @@ def finding(**fields: object) -> dict[str, object]:
     """Give one row of the findings table."""
     row: dict[str, object] = {
         "detector": "missing-standby", "severity": "critical", "status": "open", "namespace": "shop",
-        "application_id": "orders", "task_id": "0_1", "told_by": "fleet",
+        "application_id": "orders", "task_id": "0_1", "reported_by": "fleet",
     }  # fmt: skip
     return {**row, **fields}
 
@@ -56,7 +56,7 @@ def test_every_rule_has_its_zeros() -> None:
             assert (
                 found[
                     "statewarden_rollup_findings_open",
-                    frozenset({("rule", rule), ("severity", severity), ("told_by", "fleet")}),
+                    frozenset({("rule", rule), ("severity", severity), ("reported_by", "fleet")}),
                 ]
                 == 0
             )
@@ -69,19 +69,19 @@ def test_open_findings_are_counted_by_task_and_rule() -> None:
     )
     labels = {
         ("audited_namespace", "shop"), ("application_id", "orders"), ("task_id", "0_1"),
-        ("rule", "missing-standby"), ("severity", "critical"), ("told_by", "fleet"),
+        ("rule", "missing-standby"), ("severity", "critical"), ("reported_by", "fleet"),
     }  # fmt: skip
     assert found["statewarden_rollup_task_findings", frozenset(labels)] == 2
-    by_rule = frozenset({("rule", "missing-standby"), ("severity", "critical"), ("told_by", "fleet")})
+    by_rule = frozenset({("rule", "missing-standby"), ("severity", "critical"), ("reported_by", "fleet")})
     assert found["statewarden_rollup_findings_open", by_rule] == 3
 
 
 def test_what_agents_say_alone_has_series_of_its_own() -> None:
     """A rule and a detector may share a name; the label tells them apart."""
-    rows = (finding(), finding(told_by="agent"), finding(detector="torn-store", told_by="agent"))
+    rows = (finding(), finding(reported_by="agent"), finding(detector="torn-store", reported_by="agent"))
     found = samples(metrics.render(facts(*rows)))
     open_ = {
-        (labels["rule"], labels["told_by"]): value
+        (labels["rule"], labels["reported_by"]): value
         for name, labels, value in ((name, dict(pairs), value) for (name, pairs), value in found.items())
         if name == "statewarden_rollup_findings_open" and value
     }

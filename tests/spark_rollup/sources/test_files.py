@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.bronze.store import read_events, read_quarantine
-from spark_rollup.bronze.unpacked import Looked
+from spark_rollup.bronze.unpacked import Checked
 from spark_rollup.errors import SourceError
 from spark_rollup.intake import ingest
 from spark_rollup.sources.files import Directory, FileSource, gone, is_damaged
@@ -64,8 +64,8 @@ class Flaky:
     def sizes(self, spark: object) -> Mapping[str, int]:
         return {str(path): 1 for path in Path(self.root).rglob("*.gz")}
 
-    def look(self, spark: object, files: Mapping[str, int]) -> Looked:
-        return Looked()
+    def check_files(self, spark: object, files: Mapping[str, int]) -> Checked:
+        return Checked()
 
     def content(self, spark: object, path: str) -> bytes:
         return (self._whole / Path(path).relative_to(self.root)).read_bytes()
@@ -87,7 +87,7 @@ def test_what_could_not_be_read_is_left_for_the_next_run(delta, tmp_path):
     first = ingest.run(delta, FileSource(Flaky(whole, cut)), bronze)
     assert list(first.unread) == [str(victim)]
     assert first.quarantined == read_quarantine(delta, bronze).count() == 0
-    assert str(victim) not in ingest.taken(bronze)
+    assert str(victim) not in ingest.read_ends(bronze)
     fleet.write(cut)
     second = ingest.run(delta, cut, bronze)
     assert not second.unread

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_rollup.sources.turns import NOTE, PATIENCE, Files, take_all
+from spark_rollup.sources.turns import NOTE, PATIENCE, Files, ingest_all
 
 
 class KilledError(Exception):
@@ -46,7 +46,7 @@ class Intake:
             if self.taken.get(path) != size and path not in self.aside
         }
         try:
-            take_all(
+            ingest_all(
                 self.note, fresh, self.take, self.put_aside, lambda error: isinstance(error, KilledError)
             )
         except (KilledError, FullError):

@@ -134,7 +134,7 @@ def test_no_size_ends_it(weeks):
 
 def test_no_look_reads_it_all(weeks, monkeypatch):
     """The work of one look is bounded, whatever the file has."""
-    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 1 << 20)
+    monkeypatch.setattr(manifest, "BYTES_PER_READING", 1 << 20)
     disk, cache = Disk({}), ManifestCache()
     looks = 0
     while isinstance(look(disk, weeks, cache), Unread):
@@ -176,7 +176,7 @@ def test_damage_is_not_read_from_the_start(weeks):
 @pytest.fixture
 def days(monkeypatch):
     """A manifest that takes seven looks."""
-    monkeypatch.setattr(manifest, "BYTES_PER_LOOK", 400)
+    monkeypatch.setattr(manifest, "BYTES_PER_READING", 400)
     monkeypatch.setattr(manifest, "_PIECE_BYTES", 200)
     content = frame([counters(2), *(added(n, n) + counters(n + 1, n) for n in range(7, 70))])
     assert len(content) > 2_800

@@ -17,7 +17,7 @@ from agent.publish.page.data import (
     SettingRow,
     TaskRow,
 )
-from agent.publish.page.rows import take_page
+from agent.publish.page.rows import make_page
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
 from deploy.demo.scenarios import load_scenario
@@ -84,4 +84,4 @@ def replayed_page(scenario_name: str, *told: str) -> PageData:
     pipeline = Pipeline(disk, config.applications, first_time_us(trace), lambda record: None)
     replay(trace, pipeline, disk, 1_000_000)
     now_us = max(x.opened_at_us for x in pipeline.ledger.findings()) + 10_000_000
-    return take_page(pipeline, config, now_us, watches=9, ready=True)
+    return make_page(pipeline, config, now_us, watches=9, ready=True)

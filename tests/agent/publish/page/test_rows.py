@@ -18,7 +18,7 @@ from agent.publish.page import desk as page_desk
 from agent.publish.page.data import APPLICATIONS_SHOWN, FINDINGS_SHOWN, TASKS_SHOWN, PageData
 from agent.publish.page.desk import PageDesk
 from agent.publish.page.document import render
-from agent.publish.page.rows import take_page
+from agent.publish.page.rows import make_page
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.publish.page.page_data import NOW_US, page_data
 
@@ -45,7 +45,7 @@ def tell(pipeline: Pipeline, task: str, severity: Severity) -> None:
 
 def page_of(pipeline: Pipeline) -> PageData:
     """Take the page."""
-    return take_page(pipeline, load_config(), NOW_US, watches=0, ready=True)
+    return make_page(pipeline, load_config(), NOW_US, watches=0, ready=True)
 
 
 def test_ten_thousand_tasks_make_a_short_page() -> None:
@@ -110,7 +110,7 @@ def test_settings_tell_their_origin() -> None:
         sets=["app-000:num_standby_replicas=1"], environment={"STATEWARDEN_LOG_LEVEL": "DEBUG"}
     )
     pipeline.settings = config.applications
-    data = take_page(pipeline, config, NOW_US, watches=0, ready=True)
+    data = make_page(pipeline, config, NOW_US, watches=0, ready=True)
     rows = {row.name: (row.value, row.origin) for row in data.applications[0].settings}
     assert rows["num_standby_replicas"] == ("1", "flag")
     assert rows["commit_interval_ms"] == (None, "unset")

@@ -16,7 +16,7 @@ def finding(**given: object) -> dict[str, object]:
         "affected": "yes", "missing_facts": [], "summary": "broken", "next_action": "restart pod-a",
         "evidence": [{"at": "2026-11-18T11:08:00.000000Z", "what": "deleted", "where": "orders/0_0"}],
         "pods": ["pod-a", "pod-b"], "confirms": ["local-1"], "refutes": [], "explains": [],
-        "told_by": "fleet",
+        "reported_by": "fleet",
     }  # fmt: skip
     return row | given
 

@@ -122,7 +122,7 @@ def test_disabled_detectors_qualify_the_all_clear_and_have_a_table():
 
 def test_what_an_agent_says_alone_counts_everywhere():
     """Headline, tile, first step, pod table and drawing count it, and say who told it; its address is its own."""
-    alone = finding(told_by="agent", detector="false-clean-store", confirms=[])
+    alone = finding(reported_by="agent", detector="false-clean-store", confirms=[])
     text = render(page(findings=[alone, alone | {"pod": "pod-b"}]))
     assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>, <bdi>pod-b</bdi>" in text
     assert '<div class="tile critical"><b>2</b><span>critical, open</span></div>' in text
