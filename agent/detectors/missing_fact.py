@@ -20,6 +20,7 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
     next_action='Give the setting with --set KEY=VALUE, or in the file below [application."ID"].',
+    consequence="Some detectors are silent or unsure for this application.",
 )
 
 
