@@ -5,35 +5,66 @@ Secrets are never settings: they lie in files that settings name, or come from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from agent.contract.events import Severity
 
 
-class SinkKind(StrEnum):
-    """What kind of place a target is."""
+@dataclass(frozen=True, slots=True)
+class SinkKind:
+    """A kind of place that events can go to.
 
-    DIRECTORY = "directory"
-    OBJECT_STORE = "object store"
-    KAFKA = "kafka"
-    HTTP = "http"
+    Args of the dataclass:
+        module: Below `agent.ship.sinks`, loaded when it is chosen; its `make` makes the sink.
+        form: How `ship_to` names such a place, for people.
+        schemes: Of its URLs.
+        ports: Scheme -> port, where the address names the servers themselves: preflight tries to reach them.
+        encrypted: Scheme without encryption, which has to be allowed -> the one with it.
+        has_topic: The path is one name, and must be there.
+        library: What the module imports beside the standard library.
+        extra: Of the distribution, with that library.
+    """
+
+    module: str
+    form: str
+    schemes: tuple[str, ...]
+    ports: Mapping[str, int] = field(default_factory=dict)
+    encrypted: Mapping[str, str] = field(default_factory=dict)
+    has_topic: bool = False
+    library: str = ""
+    extra: str = ""
 
 
-SCHEMES = {
-    "file": SinkKind.DIRECTORY,
-    "s3": SinkKind.OBJECT_STORE,
-    "s3a": SinkKind.OBJECT_STORE,
-    "gs": SinkKind.OBJECT_STORE,
-    "az": SinkKind.OBJECT_STORE,
-    "abfs": SinkKind.OBJECT_STORE,
-    "abfss": SinkKind.OBJECT_STORE,
-    "kafka": SinkKind.KAFKA,
-    "http": SinkKind.HTTP,
-    "https": SinkKind.HTTP,
-}
+DIRECTORY = SinkKind("directory", "/PATH", ("file",))
+OBJECT_STORE = SinkKind(
+    "object_store",
+    "s3://BUCKET/PREFIX",
+    ("s3", "s3a", "gs", "az", "abfs", "abfss"),
+    library="obstore",
+    extra="objectstore",
+)
+KAFKA = SinkKind(
+    "kafka",
+    "kafka://BROKER,BROKER/TOPIC",
+    ("kafka",),
+    ports={"kafka": 9092},
+    has_topic=True,
+    library="confluent_kafka",
+    extra="kafka",
+)
+HTTP = SinkKind(
+    "http",
+    "https://HOST/PATH",
+    ("http", "https"),
+    ports={"http": 80, "https": 443},
+    encrypted={"http": "https"},
+)
+
+KINDS = (DIRECTORY, OBJECT_STORE, KAFKA, HTTP)
+SCHEMES = {scheme: kind for kind in KINDS for scheme in kind.schemes}
+
 CONTENT_MODES = ("structured", "binary")
 EVENT_LEVELS = ("off", *(severity.value for severity in Severity))
 
@@ -125,7 +156,7 @@ def parse_target(text: str) -> Target:
         ValueError: says what is wrong with it.
     """
     if "://" not in text:
-        return Target(SinkKind.DIRECTORY, text, "", text)
+        return Target(DIRECTORY, text, "", text)
     url = urlsplit(text)
     kind = SCHEMES.get(url.scheme)
     name = url.path.strip("/")
@@ -135,16 +166,12 @@ def parse_target(text: str) -> Target:
         raise ValueError("credentials do not belong into an address; put them into files (credentials_dir)")
     if url.query or url.fragment:
         raise ValueError("an address has no ? or #")
-    if kind is SinkKind.DIRECTORY:
+    if kind is DIRECTORY:
         if url.netloc:
             raise ValueError(f"file://{url.netloc} names a host; write file:///path")
         return Target(kind, url.path, "", name)
-    if not url.netloc:
-        raise ValueError(
-            f"{url.scheme}:// lacks a {'broker' if kind is SinkKind.KAFKA else 'host or bucket'}"
-        )
-    if kind is SinkKind.KAFKA and (not name or "/" in name):
-        raise ValueError("expected kafka://BROKER,BROKER/TOPIC")
+    if not url.netloc or (kind.has_topic and (not name or "/" in name)):
+        raise ValueError(f"expected {kind.form}")
     return Target(kind, text.replace("s3a://", "s3://", 1) if url.scheme == "s3a" else text, url.netloc, name)
 
 
@@ -176,9 +203,11 @@ def problems_of(ship_to: str, ship: ShipSettings, kubernetes: KubernetesSettings
 
 
 def _problems_of_target(target: Target, ship: ShipSettings) -> Iterator[str]:
-    if target.kind is not SinkKind.HTTP:
+    scheme = target.url.partition("://")[0]
+    encrypted = target.kind.encrypted.get(scheme)
+    if encrypted is None:
         return
-    if target.url.startswith("http://") and ship.token_file:
-        yield "ship.token_file: a token is never sent unencrypted; use https:// in ship_to"
-    elif target.url.startswith("http://") and not ship.allow_http:
-        yield "ship_to: http:// is not encrypted; use https:// or set allow_http in [ship]"
+    if ship.token_file:
+        yield f"ship.token_file: a token is never sent unencrypted; use {encrypted}:// in ship_to"
+    elif not ship.allow_http:
+        yield f"ship_to: {scheme}:// is not encrypted; use {encrypted}:// or set allow_http in [ship]"

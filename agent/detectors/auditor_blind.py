@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.model import BlindInterval
 from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
@@ -26,6 +27,8 @@ META = DetectorMeta(
         "Treat what happened in the interval as unknown: findings that rest on it say so. Fix the reported"
         " cause; the page of this detector lists causes and remedies."
     ),
+    consequence="What happened meanwhile is unknown, and silence is no proof.",
+    twin=Twin("a state directory without a persistent store", "benign-inmemory-4.1.2", Severity.INFO),
 )
 
 NOTHING_AFTER_US = 300_000_000

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_8574
@@ -34,6 +35,11 @@ META = DetectorMeta(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
         " watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
         " wrote to its changelog and output topics since the opening time must be reprocessed."
+    ),
+    consequence=WRONG_RESULTS,
+    twin=Twin(
+        "the second owner wiped and restored beside the old checkpoint, and finished",
+        "benign-8574-finished-2.1.1",
     ),
 )
 

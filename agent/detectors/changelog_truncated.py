@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.changelog_ends import ShortChangelog, short_changelogs
@@ -47,6 +48,14 @@ META = DetectorMeta(
         " (kafka-get-offsets --time latest below the old offset). After a reset: stop cleanly, keep a copy, remove this"
         " task directory, start again. If the changelog lost records, this copy is the only complete one: keep it, and"
         " get help before the task moves."
+    ),
+    consequence=(
+        "The store holds what its changelog does not: after a reset it counts twice, after a loss "
+        "it is the only copy."
+    ),
+    twin=Twin(
+        "N22, an offset out of range, and the replay over the old files came back to where it was",
+        "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
 )
 

@@ -19,6 +19,8 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.AGENT,
     next_action="Mount a persistent volume at state.dir, or accept a full restoration at every start.",
+    consequence="Every start of the pod restores all its state in full.",
+    alert_after_m=30,
 )
 
 _WORDS = {"memory": "in memory (tmpfs)", "overlay": "on the container's own layer"}

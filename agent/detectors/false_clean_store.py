@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import is_closed_without_offset, uncovered_puts
@@ -39,6 +40,8 @@ META = DetectorMeta(
         " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
         " this task wrote since the opening time may rest on uncommitted data and must be reprocessed."
     ),
+    consequence=UNCOMMITTED_RESULTS,
+    twin=Twin("a dirty close whose wipe was not prevented", "control-dirty-close-wiped-4.3.1"),
 )
 
 

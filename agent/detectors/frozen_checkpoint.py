@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Mark, Session, Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.wording import assumptions, checkpoint_of, last_mark, where
@@ -30,6 +31,8 @@ META = DetectorMeta(
         "Nothing is lost: a crash replays everything since that checkpoint. Find the stream thread that does not"
         " commit (application log, thread state); stop the instance cleanly and start it again."
     ),
+    consequence="A crash now costs a replay of everything since that checkpoint.",
+    twin=Twin("N1, a clean start that goes on writing checkpoints", "benign-restart-alos-2.8.2"),
 )
 
 COMMITS_MISSED = 5

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
@@ -38,6 +39,8 @@ META = DetectorMeta(
         " a copy, remove this task directory only, start again. What the task wrote since stays wrong until it is"
         " reprocessed."
     ),
+    consequence="Uncommitted records may have been kept; the disk alone cannot show it.",
+    twin=Twin("N14, a lost membership wiped all active tasks at once", "benign-eos-fencing-4.1.2"),
 )
 
 _NOTHING = "Nothing, unless the application's log names this task as corrupted right before the kill."

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.judging.upstream import KIP_1035
 
@@ -27,6 +28,9 @@ META = DetectorMeta(
         "Correct kafka_streams_version for this application. If the setting is right, do not start an older release"
         " than 4.3 on these stores, it cannot open them; remove the state directory first and let it restore."
     ),
+    consequence="A downgrade onto this directory fails, or loses the stored offsets.",
+    alert_after_m=30,
+    twin=Twin("N17, an orderly upgrade to offsets in the store", "benign-upgrade-chain-2.8.2-to-4.3.1"),
 )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Store, Task
 from agent.inventory.openings import segments_of
@@ -47,6 +48,11 @@ META = DetectorMeta(
         " restored from its whole changelog. Do not delete the other pods' copies first: a pod that"
         " was not killed still has those windows."
     ),
+    consequence=(
+        "Windows are gone from the store or hold too little, now or from the next start on; no "
+        "replay brings them back."
+    ),
+    twin=Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
 )
 BEFORE_THE_START = (
     "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
@@ -24,6 +25,8 @@ META = DetectorMeta(
         "Keep a copy. With the instance stopped, remove this task directory only: the task restores from its"
         " changelog. First check whether the volume is full or failing."
     ),
+    consequence="The next start fails or restores in full; the volume may be failing.",
+    twin=Twin("a crash loop in the midst of starts", "benign-crash-loop-4.0.2"),
 )
 
 LEFT_AFTER_US = 60_000_000

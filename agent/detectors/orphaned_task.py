@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Application, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.upstream import KAFKA_20663
@@ -32,6 +33,9 @@ META = DetectorMeta(
         "No data is at risk, but the directory takes disk space. Stop the instance cleanly and start it again,"
         " or upgrade. After a change of the topology the directory may belong to a task id that no longer exists."
     ),
+    consequence="It takes disk space until it is removed by hand.",
+    alert_after_m=60,
+    twin=Twin("N7, the cleaner will take what was left behind", "benign-move-3.9.2"),
 )
 
 DELAYS = 2

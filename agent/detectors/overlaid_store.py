@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.reopening import reopenings
@@ -35,6 +36,12 @@ META = DetectorMeta(
         "Usually nothing. If `changelog-truncated` follows, do what that finding says."
         " If keys that were deleted are back (their tombstones are gone from the changelog): stop,"
         " keep a copy, remove this task directory only, start again and let it restore from empty."
+    ),
+    consequence="Keys that were deleted may be back.",
+    twin=Twin(
+        "N22, a crash under at-least-once, replayed over the old files",
+        "benign-crash-alos-2.8.2",
+        Severity.INFO,
     ),
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Application, PastTask, Shape
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.upstream import KAFKA_20805
@@ -29,6 +30,8 @@ META = DetectorMeta(
         "No data is lost: the task restores in full from its changelog. Watch that restoration (it may find offsets"
         " out of range), raise state.cleanup.delay.ms well above the time between rebalances, and upgrade."
     ),
+    consequence="A copy that should have been kept is gone: the task restores in full.",
+    twin=Twin("N8, the cleaner waited for its delay", "control-20805-4.2.1"),
 )
 
 WIPES_WITHIN_US = 1_500_000

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.falls import Fall, checkpoint_falls
@@ -30,6 +31,10 @@ META = DetectorMeta(
     next_action=(
         "Nothing, if the offset comes back to where it was: the replay is only longer than needed. If it stays"
         " below (finding `changelog-truncated`), the changelog ends before what the store holds."
+    ),
+    consequence="If the offset comes back, the start only replays more than needed.",
+    twin=Twin(
+        "the step of one that the upgrade from 2.5 to 2.6 makes", "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2"
     ),
 )
 

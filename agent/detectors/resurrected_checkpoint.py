@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
@@ -38,6 +39,11 @@ META = DetectorMeta(
         " watch the restoration begin at the log start. Do not delete the other pods' copies first. If the task"
         " was active here, what it wrote to its changelog and output topics since the opening time stays wrong"
         " on every pod and must be reprocessed."
+    ),
+    consequence=WRONG_RESULTS,
+    twin=Twin(
+        "N8, the cleaner took the directory and the task came back with a full restoration",
+        "control-8187-2.2.2",
     ),
 )
 

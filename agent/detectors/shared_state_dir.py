@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.judging.upstream import KAFKA_6647
 
@@ -24,6 +25,8 @@ META = DetectorMeta(
         "Stop one of the two processes cleanly; give every instance its own state.dir. Then treat the tasks that"
         " both held as damaged: remove those task directories only and let them restore."
     ),
+    consequence="Two processes write the same stores: they destroy each other's state.",
+    twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),
 )
 
 

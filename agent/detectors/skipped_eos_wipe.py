@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import reopenings
@@ -42,6 +43,8 @@ META = DetectorMeta(
         " this task wrote to its changelog and output topics since the opening time may rest on uncommitted data"
         " and stays wrong on every pod until it is reprocessed."
     ),
+    consequence=UNCOMMITTED_RESULTS,
+    twin=Twin("N23, killed before the first flush since the open", "control-20685-4.1.2-unflushed"),
 )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -38,6 +39,11 @@ META = DetectorMeta(
         " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
         " start. Upgrade to a release with the fix."
     ),
+    consequence=(
+        "A crash or SIGKILL now leaves uncommitted records in the store, and the next start trusts them."
+    ),
+    alert_after_m=30,
+    twin=Twin("the same flushes on a release without the bug", "control-20685-3.7.2"),
 )
 
 COPIED_WITHIN_US = 500_000

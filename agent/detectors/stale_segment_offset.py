@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Database, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_20663
@@ -31,6 +32,8 @@ META = DetectorMeta(
         "If `lost-segment` names the store, too, do what it says first. Otherwise the next start replays from the old"
         " offset, or restores in full if it is out of range. Stop cleanly. 4.3.1 replays less."
     ),
+    consequence="The next start replays from far back, or restores in full.",
+    twin=Twin("N5, segments closed clean", "control-20663-close-4.3.0"),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Application, ProcessLife, Session
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_20663
@@ -27,6 +28,8 @@ META = DetectorMeta(
     needs=("kafka_streams_version",),
     upstream=(KAFKA_20663,),
     next_action="Expect a long replay or a wipe of this task at the next start; upgrade to 4.3.1.",
+    consequence="The next start replays or wipes more than it had to.",
+    twin=Twin("N18, the same start on the release with the fix", "control-20663-startup-lock-4.3.1"),
 )
 
 SAME_END_US = 1_000_000

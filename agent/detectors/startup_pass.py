@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Application, ProcessLife, Session, Store, Task
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 from agent.judging.upstream import KAFKA_19434
@@ -25,6 +26,9 @@ META = DetectorMeta(
     needs=(),
     upstream=(KAFKA_19434,),
     next_action="Nothing to do. A long pass delays the first assignment: fewer, smaller stale directories help.",
+    consequence="The start takes longer; nothing else.",
+    alert_after_m=30,
+    twin=Twin("N6, a restart on a release without that pass", "benign-restart-alos-2.8.2"),
 )
 
 SETTLED_US = 30_000_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
 META = DetectorMeta(
@@ -23,6 +24,8 @@ META = DetectorMeta(
         " directory since 2.8) or exempt it from the sweep. The store works until its next open and fails then:"
         " plan an orderly restart with this task directory removed."
     ),
+    consequence="The store works until its next open, and fails then.",
+    twin=Twin("segments of a window expired under a held lock", "benign-window-expiry-3.9.2"),
 )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Shape, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, problem_kind
@@ -40,6 +41,8 @@ META = DetectorMeta(
         "BEFORE the next start: keep a copy, then remove this task directory only, `.checkpoint` included: the start"
         " restores it in full."
     ),
+    consequence="The store cannot be opened whole; up to 4.2 a start makes an empty one.",
+    twin=Twin("N12, `cleanUp()` took everything within seconds", "benign-cleanup-call-3.9.2"),
 )
 
 QUIET_US = 5_000_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KIP_1035
@@ -28,6 +29,8 @@ META = DetectorMeta(
         "Nothing to do, unless `lost-segment` names the store: do what it says first. Under exactly-once expect a wipe"
         " and a full restoration at the next assignment."
     ),
+    consequence="Under exactly-once the next assignment wipes the store and restores it in full.",
+    twin=Twin("N5, every close was clean", "benign-close-after-writes-alos-4.3.1"),
 )
 
 

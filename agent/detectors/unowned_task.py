@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.upstream import KAFKA_8187
@@ -30,6 +31,9 @@ META = DetectorMeta(
         "Ask the rollup whether another pod took the task. If none did, stop this instance cleanly and start it again"
         " before the cleaner deletes the directory: the standby is then initialised again."
     ),
+    consequence="The cleaner is about to delete a directory that may still be needed.",
+    alert_after_m=5,
+    twin=Twin("N7, an ordinary move, the cleaner comes later", "benign-move-3.9.2"),
 )
 
 HANDED_OFF_BY_US = 5_000_000

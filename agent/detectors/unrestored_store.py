@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017
@@ -39,6 +40,8 @@ META = DetectorMeta(
         " wrote to its changelog and output topics since the opening time was computed on missing state and must"
         " be reprocessed."
     ),
+    consequence=WRONG_RESULTS,
+    twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
 )
 
 RESTORE_REOPENS = 2

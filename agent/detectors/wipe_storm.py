@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import WIPES_KEPT
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
@@ -26,6 +27,8 @@ META = DetectorMeta(
         "Search the application's log for the reason of each wipe (TaskCorrupted, fenced producer, commit timeout)."
         " Every wipe is a full restoration: raise transaction and poll timeouts, or fix the crash."
     ),
+    consequence="Every wipe is a full restoration: the task does little else.",
+    twin=Twin("N14, one fencing wiped many tasks once", "benign-eos-fencing-4.1.2"),
 )
 
 WIPES = 3

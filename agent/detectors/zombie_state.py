@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.reopening import reopenings
@@ -32,6 +33,8 @@ META = DetectorMeta(
         "If keys of this store are ever deleted: stop, keep a copy, remove this task directory only, start again and"
         " let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
     ),
+    consequence="Keys that were deleted while the directory was idle are back.",
+    twin=Twin("N6, a quiet store was restarted soon", "benign-restart-eos-4.1.2"),
 )
 
 

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
@@ -76,6 +77,9 @@ class DetectorMeta:
         upstream: Issues it names.
         maturity: Experimental or stable.
         next_action: What is safe to do next.
+        consequence: What it means for the data, one or two sentences.
+        alert_after_m: Minutes that a warning must last before its alert; None = by the level.
+        twin: Its benign twin; None = no run looks like what it judges: a volume, or settings.
     """
 
     id: str
@@ -89,6 +93,9 @@ class DetectorMeta:
     refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
     maturity: Maturity = Maturity.EXPERIMENTAL
+    consequence: str = ""
+    alert_after_m: int | None = None
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True, slots=True)

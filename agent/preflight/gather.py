@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.clock import Clock, is_clock_synchronised
 from agent.config import Config
-from agent.delivery import SinkKind, parse_target
+from agent.delivery import DIRECTORY, OBJECT_STORE, parse_target
 from agent.errors import WatchError, WatchLimitError
 from agent.home.probe import nearest, try_to_write
 from agent.inventory.disk import Unseen
@@ -24,8 +24,6 @@ from agent.watch.limits import instance_limit, watch_limit
 
 HOME_BYTES = 8 * 1024 * 1024
 """Room for the baseline, twice: it is replaced in one step."""
-
-_LIBRARIES = {SinkKind.OBJECT_STORE: ("obstore", "objectstore"), SinkKind.KAFKA: ("confluent_kafka", "kafka")}
 
 
 def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
@@ -107,11 +105,11 @@ def probe_endpoint(config: Config, root: Path, sink_refusal: str = "") -> Endpoi
     if not text:
         return EndpointFacts()
     target = parse_target(text)
-    if target.kind is SinkKind.DIRECTORY:
+    if target.kind is DIRECTORY:
         return EndpointFacts(text, directory=probe_own_volume(target.url, root))
-    module, extra = _LIBRARIES.get(target.kind, ("", ""))
-    if module and importlib.util.find_spec(module) is None:
-        return EndpointFacts(text, missing_library=extra)
+    library = target.kind.library
+    if library and importlib.util.find_spec(library) is None:
+        return EndpointFacts(text, missing_library=target.kind.extra)
     if sink_refusal:
         return EndpointFacts(text, settings_refusal=sink_refusal)
     tried = reach.addresses(target, config.ship)
@@ -120,7 +118,7 @@ def probe_endpoint(config: Config, root: Path, sink_refusal: str = "") -> Endpoi
         text,
         tried=tuple(reach.written(tried)),
         refusals=tuple(said),
-        may_go_another_way=target.kind is SinkKind.OBJECT_STORE and not config.ship.endpoint,
+        may_go_another_way=target.kind is OBJECT_STORE and not config.ship.endpoint,
     )
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from agent.delivery import ShipSettings, SinkKind, Target
+from agent.delivery import HTTP, ShipSettings, Target
 
 LIMIT_S = 3.0
 """For all addresses together, names included: a resolver alone may take half a minute to say no."""
@@ -16,8 +16,6 @@ _OWN_SHARE = 0.4
 """Of it that connection and handshake may take each: then they notice themselves that time is up, and clean up."""
 
 Address = tuple[str, int]
-_PORTS = {"http": 80, "https": 443}
-_KAFKA_PORT = 9092
 _PROVIDERS = {"s3": "s3.{region}.amazonaws.com", "gs": "storage.googleapis.com"}
 _DEFAULT_REGION = "us-east-1"
 
@@ -29,12 +27,13 @@ def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
         target: A target that is no directory.
         ship: Endpoint and region of an object store.
     """
-    if target.kind is SinkKind.KAFKA:
-        return tuple(_host_and_port(broker, _KAFKA_PORT) for broker in target.place.split(",") if broker)
-    url = ship.endpoint if target.kind is SinkKind.OBJECT_STORE and ship.endpoint else target.url
-    scheme = urlsplit(url).scheme
-    if scheme in _PORTS:
-        return (_host_and_port(urlsplit(url).netloc, _PORTS[scheme]),)
+    scheme = urlsplit(target.url).scheme
+    if scheme in target.kind.ports:
+        port = target.kind.ports[scheme]
+        return tuple(_host_and_port(server, port) for server in target.place.split(",") if server)
+    if ship.endpoint:
+        endpoint = urlsplit(ship.endpoint)
+        return (_host_and_port(endpoint.netloc, HTTP.ports[endpoint.scheme]),)
     if scheme in _PROVIDERS:
         return ((_PROVIDERS[scheme].format(region=ship.region or _DEFAULT_REGION), 443),)
     _, at, host = target.place.rpartition("@")  # abfss://CONTAINER@ACCOUNT.HOST/PREFIX
@@ -43,7 +42,7 @@ def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
 
 def is_by_tls(target: Target) -> bool:
     """Return whether the handshake is ours to try: a library has its own rules."""
-    return target.kind is SinkKind.HTTP and target.url.startswith("https://")
+    return target.url.partition("://")[0] in target.kind.encrypted.values()
 
 
 def refusals(

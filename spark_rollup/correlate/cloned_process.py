@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.clones import GONE_US, PAIR, alive_together, shared, with_holders, with_local
@@ -28,6 +29,11 @@ META = RuleMeta(
     title="One process id is alive on two pods",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
+    consequence=(
+        "Under exactly_once_v2 both fence each other without end: every task is wiped again and "
+        "again, and no work is done."
+    ),
+    twin=Twin("a task moved, each pod kept its process id", "benign-move-3.9.2"),
 )
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.clones import (
@@ -35,6 +36,7 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     upstream=("KAFKA-6647",),
+    twin=Twin("N7, a task moved, its identities did not", "benign-move-3.9.2"),
 )
 
 MAX_THINGS = 10

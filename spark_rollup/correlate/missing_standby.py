@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, suspects_of
@@ -43,6 +44,8 @@ META = RuleMeta(
         "session_timeout_ms",
         "probing_rebalance_interval_ms",
     ),
+    consequence=("If the last copy goes, the task restores from its changelog; up to 2.2.1 it loses data."),
+    twin=Twin("N6, a rolling restart with standbys", "benign-rolling-standby-3.9.2"),
 )
 
 _LAST_AFFECTED = (2, 2, 1)

@@ -18,6 +18,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
+from agent.contract.units import WRONG_RESULTS, Twin
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
 from spark_rollup.facts import timeline
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
@@ -40,6 +41,8 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-8187", "KAFKA-5998"),
     asks=("resurrected-checkpoint", "unrestored-store"),
+    consequence=WRONG_RESULTS,
+    twin=Twin("N8, cleaned and restored in full elsewhere", "control-8187-2.2.2"),
 )
 
 _LOOK_BACK_US = 3_600_000_000

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
+from agent.contract.units import Twin
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
@@ -28,6 +29,7 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     needs=("num_standby_replicas", "session_timeout_ms", "processing_guarantee"),
+    twin=Twin("N14, a frozen member comes back and finds itself fenced", "benign-eos-fencing-4.1.2"),
 )
 
 SETTLE_US = 2 * MICROS

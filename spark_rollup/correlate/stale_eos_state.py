@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Confidence, Level, Severity, Status
+from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from spark_rollup.columns import MICROS, TASK, chain, entry, no_texts, numbered, of_store, release
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
 from spark_rollup.judging.fleet import (
@@ -38,6 +39,8 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-20685", "KAFKA-10362", "KAFKA-7192", "KAFKA-9891"),
     asks=("skipped-eos-wipe", "interrupted-wipe"),
+    consequence=f"{UNCOMMITTED_RESULTS} Pods that restored from it since have them too.",
+    twin=Twin("the same crash on the release with the fix", "control-9891-2.5.1"),
 )
 
 

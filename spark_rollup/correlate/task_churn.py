@@ -18,6 +18,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
+from agent.contract.units import Twin
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.fleet import SKEW_US, with_unwatched
@@ -29,6 +30,7 @@ META = RuleMeta(
     title="A task is moved, wiped or restored again and again",
     level=Level.EVENT,
     severity=Severity.WARNING,
+    twin=Twin("N6, a rolling restart moves each task once or twice", "benign-rolling-standby-3.9.2"),
 )
 
 HOUR_US = 3600 * MICROS

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
 from spark_rollup.columns import MICROS, clock, entry, numbered
 from spark_rollup.facts.gaps import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
@@ -23,6 +24,8 @@ META = RuleMeta(
     title="Pods and times that no agent watched",
     level=Level.SELF,
     severity=Severity.WARNING,
+    consequence="For these pods and times, no finding means unknown, not fine.",
+    twin=Twin("agents that said that they stop", "benign-move-3.9.2"),
 )
 
 SHORT_US = 60 * MICROS

@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.units import Twin
 from spark_rollup.columns import TASK, chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.copies import copies, horizons
@@ -30,6 +31,7 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     needs=("num_standby_replicas", "session_timeout_ms", "probing_rebalance_interval_ms"),
+    twin=Twin("N6, a rolling restart with standbys", "benign-rolling-standby-3.9.2"),
 )
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import WRONG_RESULTS, Twin
 from spark_rollup.columns import TASK, chain, clock, entry, numbered, of_store
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, words_of_agent
 from spark_rollup.judging.fleet import (
@@ -39,6 +40,8 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     upstream=("KAFKA-7672", "KAFKA-16017"),
     asks=("unrestored-store",),
+    consequence=WRONG_RESULTS,
+    twin=Twin("N7 and N15, the new owner restored in full", "benign-move-3.9.2"),
 )
 
 _REPORTED_WITHIN_US = 3_600_000_000

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
 from agent.contract.fields import fields_of
+from agent.contract.units import Twin
 from spark_rollup.columns import is_notable, no_texts, rfc3339
 from spark_rollup.config import FLEET
 from spark_rollup.judging.past import Past
@@ -29,6 +30,9 @@ class RuleMeta:
         upstream: Upstream issue keys.
         needs: Settings that it cannot decide without, or decides better with.
         asks: Agents' detectors whose findings it checks against every reading of the task.
+        consequence: What it means for the data, one or two sentences; empty = what the level says.
+        alert_after_m: Minutes that a warning must last before its alert; None = by the level.
+        twin: Its benign twin.
     """
 
     id: str
@@ -38,6 +42,9 @@ class RuleMeta:
     upstream: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
+    consequence: str = ""
+    alert_after_m: int | None = None
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from agent.delivery import SinkKind, Target, parse_target
+from agent.delivery import DIRECTORY, HTTP, KAFKA, OBJECT_STORE, Target, parse_target
 
 
 @pytest.mark.parametrize(
     ("text", "target"),
     [
-        ("/out", Target(SinkKind.DIRECTORY, "/out", "", "/out")),
-        ("out/x", Target(SinkKind.DIRECTORY, "out/x", "", "out/x")),
-        ("file:///out", Target(SinkKind.DIRECTORY, "/out", "", "out")),
-        ("s3://bucket/a/b/", Target(SinkKind.OBJECT_STORE, "s3://bucket/a/b/", "bucket", "a/b")),
-        ("s3a://bucket", Target(SinkKind.OBJECT_STORE, "s3://bucket", "bucket", "")),
-        ("gs://b/p", Target(SinkKind.OBJECT_STORE, "gs://b/p", "b", "p")),
-        ("az://c/p", Target(SinkKind.OBJECT_STORE, "az://c/p", "c", "p")),
-        ("kafka://a:1,b:2/topic", Target(SinkKind.KAFKA, "kafka://a:1,b:2/topic", "a:1,b:2", "topic")),
+        ("/out", Target(DIRECTORY, "/out", "", "/out")),
+        ("out/x", Target(DIRECTORY, "out/x", "", "out/x")),
+        ("file:///out", Target(DIRECTORY, "/out", "", "out")),
+        ("s3://bucket/a/b/", Target(OBJECT_STORE, "s3://bucket/a/b/", "bucket", "a/b")),
+        ("s3a://bucket", Target(OBJECT_STORE, "s3://bucket", "bucket", "")),
+        ("gs://b/p", Target(OBJECT_STORE, "gs://b/p", "b", "p")),
+        ("az://c/p", Target(OBJECT_STORE, "az://c/p", "c", "p")),
+        ("kafka://a:1,b:2/topic", Target(KAFKA, "kafka://a:1,b:2/topic", "a:1,b:2", "topic")),
         (
             "https://example.com:8443/v1/e",
-            Target(SinkKind.HTTP, "https://example.com:8443/v1/e", "example.com:8443", "v1/e"),
+            Target(HTTP, "https://example.com:8443/v1/e", "example.com:8443", "v1/e"),
         ),
     ],
 )

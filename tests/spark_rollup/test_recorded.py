@@ -12,24 +12,21 @@ from typing import Any
 import pytest
 
 from spark_rollup.cli import main as rollup
+from spark_rollup.correlate import RULES
 from tests.support.recorded_fleet import EXPECTED, Verdict, replayed
-from tools.alerts import twins
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-QUICK = (
+TWINS = {rule.meta.id: rule.meta.twin for rule in RULES if rule.meta.twin is not None}
+BUGS = (
     "kafka-8187-stage1-2.2.1",
     "kafka-8187-stage2-2.0.1",
     "kafka-7672-eos",
     "kafka-9891-2.5.0",
     "kafka-20685-4.1.2",
     "torn-clean-3.9.2",
-    "control-8187-2.2.2",
-    "control-9891-2.5.1",
-    "benign-eos-fencing-4.1.2",
-    "benign-move-3.9.2",
-    "benign-rolling-standby-3.9.2",
 )
+QUICK = (*BUGS, *sorted({twin.recording for twin in TWINS.values()}))
 """Replayed in every run of the tests; the others only by `pytest -m heavy`."""
 
 Row = Mapping[str, Any]
@@ -82,10 +79,10 @@ def test_the_fleet_says_what_happened(verdicts, name):
     assert loud(verdicts[name]) == EXPECTED.get(name, set())
 
 
-@pytest.mark.parametrize("rule", list(twins.RULES))
+@pytest.mark.parametrize("rule", TWINS)
 def test_a_rules_benign_twin_shows_what_its_alerts_are_tested_with(verdicts, rule):
-    """What `tools/alerts/twins.py` says of the recording is what the audit says of it."""
-    twin = twins.RULES[rule]
+    """What the rule's metadata says of the recording is what the audit says of it."""
+    twin = TWINS[rule]
     severities = {row["severity"] for row in of(verdicts[twin.recording], rule) if row["status"] == "open"}
     assert severities == ({twin.shows.value} if twin.shows else set())
 

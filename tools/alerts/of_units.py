@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from agent.contract.events import Level, Severity
+from agent.contract.units import Twin
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.judging.base import RuleMeta
-from tools.alerts import facts, twins
 from tools.alerts.model import Alert, Case
 
 KEEP_M = 10
 """A page stays over a restart of the agent, instead of paging twice."""
+
+WAIT_M = {Level.DAMAGE: 5, Level.EVENT: 5, Level.EXPOSURE: 15, Level.SELF: 15}
+"""Minutes that a warning must last, by level: what a rolling restart shows for a while must not be a ticket."""
+
+INFO_WAIT_M = 60
+
+BY_LEVEL = {
+    Level.DAMAGE: "What is computed from this state may be wrong.",
+    Level.EXPOSURE: "Nothing is lost yet; one more step loses data or costs a full restoration.",
+    Level.EVENT: "Nothing is lost by itself.",
+    Level.SELF: "Nothing is said about the application meanwhile: silence is no proof.",
+}
+"""Consequence where a rule names none."""
 
 SAYS = {"<application>": "orders", "<pod>": "shop/orders-0", "<task>": "task 0_3", "<audited>": "shop"}
 
 
 def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
     """Make the alerts of a detector: one per severity that needs an operator."""
-    what = facts.DETECTORS[meta.id]
     upstream = ", ".join(dict.fromkeys(x.key for x in meta.upstream if "no upstream" not in x.key))
     return tuple(
         _alert(
             name=f"Statewarden{camel(meta.id)}{_suffix(meta.severity, severity)}",
-            unit=("detector", meta.id),
-            level=meta.level,
+            kind="detector",
+            meta=meta,
             severity=severity,
-            title=meta.title,
-            text=f"{_bug(meta.title, upstream)}. {what.consequence} Next: {meta.next_action}",
-            for_m=what.for_m,
+            text=f"{_bug(meta.title, upstream)}. {meta.consequence} Next: {meta.next_action}",
             metric="statewarden_task_findings",
             scope=meta.scope,
         )
@@ -37,20 +47,18 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
 
 def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
     """Make the alerts of a rule of the rollup."""
-    what = facts.RULES.get(meta.id, facts.AlertFacts(facts.BY_LEVEL[meta.level]))
+    consequence = meta.consequence or BY_LEVEL[meta.level]
     text = (
-        f"{_bug(meta.title, ', '.join(meta.upstream))}. {what.consequence} Next: open the newest report of the rollup; the "
+        f"{_bug(meta.title, ', '.join(meta.upstream))}. {consequence} Next: open the newest report of the rollup; the "
         "finding there names pods, evidence and the next safe action. Do not delete any copy before."
     )
     return tuple(
         _alert(
             name=f"StatewardenFleet{camel(meta.id)}{_suffix(meta.severity, severity)}",
-            unit=("rule", meta.id),
-            level=meta.level,
+            kind="rule",
+            meta=meta,
             severity=severity,
-            title=meta.title,
             text=text,
-            for_m=what.for_m,
             metric="statewarden_rollup_task_findings",
             scope=None,
         )
@@ -81,27 +89,24 @@ def _bug(title: str, upstream: str) -> str:
 def _alert(
     *,
     name: str,
-    unit: tuple[str, str],
-    level: Level,
+    kind: str,
+    meta: DetectorMeta | RuleMeta,
     severity: Severity,
-    title: str,
     text: str,
-    for_m: int | None,
     metric: str,
     scope: Scope | None,
 ) -> Alert:
-    kind, unit_id = unit
     local = scope is not None
     # the rollup repeats what an agent says alone; the agent's own alert is enough for that
     reporter = "" if local else f',reported_by="{FLEET}"'
-    selector = f'{metric}{{{kind}="{unit_id}",severity="{severity}"{reporter}}}'
-    grouped = local and level in (Level.EXPOSURE, Level.SELF)
+    selector = f'{metric}{{{kind}="{meta.id}",severity="{severity}"{reporter}}}'
+    grouped = local and meta.level in (Level.EXPOSURE, Level.SELF)
     expr = f"sum without (task_id) ({selector}) > 0" if grouped else f"{selector} > 0"
     if severity is Severity.CRITICAL:
         wait_m, keep_m = 0, KEEP_M
     else:
-        usual_m = facts.INFO_WAIT_M if severity is Severity.INFO else facts.WAIT_M[level]
-        wait_m, keep_m = for_m or usual_m, 0
+        usual_m = INFO_WAIT_M if severity is Severity.INFO else WAIT_M[meta.level]
+        wait_m, keep_m = meta.alert_after_m or usual_m, 0
     labels = (
         {"namespace": "shop", "pod": "orders-0"}
         if local
@@ -109,7 +114,7 @@ def _alert(
     )
     if scope is not Scope.AGENT:
         labels["application_id"] = "orders"
-    labels[kind] = unit_id
+    labels[kind] = meta.id
     if not grouped:
         labels["task_id"] = "0_3"
     return Alert(
@@ -118,13 +123,13 @@ def _alert(
         severity=severity.value,
         for_m=wait_m,
         keep_m=keep_m,
-        summary=title if local else f"{title} (fleet audit)",
+        summary=meta.title if local else f"{meta.title} (fleet audit)",
         description=f"{_place(scope, grouped)} {text}",
-        runbook=f"{'detectors' if local else 'rules'}/{unit_id}",
+        runbook=f"{'detectors' if local else 'rules'}/{meta.id}",
         board="statewarden-task" if not grouped else "statewarden-pod",
         cases=(
             *_cases(metric, labels, severity, wait_m, keep_m, grouped),
-            *_twin_case(metric, labels, severity, wait_m, twins.DETECTORS if local else twins.RULES),
+            *_twin_case(metric, labels, severity, wait_m, meta.twin),
         ),
     )
 
@@ -176,10 +181,9 @@ def _cases(
 
 
 def _twin_case(
-    metric: str, labels: dict[str, str], severity: Severity, for_m: int, known: dict[str, twins.Twin]
+    metric: str, labels: dict[str, str], severity: Severity, for_m: int, twin: Twin | None
 ) -> tuple[Case, ...]:
     """Let the unit's benign twin show what it shows, for as long as it would take to fire."""
-    twin = known.get(labels.get("detector") or labels["rule"])
     if twin is None:
         return ()
     place = {name: value for name, value in labels.items() if name not in ("detector", "rule")}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
 from agent.contract.digest import hex_digest
+from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError
 
 SUFFIX = ".jsonl.gz"
@@ -29,6 +31,10 @@ class Sink(Protocol):
             PermanentShipError: it will never work for this segment.
         """
         ...
+
+
+Make = Callable[[Target, ShipSettings, Path | None], Sink]
+"""What each sink's module has as `make`: target, settings and the audited directory in."""
 
 
 def object_name(pod_uid: str, segment_name: str) -> str:

@@ -7,6 +7,7 @@ import os
 import zlib
 from pathlib import Path
 
+from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.home import is_inside
 from agent.ship.sinks.base import SUFFIX, packed
@@ -60,6 +61,11 @@ class DirectorySink:
         temporary.replace(path)
         sync_directory(folder)
         sync_directory(self._directory)
+
+
+def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> DirectorySink:
+    """Make the sink of a target; see `Make`."""
+    return DirectorySink(Path(target.url), state_directory)
 
 
 def _require_same(path: Path, payload: bytes) -> None:

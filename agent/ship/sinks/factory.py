@@ -1,14 +1,12 @@
-"""Settings -> sink. A sink's library is loaded only when the sink is configured."""
+"""Settings -> sink. A sink's module and library are loaded only when the sink is configured."""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
-from agent.delivery import ShipSettings, SinkKind, parse_target
-from agent.ship.sinks.base import Sink
-from agent.ship.sinks.directory import DirectorySink
-from agent.ship.sinks.kafka import KafkaSink
-from agent.ship.sinks.object_store import ObjectStoreSink
+from agent.delivery import ShipSettings, parse_target
+from agent.ship.sinks.base import Make, Sink
 
 
 def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None) -> Sink:
@@ -23,12 +21,5 @@ def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None
         ConfigError: a library is missing (the message names the extra to install), or a file or option is wrong.
     """
     target = parse_target(ship_to)
-    if target.kind is SinkKind.DIRECTORY:
-        return DirectorySink(Path(target.url), state_directory)
-    if target.kind is SinkKind.OBJECT_STORE:
-        return ObjectStoreSink(target, settings)
-    if target.kind is SinkKind.KAFKA:
-        return KafkaSink(target, settings)
-    from agent.ship.sinks.http import HttpSink  # an HTTP client and OpenSSL: 8 MiB, for those who need it
-
-    return HttpSink(target, settings)
+    make: Make = importlib.import_module(f"agent.ship.sinks.{target.kind.module}").make
+    return make(target, settings, state_directory)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import ssl
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.delivery import ShipSettings, Target
@@ -86,6 +87,11 @@ class HttpSink:
         answer = connection.getresponse()
         answer.read()
         return answer.status, _seconds(answer.headers.get("Retry-After", ""))
+
+
+def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> HttpSink:
+    """Make the sink of a target; see `Make`."""
+    return HttpSink(target, settings)
 
 
 def batches(lines: Sequence[bytes]) -> list[list[bytes]]:

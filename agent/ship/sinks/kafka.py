@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from agent.delivery import ShipSettings, Target
@@ -40,7 +41,7 @@ class KafkaSink:
             import confluent_kafka
         except ImportError as error:
             raise ConfigError(
-                f"ship_to {target.url} needs confluent-kafka: pip install 'statewarden[kafka]' ({error})"
+                f"ship_to {target.url} needs confluent-kafka: pip install 'statewarden[{target.kind.extra}]' ({error})"
             ) from error
         self._kafka, self._target, self._settings = confluent_kafka, target, settings
         self._binary = settings.content_mode == "binary"
@@ -140,6 +141,11 @@ class KafkaSink:
         except (self._kafka.KafkaException, ValueError, TypeError) as error:
             reason = error.args[0].str() if isinstance(error, self._kafka.KafkaException) else error
             raise ConfigError(f"ship_to {self._target.url}: {reason}") from error
+
+
+def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> KafkaSink:
+    """Make the sink of a target; see `Make`."""
+    return KafkaSink(target, settings)
 
 
 def producer_config(target: Target, settings: ShipSettings) -> dict[str, Any]:

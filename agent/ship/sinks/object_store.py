@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from agent.delivery import ShipSettings, Target
@@ -39,7 +40,7 @@ class ObjectStoreSink:
             from obstore import exceptions, store
         except ImportError as error:
             raise ConfigError(
-                f"ship_to {target.url} needs obstore: pip install 'statewarden[objectstore]' ({error})"
+                f"ship_to {target.url} needs obstore: pip install 'statewarden[{target.kind.extra}]' ({error})"
             ) from error
         self._obstore, self._errors = obstore, exceptions
         self._from_url: Callable[..., Any] = store.from_url
@@ -114,6 +115,11 @@ class ObjectStoreSink:
             )
         except (self._errors.BaseError, ValueError, TypeError) as error:
             raise ConfigError(f"ship_to {self._target.url}: {_brief(error)}") from error
+
+
+def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> ObjectStoreSink:
+    """Make the sink of a target; see `Make`."""
+    return ObjectStoreSink(target, settings)
 
 
 def _config(target: Target, settings: ShipSettings) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.delivery import ShipSettings
+from agent.delivery import KINDS, SCHEMES, ShipSettings
 from agent.errors import ConfigError
 from agent.ship.sinks.directory import DirectorySink
 from agent.ship.sinks.factory import make_sink
@@ -56,3 +57,12 @@ def test_no_library_is_loaded_before_it_is_chosen(repository: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=repository, capture_output=True, check=True)
     assert not {"obstore", "confluent_kafka"} & set(json.loads(done.stdout))
+
+
+def test_every_module_is_a_sink_of_its_own(repository: Path) -> None:
+    """The table of kinds names each module beside the shared ones once, each has `make`, and no scheme has two."""
+    modules = {path.stem for path in (repository / "agent/ship/sinks").glob("*.py")}
+    assert modules - {"__init__", "base", "factory"} == {kind.module for kind in KINDS}
+    assert all(callable(importlib.import_module(f"agent.ship.sinks.{kind.module}").make) for kind in KINDS)
+    assert len(SCHEMES) == sum(len(kind.schemes) for kind in KINDS)
+    assert all(kind in SCHEMES.values() for kind in KINDS)

@@ -1,0 +1,33 @@
+"""What a detector of the agent and a rule of the rollup say of themselves in the same words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.contract.events import Severity
+
+WRONG_RESULTS = (
+    "The store lacks records that the task believes it has: results are wrong and go to output and changelog."
+)
+UNCOMMITTED_RESULTS = (
+    "Aborted records are in the store: sums count twice, and wrong results go to output and changelog."
+)
+"""Consequences that several of them have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The benign twin of a detector or rule: a recorded run that looks like the fault and is none.
+
+    Its alerts are tested with what the twin shows. `tests/deploy/test_alert_twins.py` (detectors) and
+    `tests/spark_rollup/test_recorded.py` (rules) replay the recording and compare.
+
+    Args of the dataclass:
+        what: What happened, a clause; N1 to N25 are the look-alikes of `docs/state-format.md`.
+        recording: Directory below `tests/data/traces`.
+        shows: Severity that is shown meanwhile; None = nothing is reported.
+    """
+
+    what: str
+    recording: str
+    shows: Severity | None = None
