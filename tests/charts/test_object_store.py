@@ -100,7 +100,7 @@ def test_one_secret_serves_both_charts(chart: Helm, sidecar: Helm) -> None:
 def test_empty_prefix_is_the_bucket_itself(chart: Helm, sidecar: Helm) -> None:
     store = {"bucket": "streams-audit", "prefix": ""}
     assert "--input=s3a://streams-audit/events" in commands(chart.objects(objectStore=store))["ingest"]
-    assert 'value: s3://streams-audit/events' in sidecar.text(**own(objectStore=store))
+    assert "value: s3://streams-audit/events" in sidecar.text(**own(objectStore=store))
 
 
 Places = tuple[dict[str, Any], str, str]
