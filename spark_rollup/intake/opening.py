@@ -97,5 +97,5 @@ def store_settings(opening: Opening, environment: Mapping[str, str]) -> dict[str
 
 
 def identity_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give Hadoop's settings for a pod whose service account stands for a role of AWS."""
+    """Give Hadoop's settings for a pod whose service account has a role of AWS."""
     return {_PROVIDERS: ",".join(_CHAIN)} if environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.delivery.servers import free_port
 from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run
 from tests.support.charts import sidecar_values as own
 
@@ -179,6 +181,39 @@ def test_policy_opens_what_the_values_need(chart: Helm, name: str) -> None:
     assert egress(chart.objects(**values)) == (ports, addresses)
 
 
+def pages_examples() -> list[tuple[str, Manifest]]:
+    """Read the values of `docs/kubernetes.md`: whose they are, and the values."""
+    page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+    found = re.findall(
+        r"^```yaml\n# (the application|the audit|both)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
+    return [(owner, objects(text)[0]) for owner, text in found]
+
+
+def leaves(values: Any) -> int:
+    return sum(map(leaves, values.values())) if isinstance(values, dict) else 1
+
+
+def test_examples_of_the_page_work_and_the_first_is_short(chart: Helm, sidecar: Helm) -> None:
+    """Each is installed as it is written there; agents write where the rollup reads."""
+    examples = pages_examples()
+    assert [owner for owner, _ in examples] == [
+        "the application", "the audit", "both", "the application", "the audit",
+    ]  # fmt: skip
+    assert leaves(examples[0][1]) + leaves(examples[1][1]) <= 8
+    store = examples[2][1]["objectStore"]
+    pairs = [
+        (examples[0][1]["statewarden-sidecar"], examples[1][1]),
+        (examples[0][1]["statewarden-sidecar"] | {"objectStore": store}, {"objectStore": store}),
+        (examples[3][1]["statewarden-sidecar"], examples[4][1]),
+    ]
+    for application, audit in pairs:
+        told = commands(chart.objects(**audit))
+        workload = json.dumps(kind_of(sidecar.objects(**own(**application)), "StatefulSet"))
+        place = told["ingest"][1].removeprefix("--input=").replace("s3a://", "s3://")
+        assert json.dumps({"name": "STATEWARDEN_SHIP_TO", "value": place}) in workload
+
+
 @contextmanager
 def store(status: int, asked: list[str]) -> Iterator[str]:
     """Answer every question with a status."""
@@ -217,6 +252,7 @@ def test_hook_asks_the_store(chart: Helm, tmp_path: Path) -> None:
         assert done.returncode == code, done.stdout
         assert told in done.stdout
     assert asked == ["/streams-audit"] * 2
-    done = run(ROOT / ".venv" / "bin" / "python", "-c", hook["args"][0], *moved)
+    gone = [f"--results={tmp_path}", "--bucket=streams-audit", f"--endpoint=http://127.0.0.1:{free_port()}"]
+    done = run(ROOT / ".venv" / "bin" / "python", "-c", hook["args"][0], *gone)
     assert done.returncode == 1
     assert "does a network policy forbid it?" in done.stdout

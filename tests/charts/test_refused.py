@@ -57,7 +57,7 @@ COMBINATIONS_OF_THE_AUDIT: Cases = {
     "input in a bucket beside a claim": ({"rollup__input": "s3a://bucket/prefix"}, "would not be used"),
     "bronze among the segments": (
         {"events__existingClaim": "", "rollup__input": "s3a://bucket/x", "rollup__bronze": "s3a://bucket/x"},
-        "give bronze a place of its own",
+        "give bronze a separate place",
     ),
     "endpoint of no store": (
         {"objectStore__endpoint": "https://s3.example.com"},

@@ -175,7 +175,7 @@ token is traded for them (which is done at STS, on 443).
 {{- fail (printf "rollup.input %s is no directory, so the claim of events would not be used: leave events.existingClaim and events.create.enabled out" $input) -}}
 {{- end -}}
 {{- if eq $input (include "statewarden.bronze" .) -}}
-{{- fail (printf "rollup.input and rollup.bronze are both %s: give bronze a place of its own" $input) -}}
+{{- fail (printf "rollup.input and rollup.bronze are both %s: give bronze a separate place" $input) -}}
 {{- end -}}
 {{- if not (include "statewarden.buckets" . | fromYamlArray) -}}
 {{- range $key := list "endpoint" "region" "credentialsSecret" -}}
