@@ -50,8 +50,8 @@ META = DetectorMeta(
         " get help before the task moves."
     ),
     consequence=(
-        "The store holds what its changelog does not: after a reset it counts twice, after a loss "
-        "it is the only copy."
+        "The store holds records that its changelog lacks: after a reset they count twice, after a loss they exist"
+        " only here."
     ),
     twin=Twin(
         "N22, an offset out of range, and the replay over the old files came back to where it was",

@@ -14,6 +14,18 @@ from pyspark.sql import SparkSession
 from spark_rollup.bronze.place import Place, place_of
 from spark_rollup.spark import needs, progress, session
 
+_PROVIDERS = "fs.s3a.aws.credentials.provider"
+
+_CHAIN = (
+    "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider",
+    "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider",
+    "software.amazon.awssdk.auth.credentials.WebIdentityTokenFileCredentialsProvider",
+    "org.apache.hadoop.fs.s3a.auth.IAMInstanceCredentialsProvider",
+)
+"""Hadoop's own chain (`core-default.xml` of 3.5) and, before the machine's role, the token of a service account, which
+that leaves out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opening:
@@ -62,8 +74,12 @@ def opened(
     )
     needs.check(spark, wanted)
     if needs.S3A in wanted:
+        hadoop = spark._jsc.hadoopConfiguration()  # a session that was there already listens, too
         for key, value in store_settings(opening, os.environ).items():
-            spark._jsc.hadoopConfiguration().set(key, value)  # a session that was there already listens, too
+            hadoop.set(key, value)
+        if not spark.sparkContext.getConf().contains(f"spark.hadoop.{_PROVIDERS}"):
+            for key, value in identity_settings(os.environ).items():
+                hadoop.set(key, value)
     with progress.shown(spark, sys.stderr) if opening.progress else nullcontext():
         yield spark, place_of(opening.where, spark)
 
@@ -78,3 +94,8 @@ def store_settings(opening: Opening, environment: Mapping[str, str]) -> dict[str
         "fs.s3a.path.style.access": "true",
         "fs.s3a.endpoint.region": region or "us-east-1",
     }
+
+
+def identity_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Give Hadoop's settings for a pod whose service account has a role of AWS."""
+    return {_PROVIDERS: ",".join(_CHAIN)} if environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") else {}

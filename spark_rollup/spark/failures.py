@@ -20,6 +20,11 @@ _PARTS = (re.compile(r"(.*)/events/day=[^/]*/.*"), re.compile(r"(.*)/(?:quaranti
 
 _ENDED = "Spark's Java process ended, for want of memory perhaps: --spark-conf spark.driver.memory=8g gives it more"
 
+_NO_CREDENTIALS = (
+    "no credentials for the object store: they come from the environment (AWS_ACCESS_KEY_ID ...), the role of the pod "
+    "or machine, or --spark-conf spark.hadoop.fs.s3a.*"
+)
+
 _DEADLY = (
     "OutOfMemoryError",
     "SparkContext was shut down",  # what is reported of a task that ran out of memory in local mode
@@ -38,6 +43,7 @@ _HELP = (
         "JAVA_GATEWAY_EXITED",
         "Java ended before Spark was up: is JAVA_HOME a working Java 17, are JAVA_TOOL_OPTIONS right?",
     ),
+    *((word, _NO_CREDENTIALS) for word in ("NoAwsCredentialsException", "Unable to load credentials")),
     *((word, _ENDED) for word in _DEADLY[1:]),
 )
 """What is somewhere in a chain of causes, and what it means for a person."""

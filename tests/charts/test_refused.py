@@ -26,6 +26,15 @@ SCHEMA_OF_THE_AUDIT: Cases = {
     "root as user": ({"rollup__user": 0}, "rollup.user"),
     "size without unit": ({"results__size": 20}, "results.size"),
     "input that nothing reads": ({"rollup__input": "ftp://host/events"}, "rollup.input"),
+    "topic without a port": ({"rollup__input": "kafka://broker/topic"}, "rollup.input"),
+    "bronze that nothing keeps": ({"rollup__bronze": "/tmp/bronze"}, "rollup.bronze"),
+    "bucket with its scheme": ({"objectStore__bucket": "s3://streams-audit"}, "objectStore.bucket"),
+    "prefix that ends in a slash": ({"objectStore__prefix": "streams/"}, "objectStore.prefix"),
+    "endpoint with credentials": (
+        {"objectStore__endpoint": "https://key:secret@host"},
+        "objectStore.endpoint",
+    ),
+    "endpoint without its scheme": ({"objectStore__endpoint": "minio:9000"}, "objectStore.endpoint"),
     "override without a value": ({"rollup__settings": ["num_standby_replicas"]}, "rollup.settings"),
     "label that is no text": ({"podMonitor__labels": {"release": 1}}, "podMonitor.labels"),
     "port that there is not": ({"networkPolicy__egressPorts": [70000]}, "networkPolicy.egressPorts"),
@@ -36,11 +45,27 @@ SCHEMA_OF_THE_AUDIT: Cases = {
 }
 
 COMBINATIONS_OF_THE_AUDIT: Cases = {
-    "directory without a claim": ({"events__existingClaim": ""}, "set events.existingClaim"),
-    "claim beside a bucket": ({"rollup__input": "s3a://bucket/prefix"}, "would not be used"),
-    "policy that cuts off the input": (
-        {"rollup__input": "s3a://bucket/prefix", "events__existingClaim": ""},
-        "networkPolicy.egressPorts",
+    "no place of the events": ({"events__existingClaim": ""}, "set objectStore.bucket to the bucket"),
+    "directory without a claim": (
+        {"events__existingClaim": "", "rollup__input": "/segments"},
+        "no claim is mounted there: set events.existingClaim",
+    ),
+    "bucket beside a claim": (
+        {"objectStore__bucket": "streams-audit"},
+        "streams-audit and the claim statewarden-events exclude each other",
+    ),
+    "input in a bucket beside a claim": ({"rollup__input": "s3a://bucket/prefix"}, "would not be used"),
+    "bronze among the segments": (
+        {"events__existingClaim": "", "rollup__input": "s3a://bucket/x", "rollup__bronze": "s3a://bucket/x"},
+        "give bronze a separate place",
+    ),
+    "endpoint of no store": (
+        {"objectStore__endpoint": "https://s3.example.com"},
+        "objectStore.endpoint is set, but nothing is in an object store",
+    ),
+    "credentials of no store": (
+        {"objectStore__credentialsSecret": "s3"},
+        "objectStore.credentialsSecret is set, but nothing is in an object store",
     ),
     "two claims for events": ({"events__create__enabled": True}, "exclude each other"),
     "two Pushgateways": (
@@ -81,6 +106,22 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
     ),
     "spool larger than its volume": (own(spool__sizeLimit="64Mi"), "the kubelet would evict the pod"),
     "ceiling above the limit": (own(agent__memoryMib=128), "the kernel would kill the agent"),
+    "bucket beside another place": (
+        own(objectStore__bucket="streams-audit", ship__to="/events"),
+        'objectStore.bucket "streams-audit" and ship.to "/events" exclude each other',
+    ),
+    "endpoint of no store": (
+        own(objectStore__endpoint="https://s3.example.com", ship__to="/events"),
+        "segments do not go to an object store",
+    ),
+    "endpoint without encryption": (
+        own(objectStore={"bucket": "streams-audit", "endpoint": "http://minio:9000"}),
+        "is not encrypted, and the agent would refuse it",
+    ),
+    "secret of Kafka for a store": (
+        own(objectStore__bucket="streams-audit", ship__credentialsSecret="s3"),
+        "an object store's is objectStore.credentialsSecret",
+    ),
     "claim without a directory": (own(ship={"to": "s3://bucket", "claim": "events"}), "absolute path"),
     "claim template of a Deployment": (
         {"kind": "Deployment", **own(spool__claimTemplate__enabled=True)},

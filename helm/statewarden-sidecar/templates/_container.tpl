@@ -103,9 +103,7 @@ volumeMounts:
 {{- define "statewarden-sidecar.settings" -}}
 {{- $v := .values -}}
 {{- $agent := $v.agent -}}
-{{- if and $v.ship.claim (not (hasPrefix "/" $v.ship.to)) -}}
-{{- fail (printf "statewarden-sidecar: ship.claim %q is mounted at ship.to, which must then be an absolute path, not %q" $v.ship.claim $v.ship.to) -}}
-{{- end -}}
+{{- include "statewarden-sidecar.checkSink" $v -}}
 STATE_DIR: {{ if $v.state.directory }}{{ printf "%s/%s" .mountPath $v.state.directory | quote }}{{ else }}{{ .mountPath | quote }}{{ end }}
 SPOOL: /var/lib/statewarden/spool
 LISTEN: {{ printf ":%d" (int $agent.port) | quote }}
@@ -127,13 +125,13 @@ RUNBOOKS: {{ . | quote }}
 {{- range $id, $reason := . }}{{ $rows = append $rows (printf "%s=%s" $id $reason) }}{{ end }}
 DETECTORS_DISABLED: {{ join "; " $rows | quote }}
 {{- end }}
-{{- with $v.ship.to }}
+{{- with include "statewarden-sidecar.to" $v }}
 SHIP_TO: {{ . | quote }}
 {{- end }}
-{{- with $v.ship.endpoint }}
+{{- with $v.objectStore.endpoint }}
 SHIP_ENDPOINT: {{ . | quote }}
 {{- end }}
-{{- with $v.ship.region }}
+{{- with $v.objectStore.region }}
 SHIP_REGION: {{ . | quote }}
 {{- end }}
 {{- if $v.ship.allowHttp }}

@@ -10,15 +10,58 @@
 {{- toYaml $values -}}
 {{- end -}}
 
+{{/* Where segments go; called with the values. */}}
+{{- define "statewarden-sidecar.to" -}}
+{{- with .objectStore -}}
+{{- if .bucket -}}{{- printf "s3://%s" (list .bucket .prefix "events" | compact | join "/") -}}{{- else -}}{{- $.ship.to -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What takes them: `object store`, `kafka`, another scheme, or empty (a directory, or nothing). */}}
+{{- define "statewarden-sidecar.sink" -}}
+{{- $to := include "statewarden-sidecar.to" . -}}
+{{- if regexMatch "^(s3|s3a|gs|az|abfs|abfss)://" $to -}}
+object store
+{{- else if contains "://" $to -}}
+{{- splitList "://" $to | first -}}
+{{- end -}}
+{{- end -}}
+
+{{/* One place for segments, and nothing that would not be used; called with the values. */}}
+{{- define "statewarden-sidecar.checkSink" -}}
+{{- $store := .objectStore -}}
+{{- $sink := include "statewarden-sidecar.sink" . -}}
+{{- if and $store.bucket .ship.to -}}
+{{- fail (printf "statewarden-sidecar: objectStore.bucket %q and ship.to %q exclude each other: segments go to one place" $store.bucket .ship.to) -}}
+{{- end -}}
+{{- if ne $sink "object store" -}}
+{{- range $key := list "endpoint" "region" "credentialsSecret" -}}
+{{- if get $store $key -}}
+{{- fail (printf "statewarden-sidecar: objectStore.%s is set, but segments do not go to an object store: set objectStore.bucket, or leave objectStore.%s out" $key $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and .ship.credentialsSecret (ne $sink "kafka") -}}
+{{- fail (printf "statewarden-sidecar: ship.credentialsSecret %q is for Kafka only; an object store's is objectStore.credentialsSecret" .ship.credentialsSecret) -}}
+{{- end -}}
+{{- if and .ship.claim (not (hasPrefix "/" (include "statewarden-sidecar.to" .))) -}}
+{{- fail (printf "statewarden-sidecar: ship.claim %q is mounted at ship.to, which must then be an absolute path, not %q" .ship.claim (include "statewarden-sidecar.to" .)) -}}
+{{- end -}}
+{{- if and (hasPrefix "http:" $store.endpoint) (not .ship.allowHttp) -}}
+{{- fail (printf "statewarden-sidecar: objectStore.endpoint %s is not encrypted, and the agent would refuse it: use https, or set ship.allowHttp" $store.endpoint) -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "statewarden-sidecar.image" -}}
 {{- $image := .values.image -}}
+{{- $sink := include "statewarden-sidecar.sink" .values -}}
 {{- $name := $image.repository -}}
 {{- if $image.registry -}}{{- $name = printf "%s/%s" $image.registry $image.repository -}}{{- end -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $name $image.digest -}}
 {{- else -}}
 {{- /* Only the larger variant of the image has the libraries of object stores and Kafka. */ -}}
-{{- $tag := ternary "0.1.0-sinks" "0.1.0" (regexMatch "^(s3|s3a|gs|az|abfs|abfss|kafka)://" .values.ship.to) -}}
+{{- $tag := ternary "0.1.0-sinks" "0.1.0" (or (eq $sink "object store") (eq $sink "kafka")) -}}
 {{- printf "%s:%s" $name ($image.tag | default $tag) -}}
 {{- end -}}
 {{- end -}}

@@ -1,7 +1,7 @@
 {{/* Files from Secrets and ConfigMaps, as YAML: [{volume, mountPath, setting, value, source}]. */}}
 {{- define "statewarden-sidecar.files" -}}
 {{- $v := .values -}}
-{{- with $v.ship.credentialsSecret }}
+{{- with $v.objectStore.credentialsSecret | default $v.ship.credentialsSecret }}
 - volume: statewarden-credentials
   mountPath: /etc/statewarden/credentials
   setting: SHIP_CREDENTIALS_DIR

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 TIMEOUT_S = 10.0
@@ -48,6 +49,27 @@ def audited(folder):
         return f"{path} cannot be used: {error!r}", False
 
 
+def reached(bucket, endpoint, region):
+    """Say whether an object store answers. Unsigned, so it refuses: whether credentials fit, the first ingest shows."""
+    if not endpoint:
+        region = region or os.environ.get("AWS_REGION") or "us-east-1"
+        endpoint = f"https://s3.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+    url = f"{endpoint}/{bucket}"
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+            status = answer.status
+    except urllib.error.HTTPError as error:
+        status = error.code
+    except OSError as error:
+        return (
+            f"{url} does not answer ({error}): is objectStore.endpoint right, and does a network policy forbid it?",
+            False,
+        )
+    if status == 404:
+        return f"{url} answers 404: there is no such bucket (objectStore.bucket)", False
+    return f"{url} answers ({status})", True
+
+
 def answers(url):
     """Say whether a Pushgateway is ready."""
     try:
@@ -62,11 +84,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--results", required=True)
     parser.add_argument("--events")
+    parser.add_argument("--bucket", action="append", default=[])
+    parser.add_argument("--endpoint")
+    parser.add_argument("--region")
     parser.add_argument("--pushgateway")
     given = parser.parse_args()
     found = [writable(given.results), audited(given.results)]
     if given.events:
         found.insert(0, readable(given.events))
+    found += [reached(bucket, given.endpoint, given.region) for bucket in given.bucket]
     if given.pushgateway:
         found.append(answers(given.pushgateway))
     for text, good in found:

@@ -57,6 +57,87 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 {{- end -}}
 {{- end -}}
 
+{{/* A place in the object store; called with (dict "context" . "name" NAME). */}}
+{{- define "statewarden.stored" -}}
+{{- with .context.Values.objectStore -}}
+{{- printf "s3a://%s" (list .bucket .prefix $.name | compact | join "/") -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where the agents' segments are; empty if nothing says it. */}}
+{{- define "statewarden.input" -}}
+{{- if .Values.rollup.input -}}
+{{- .Values.rollup.input -}}
+{{- else if .Values.objectStore.bucket -}}
+{{- include "statewarden.stored" (dict "context" . "name" "events") -}}
+{{- else if include "statewarden.eventsClaim" . -}}
+/events
+{{- end -}}
+{{- end -}}
+
+{{- define "statewarden.bronze" -}}
+{{- if .Values.rollup.bronze -}}
+{{- .Values.rollup.bronze -}}
+{{- else if .Values.objectStore.bucket -}}
+{{- include "statewarden.stored" (dict "context" . "name" "bronze") -}}
+{{- else -}}
+/results/bronze
+{{- end -}}
+{{- end -}}
+
+{{/* Buckets that the rollup uses, as a YAML list. */}}
+{{- define "statewarden.buckets" -}}
+{{- $found := list -}}
+{{- range list (include "statewarden.input" .) (include "statewarden.bronze" .) -}}
+{{- if hasPrefix "s3a://" . -}}{{- $found = append $found (trimPrefix "s3a://" . | splitList "/" | first) -}}{{- end -}}
+{{- end -}}
+{{- uniq $found | toYaml -}}
+{{- end -}}
+
+{{/* Options of every command that reaches the object store, as entries of `args`. */}}
+{{- define "statewarden.storeArgs" -}}
+{{- if include "statewarden.buckets" . | fromYamlArray -}}
+{{- with .Values.objectStore.endpoint }}
+- --endpoint={{ . }}
+{{- end }}
+{{- with .Values.objectStore.region }}
+- --region={{ . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* Port of an http(s) address. */}}
+{{- define "statewarden.port" -}}
+{{- $url := urlParse . -}}
+{{- regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "80" "443" (eq $url.scheme "http")) -}}
+{{- end -}}
+
+{{/* Ports that the rollup must reach wherever they are, as a YAML list. */}}
+{{- define "statewarden.egressPorts" -}}
+{{- $ports := list -}}
+{{- if include "statewarden.buckets" . | fromYamlArray -}}
+{{- $ports = append $ports (include "statewarden.port" (.Values.objectStore.endpoint | default "https://aws") | int) -}}
+{{- end -}}
+{{- if hasPrefix "kafka://" .Values.rollup.input -}}
+{{- range trimPrefix "kafka://" .Values.rollup.input | splitList "/" | first | splitList "," -}}
+{{- $ports = append $ports (regexFind "[0-9]+$" . | int) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.rollup.pushgatewayUrl -}}{{- $ports = append $ports (include "statewarden.port" . | int) -}}{{- end -}}
+{{- range .Values.networkPolicy.egressPorts -}}{{- $ports = append $ports (int .) -}}{{- end -}}
+{{- uniq $ports | toYaml -}}
+{{- end -}}
+
+{{/*
+Whether credentials of the object store come from an address of the cloud: no Secret has them, and no service account's
+token is traded for them (which is done at STS, on 443).
+*/}}
+{{- define "statewarden.asksForCredentials" -}}
+{{- $named := or .Values.objectStore.credentialsSecret .Values.rollup.environmentSecret -}}
+{{- $traded := hasKey .Values.serviceAccount.annotations "eks.amazonaws.com/role-arn" -}}
+{{- if and (include "statewarden.buckets" . | fromYamlArray) (not $named) (not $traded) -}}true{{- end -}}
+{{- end -}}
+
 {{- define "statewarden.eventsClaim" -}}
 {{- .Values.events.existingClaim | default (ternary (printf "%s-events" (include "statewarden.fullname" .)) "" .Values.events.create.enabled) -}}
 {{- end -}}
@@ -67,24 +148,41 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 
 {{/* Everything that a wrong combination of values could break silently. */}}
 {{- define "statewarden.check" -}}
-{{- $remote := not (hasPrefix "/" .Values.rollup.input) -}}
-{{- $claim := include "statewarden.eventsClaim" . -}}
-{{- if .Values.rollup.enabled -}}
-{{- if and (not $remote) (not $claim) -}}
-{{- fail (printf "rollup.input %s is a directory, but no claim is mounted there: set events.existingClaim (the sidecars' ship.claim), or events.create.enabled, or let rollup.input be s3a:// or kafka://" .Values.rollup.input) -}}
-{{- end -}}
-{{- if and $remote $claim -}}
-{{- fail (printf "rollup.input %s is no directory, so the claim of events would not be used: leave events.existingClaim and events.create.enabled out" .Values.rollup.input) -}}
-{{- end -}}
-{{- if and $remote .Values.networkPolicy.enabled (not .Values.networkPolicy.egressPorts) (not .Values.networkPolicy.extraEgress) -}}
-{{- fail (printf "networkPolicy would keep the rollup from %s: set networkPolicy.egressPorts (443 for an object store, 9092 for Kafka) or networkPolicy.extraEgress" .Values.rollup.input) -}}
-{{- end -}}
-{{- end -}}
+{{- if .Values.rollup.enabled -}}{{- include "statewarden.checkPlaces" . -}}{{- end -}}
 {{- if and .Values.events.existingClaim .Values.events.create.enabled -}}
 {{- fail "events.existingClaim and events.create.enabled exclude each other" -}}
 {{- end -}}
 {{- if and .Values.rollup.pushgatewayUrl .Values.pushgateway.enabled -}}
 {{- fail "rollup.pushgatewayUrl and pushgateway.enabled exclude each other: one of them gets the counts" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where segments come from and where bronze goes: one place each, and nothing that would not be used. */}}
+{{- define "statewarden.checkPlaces" -}}
+{{- $store := .Values.objectStore -}}
+{{- $input := include "statewarden.input" . -}}
+{{- $claim := include "statewarden.eventsClaim" . -}}
+{{- if not $input -}}
+{{- fail "nothing says where the agents' events are: set objectStore.bucket to the bucket that the sidecars ship to (their values have the same name), or events.existingClaim to the claim that they share, or rollup.input to a topic (kafka://HOST:PORT/TOPIC). rollup.enabled=false installs monitors, alerts and boards only" -}}
+{{- end -}}
+{{- if and $store.bucket $claim -}}
+{{- fail (printf "objectStore.bucket %s and the claim %s exclude each other: the agents ship to one of them. Leave objectStore.bucket, or events.existingClaim and events.create.enabled, out" $store.bucket $claim) -}}
+{{- end -}}
+{{- if and (hasPrefix "/" $input) (not $claim) -}}
+{{- fail (printf "rollup.input %s is a directory, but no claim is mounted there: set events.existingClaim (the sidecars' ship.claim) or events.create.enabled, or leave rollup.input out and set objectStore.bucket" $input) -}}
+{{- end -}}
+{{- if and (not (hasPrefix "/" $input)) $claim -}}
+{{- fail (printf "rollup.input %s is no directory, so the claim of events would not be used: leave events.existingClaim and events.create.enabled out" $input) -}}
+{{- end -}}
+{{- if eq $input (include "statewarden.bronze" .) -}}
+{{- fail (printf "rollup.input and rollup.bronze are both %s: give bronze a separate place" $input) -}}
+{{- end -}}
+{{- if not (include "statewarden.buckets" . | fromYamlArray) -}}
+{{- range $key := list "endpoint" "region" "credentialsSecret" -}}
+{{- if get $store $key -}}
+{{- fail (printf "objectStore.%s is set, but nothing is in an object store: set objectStore.bucket, or leave objectStore.%s out" $key $key) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -143,8 +241,17 @@ imagePullPolicy: {{ .context.Values.image.pullPolicy }}
 envFrom:
   - secretRef: {name: {{ . }}}
 {{- end }}
-{{- with .context.Values.rollup.extraEnv }}
-env: {{- toYaml . | nindent 2 }}
+{{- $secret := .context.Values.objectStore.credentialsSecret }}
+{{- if or $secret .context.Values.rollup.extraEnv }}
+env:
+  {{- with $secret }}
+  - {name: AWS_ACCESS_KEY_ID, valueFrom: {secretKeyRef: {name: {{ . }}, key: access_key_id}}}
+  - {name: AWS_SECRET_ACCESS_KEY, valueFrom: {secretKeyRef: {name: {{ . }}, key: secret_access_key}}}
+  - {name: AWS_SESSION_TOKEN, valueFrom: {secretKeyRef: {name: {{ . }}, key: session_token, optional: true}}}
+  {{- end }}
+  {{- with .context.Values.rollup.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 securityContext:
   allowPrivilegeEscalation: false
@@ -153,7 +260,7 @@ securityContext:
 terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
   {{- if include "statewarden.eventsClaim" .context }}
-  - {name: events, mountPath: {{ .context.Values.rollup.input }}, readOnly: true}
+  - {name: events, mountPath: {{ include "statewarden.input" .context }}, readOnly: true}
   {{- end }}
   - {name: results, mountPath: /results}
   - {name: scratch, mountPath: /tmp}

@@ -9,7 +9,7 @@ from spark_rollup.errors import UsageError
 from spark_rollup.intake import intake
 from spark_rollup.intake.ingest import Ingested, total
 from spark_rollup.intake.intake import IntakeOptions, describe, read_properties
-from spark_rollup.intake.opening import Opening, store_settings
+from spark_rollup.intake.opening import Opening, identity_settings, store_settings
 from spark_rollup.sources.address import parse_address
 from spark_rollup.spark import needs, session
 
@@ -33,6 +33,20 @@ def test_without_an_endpoint_only_the_region_is_said():
         "fs.s3a.endpoint.region": "eu-west-1"
     }
     assert store_settings(Opening("s3a://b"), {}) == {}
+
+
+def test_a_service_account_is_asked_after_keys_and_before_the_machine():
+    """Keys that somebody set are meant; the machine's role belongs to every pod on it."""
+    assert identity_settings({"AWS_ACCESS_KEY_ID": "k"}) == {}
+    (chain,) = identity_settings({"AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/token"}).values()
+    names = [name.rpartition(".")[2].removesuffix("CredentialsProvider") for name in chain.split(",")]
+    assert names == [
+        "TemporaryAWS",
+        "SimpleAWS",
+        "EnvironmentVariable",
+        "WebIdentityTokenFile",
+        "IAMInstance",
+    ]
 
 
 def test_properties_are_read_as_kafka_s_tools_do(tmp_path):

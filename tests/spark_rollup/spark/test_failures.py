@@ -55,6 +55,10 @@ def test_the_innermost_cause_is_told():
         (JavaError(Thrown("OutOfMemoryError", "Java heap space")), "spark.driver.memory=8g"),
         (ConnectionRefusedError(111, "Connection refused"), "Spark's Java process ended"),
         (RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"), "Java ended before Spark was up"),
+        (
+            JavaError(Thrown("NoAwsCredentialsException", "Unable to load")),
+            "no credentials for the object store",
+        ),
     ],
 )
 def test_what_helps_is_said_where_it_is_known(cause, meant):
