@@ -19,12 +19,8 @@ META = DetectorMeta(
     severity=Severity.INFO,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
-<<<<<<< HEAD
     next_action='Configure it with --set KEY=VALUE, or in the file in the table [application."ID"].',
-=======
-    next_action='Give the setting with --set KEY=VALUE, or in the file below [application."ID"].',
     consequence="Some detectors are silent or unsure for this application.",
->>>>>>> newcomer
 )
 
 

@@ -18,11 +18,25 @@ def segment(run: Scenario, number: int) -> SimDatabase:
     return run.task("0_0").databases["w", str(number)]
 
 
-def crossed(release: str = "4.3.1", guarantee: str = ALOS, **more) -> tuple[Scenario, App]:
-    """600 records in the first segment, 3,000 in the next one, which is flushed; all committed."""
+def opened(release: str = "4.3.1", guarantee: str = ALOS, **more) -> tuple[Scenario, App]:
+    """A windowed store that was just opened, and has no segment yet."""
     run = Scenario(release, guarantee, **{"stores": {"w": WINDOWED}, **more})
     app = run.start()
     app.opens("0_0")
+    return run, app
+
+
+def takes(run: Scenario, app: App, records: int, number: int, offset: int) -> None:
+    """Records for one segment, committed and flushed, and time for the agent to see it."""
+    app.puts("0_0", records, segment=number)
+    app.checkpoints("0_0", offset)
+    segment(run, number).flush()
+    run.wait(2)
+
+
+def crossed(release: str = "4.3.1", guarantee: str = ALOS, **more) -> tuple[Scenario, App]:
+    """600 records in the first segment, 3,000 in the next one, which is flushed; all committed."""
+    run, app = opened(release, guarantee, **more)
     app.puts("0_0", 600, segment=OLD)
     app.checkpoints("0_0", 599)
     run.wait(2)
@@ -47,6 +61,14 @@ def starts(run: Scenario, offset: int | None = ANSWER) -> App:
     run.wait(2)
     app.opens("0_0")
     run.wait(2)
+    return app
+
+
+def goes_on(run: Scenario, number: int) -> App:
+    """A new process, and 500 more records for one segment."""
+    app = starts(run)
+    app.puts("0_0", 500, segment=number)
+    app.checkpoints("0_0", ANSWER + 500)
     return app
 
 
@@ -86,9 +108,7 @@ def close_cut(run: Scenario, app: App) -> None:
 
 def two_unflushed(guarantee: str = EOS, **more) -> tuple[Scenario, App]:
     """Two segments, both made in this life; nothing is flushed."""
-    run = Scenario("4.3.1", guarantee, **{"stores": {"w": WINDOWED}, **more})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened(guarantee=guarantee, **more)
     app.puts("0_0", 600, segment=OLD)
     run.wait(2)
     app.puts("0_0", 3000, segment=NEW)
@@ -105,7 +125,4 @@ def with_data(run: Scenario, app: App, *, flush: bool = True) -> None:
     run.wait(2)
     app.puts("0_0", 600, segment=OLD)
     run.wait(2)
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", 4199)
-    segment(run, NEW).flush()
-    run.wait(2)
+    takes(run, app, 3000, NEW, 4199)

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.detectors.lost_segment import BEFORE_THE_START
-from tests.support.scenario import KEY_VALUE, UNLOGGED, WINDOWED, Scenario
+from tests.support.scenario import KEY_VALUE, UNLOGGED, WINDOWED
 from tests.support.scenario_segments import (
     ALOS,
     ANSWER,
@@ -16,11 +16,14 @@ from tests.support.scenario_segments import (
     OLD,
     close_cut,
     crossed,
+    goes_on,
     killed,
     loudest,
     open_findings,
+    opened,
     segment,
     starts,
+    takes,
     two_unflushed,
     with_data,
 )
@@ -57,9 +60,7 @@ def test_confirmed_when_the_store_moves_on_and_nothing_came_back():
     """The first segment was made before the one that answers: a replay from there cannot bring its records."""
     run, app = crossed()
     killed(run, app)
-    again = starts(run)
-    again.puts("0_0", 500, segment=NEW)
-    again.checkpoints("0_0", ANSWER + 500)
+    goes_on(run, NEW)
     run.wait(1)
     assert open_findings(run)[0].confidence is Confidence.SUSPECTED
     segment(run, NEW).flush()
@@ -73,9 +74,7 @@ def test_what_was_proved_stays_proved():
     """Late records fill the segment again; the proof was there before them."""
     run, app = crossed()
     killed(run, app)
-    again = starts(run)
-    again.puts("0_0", 500, segment=NEW)
-    again.checkpoints("0_0", ANSWER + 500)
+    again = goes_on(run, NEW)
     segment(run, NEW).flush()
     run.wait(1)
     again.puts("0_0", 500, segment=OLD)
@@ -89,9 +88,7 @@ def test_late_records_do_not_confirm():
     """What comes later fills the segment again; whether the old records are there is not seen any more."""
     run, app = crossed()
     killed(run, app)
-    again = starts(run)
-    again.puts("0_0", 500, segment=OLD)
-    again.checkpoints("0_0", ANSWER + 500)
+    again = goes_on(run, OLD)
     again.flushes("0_0")
     run.wait(1)
     assert open_findings(run)[0].confidence is Confidence.SUSPECTED
@@ -137,9 +134,7 @@ def test_exposure_while_it_runs():
 
 def test_nothing_yet_while_there_is_one_segment():
     """One step earlier: the second segment is not flushed, and a restart replays from the beginning."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     app.checkpoints("0_0", 599)
     run.wait(2)
@@ -174,9 +169,7 @@ def test_cut_close_is_never_confirmed():
     """A dirty close that is killed leaves the same picture, and its replay brings everything back."""
     run, app = two_unflushed()
     close_cut(run, app)
-    again = starts(run)
-    again.puts("0_0", 500, segment=OLD)
-    again.checkpoints("0_0", ANSWER + 500)
+    goes_on(run, OLD)
     segment(run, OLD).flush()
     run.wait(30)
     assert {x.confidence for x in open_findings(run)} == {Confidence.SUSPECTED}
@@ -206,9 +199,7 @@ def test_cut_close_beside_a_store_without_an_offset():
 
 def test_flushed_before_its_successor_was_made():
     """It took records in the life that ended, and what came after its last flush was in memory only."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     with_data(run, app)
     killed(run, app)
     (finding,) = open_findings(run)
@@ -226,17 +217,12 @@ def test_flushed_before_its_successor_was_made():
 
 def test_newest_at_the_opening_may_have_taken_nothing():
     """Nothing on disk tells whether a record came before the next segment began: a warning."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     app.stops({"0_0": 599})
     run.wait(5)
     app = starts(run, 599)
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", ANSWER)
-    segment(run, NEW).flush()
-    run.wait(2)
+    takes(run, app, 3000, NEW, ANSWER)
     killed(run, app)
     (finding,) = open_findings(run)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)

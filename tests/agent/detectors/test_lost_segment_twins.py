@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_segments import (
     ANSWER,
     EOS,
@@ -16,8 +15,10 @@ from tests.support.scenario_segments import (
     killed,
     loudest,
     open_findings,
+    opened,
     segment,
     starts,
+    takes,
     two_unflushed,
     wiped_start,
 )
@@ -27,19 +28,14 @@ from tests.support.scenario_segments import (
 
 def test_quiet_for_a_segment_that_was_past_when_the_store_was_opened():
     """All its records were flushed by the close before; no late one came."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     run.wait(1)
     app.puts("0_0", 600, segment=NEW)
     app.stops({"0_0": 1199})
     run.wait(5)
     app = starts(run, 1199)
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", 4199)
-    segment(run, NEW).flush()
-    run.wait(2)
+    takes(run, app, 3000, NEW, 4199)
     killed(run, app)
     starts(run, 4199)
     run.wait(30)
@@ -89,13 +85,8 @@ def test_quiet_for_expired_segments():
 @pytest.mark.parametrize("number", [OLD, 120_000])
 def test_quiet_for_a_segment_made_after_the_offset_was_stored(number):
     """A late record, or the next slice: its first put lies behind the offset, and the replay brings it again."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", 2999)
-    segment(run, NEW).flush()
-    run.wait(2)
+    run, app = opened()
+    takes(run, app, 3000, NEW, 2999)
     app.puts("0_0", 10, segment=number)
     app.checkpoints("0_0", 3009)
     run.wait(2)
@@ -110,9 +101,7 @@ def test_quiet_for_a_segment_made_after_the_offset_was_stored(number):
 @pytest.mark.parametrize(("seconds", "severity"), [(10, Severity.WARNING), (90, Severity.CRITICAL)])
 def test_late_segment_and_the_commits_since(seconds, severity):
     """A flush right after its first put may carry the offset of the commit before; two commits later it does not."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 3000, segment=NEW)
     app.checkpoints("0_0", 2999)
     run.wait(2)
@@ -127,9 +116,7 @@ def test_late_segment_and_the_commits_since(seconds, severity):
 
 def test_quiet_without_a_changelog():
     """No segment holds an offset: nothing is restored, and nothing goes on from anywhere."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     run.wait(1)
     app.puts("0_0", 3000, segment=NEW)
@@ -143,9 +130,7 @@ def test_quiet_without_a_changelog():
 @pytest.mark.parametrize("number", [OLD, 120_000])
 def test_quiet_after_a_dirty_close(number):
     """An error closes every segment with what it has, without a commit: the data is there, the replay overlaps it."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 3000, segment=NEW)
     app.checkpoints("0_0", 2999)
     run.wait(2)
@@ -176,9 +161,7 @@ def test_dirty_close_that_was_killed():
 
 def test_perhaps_and_then_surely():
     """What may be lost at a first crash is filled by its replay, if it was not; the second one takes it for sure."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 3000, segment=OLD)
     app.checkpoints("0_0", 2999)
     run.wait(2)
@@ -191,23 +174,15 @@ def test_perhaps_and_then_surely():
     assert loudest(run) is Severity.WARNING
     app.puts("0_0", 10, segment=NEW)
     run.wait(2)
-    app.puts("0_0", 3000, segment=120_000)
-    app.checkpoints("0_0", 6009)
-    segment(run, 120_000).flush()
-    run.wait(2)
+    takes(run, app, 3000, 120_000, 6009)
     killed(run, app)
     assert loudest(run) is Severity.CRITICAL
 
 
 def test_replayed_and_lost_at_the_next_end():
     """Made after the offset was stored: the first crash loses nothing. The replay fills it, and the second one does."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 3000, segment=OLD)
-    app.checkpoints("0_0", 2999)
-    segment(run, OLD).flush()
-    run.wait(2)
+    run, app = opened()
+    takes(run, app, 3000, OLD, 2999)
     app.puts("0_0", 10, segment=NEW)
     run.wait(2)
     killed(run, app)
@@ -215,10 +190,7 @@ def test_replayed_and_lost_at_the_next_end():
     app = starts(run, 2999)
     app.puts("0_0", 10, segment=NEW)
     run.wait(2)
-    app.puts("0_0", 3000, segment=120_000)
-    app.checkpoints("0_0", 6009)
-    segment(run, 120_000).flush()
-    run.wait(2)
+    takes(run, app, 3000, 120_000, 6009)
     killed(run, app)
     (finding,) = open_findings(run)
     assert (finding.severity, finding.confidence) == (Severity.CRITICAL, Confidence.SUSPECTED)
@@ -227,9 +199,7 @@ def test_replayed_and_lost_at_the_next_end():
 
 def test_store_that_deletes_is_a_warning():
     """Sessions that went on were deleted from their old segment and lie in the new one: nothing of them is lost."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     run.wait(2)
     app.puts("0_0", 3000, segment=NEW, deletions=1400)

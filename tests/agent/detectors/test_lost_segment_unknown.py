@@ -7,7 +7,6 @@ import pytest
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.detectors.lost_segment import BEFORE_THE_START
 from tests.agent.home.restarting import away
-from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_segments import (
     ALOS,
     ANSWER,
@@ -16,11 +15,14 @@ from tests.support.scenario_segments import (
     NEW,
     OLD,
     crossed,
+    goes_on,
     killed,
     loudest,
     open_findings,
+    opened,
     segment,
     starts,
+    takes,
     wiped_start,
     with_data,
 )
@@ -72,9 +74,7 @@ def test_agent_that_came_late_is_never_sure():
     run, app = crossed()
     made = len(run.world.operations)
     killed(run, app)
-    again = starts(run)
-    again.puts("0_0", 500, segment=NEW)
-    again.checkpoints("0_0", ANSWER + 500)
+    goes_on(run, NEW)
     segment(run, NEW).flush()
     run.wait(30)
     assert run.findings(ID)[-1].confidence is Confidence.CONFIRMED
@@ -113,9 +113,7 @@ def test_release_that_is_not_told():
 
 def test_release_that_is_not_told_and_decides():
     """4.3.1 would lose it, 4.3.0 would replay it: nothing is said, and `missing-fact` names the release."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED}, hidden=["kafka_streams_version"])
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened(hidden=["kafka_streams_version"])
     with_data(run, app)
     killed(run, app)
     assert run.findings(ID) == []
@@ -140,9 +138,7 @@ def test_4_3_0_asks_the_oldest_segment_first():
 
 def test_4_3_0_replays_from_a_flushed_old_segment():
     """There the old segment's own offset answers: more is replayed, nothing is lost."""
-    run = Scenario("4.3.0", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened("4.3.0")
     with_data(run, app)
     killed(run, app)
     starts(run, 599)
@@ -152,15 +148,10 @@ def test_4_3_0_replays_from_a_flushed_old_segment():
 
 def test_unknown_offset_restores_from_the_beginning():
     """-4 is an answer: the whole changelog is replayed."""
-    run = Scenario("4.3.1", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
+    run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     run.wait(2)
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", -4)
-    segment(run, NEW).flush()
-    run.wait(2)
+    takes(run, app, 3000, NEW, -4)
     killed(run, app)
     starts(run, -4)
     run.wait(30)
@@ -172,10 +163,7 @@ def test_told_once_for_one_loss():
     run, app = crossed()
     killed(run, app)
     again = starts(run)
-    again.puts("0_0", 500, segment=NEW)
-    again.checkpoints("0_0", ANSWER + 500)
-    segment(run, NEW).flush()
-    run.wait(2)
+    takes(run, again, 500, NEW, ANSWER + 500)
     killed(run, again)
     starts(run, ANSWER + 500)
     run.wait(30)
