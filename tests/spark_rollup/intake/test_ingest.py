@@ -128,7 +128,7 @@ def test_a_torn_list_of_what_was_taken_is_told(tmp_path):
     """Removing it is harmless, and said."""
     (tmp_path / TAKEN).mkdir()
     (tmp_path / TAKEN / "00000000-x.jsonl").write_text('{"place": "in/1", "un')
-    with pytest.raises(DamagedError, match="remove it; the files that it lists are taken once more"):
+    with pytest.raises(DamagedError, match="remove it; the files that it lists are read once more"):
         ingest.read_ends(tmp_path)
 
 
