@@ -225,7 +225,7 @@ def _verdict(
             " to it; state is missing."
             if known
             else f"Task {task.id}: store {store.name} claims changelog offset {mark.offset} with far fewer puts;"
-            " either it was not restored up to there, or its changelog was compacted."
+            " unknown: either it was not restored up to there, or its changelog was compacted."
         ),
         evidence=chain,
         severity=_severity(sure=sure, known=known),

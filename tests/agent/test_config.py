@@ -231,7 +231,7 @@ def test_the_values_of_an_application() -> None:
         ),
     ],
 )
-def test_a_wrong_file_is_told(tmp_path: Path, content: str, words: str) -> None:
+def test_a_wrong_file_is_reported(tmp_path: Path, content: str, words: str) -> None:
     """What is wrong in the file is named with where it stands and what is expected."""
     file = tmp_path / "settings.toml"
     file.write_text(content)

@@ -57,7 +57,7 @@ def test_a_detector_has_tests_and_a_page(repository: Path, name: str) -> None:
     assert (repository / f"docs/detectors/{name}.md").is_file()
 
 
-def test_beside_the_rules_lies_nothing(repository: Path) -> None:
+def test_beside_the_rules_is_nothing(repository: Path) -> None:
     """What rules share lies elsewhere: the contract "rules are strangers" keeps all modules of the package apart."""
     names = {path.stem for path in (repository / "spark_rollup/correlate").glob("*.py")} - {"__init__"}
     assert names == {name.replace("-", "_") for name in RULE_IDS}

@@ -56,6 +56,16 @@ def test_the_repository_uses_no_word_that_is_not_excused(repository: Path) -> No
     assert check(repository, load_rules(repository / "tools/words.toml")) == []
 
 
+def test_of_tests_only_their_names_are_read(repository: Path, tmp_path: Path) -> None:
+    """What a test says and the helpers beside it may use any word."""
+    (tmp_path / "tests").mkdir()
+    text = '"""Tell it anew."""\n\n\ndef look():\n    ...\n\n\ndef test_it_is_told():\n    """Nobody."""\n'
+    (tmp_path / "tests/test_bad.py").write_text(text, encoding="utf-8")
+    rules = load_rules(repository / "tools/words.toml")
+    (wrong,) = check(tmp_path, Rules(rules.words, (), rules.files, rules.tests))
+    assert wrong.startswith("tests/test_bad.py:8: name: 'told': ")
+
+
 def test_every_kind_of_text_is_read(repository: Path, tmp_path: Path) -> None:
     """Strings, docstrings, comments, names and pages: each word with its line, and what to write instead."""
     (tmp_path / "agent").mkdir()

@@ -20,7 +20,7 @@ def ended(stage: int, at_ms: int, took_ms: int) -> str:
     return json.dumps(told, separators=(",", ":"))
 
 
-def test_the_longest_task_of_each_stage_is_told():
+def test_the_longest_task_of_each_stage_is_reported():
     """Stages before the audit do not count, and short ones or those of one task are never the worst."""
     log = [
         '{"Event":"SparkListenerApplicationStart"}',

@@ -61,7 +61,7 @@ def test_boards_arrive_unchanged(chart: Helm) -> None:
     assert made == boards
 
 
-def test_nothing_but_copies_lies_beside_the_templates() -> None:
+def test_nothing_but_copies_is_beside_the_templates() -> None:
     copied = {path.name for path in (APPLICATION / "files").rglob("*.*")} - {"check.py"}
     sources = {path.name for path in (ROOT / "deploy" / "alerts").glob("*.rules.yaml")}
     sources |= {path.name for path in (ROOT / "deploy" / "dashboards").glob("*.json")}

@@ -45,7 +45,7 @@ def test_admission_policy_names_the_same_settings(by_chart: Manifest) -> None:
     assert f"image: '{by_chart['image']}'" in text
 
 
-def test_demo_keeps_its_state_where_the_sidecar_looks() -> None:
+def test_demo_keeps_its_state_where_the_sidecar_reads() -> None:
     found = objects((DEPLOY / "manifests" / "streams-application.yaml").read_text("utf-8"))
     pod = kind_of(found, "StatefulSet")["spec"]["template"]["spec"]
     properties = kind_of(found, "ConfigMap")["data"]["streams.properties"]

@@ -176,7 +176,7 @@ def test_every_start_is_asked_for(pod: Pod, volume: Path, eventually: Callable[.
     eventually(lambda: pod.lines()[-2:] == ["scan 0", "started"], 30)
 
 
-def test_both_end_when_told_to(pod: Pod, volume: Path, eventually: Callable[..., object]) -> None:
+def test_both_end_when_asked_to(pod: Pod, volume: Path, eventually: Callable[..., object]) -> None:
     """A pod that is deleted while the gate is shut does not wait for its grace period."""
     plant(volume / "kafka-streams")
     gate, application = pod.start("gate"), pod.start("application")

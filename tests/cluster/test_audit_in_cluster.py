@@ -166,7 +166,7 @@ def test_cron_job_runs_in_order_and_never_overlaps(cluster: Cluster, chart: Helm
     assert cluster.eventually(failed) == ["PodFailurePolicy"]
 
 
-def test_nobody_may_do_more_than_it_needs(cluster: Cluster, chart: Helm) -> None:
+def test_no_account_may_do_more_than_it_needs(cluster: Cluster, chart: Helm) -> None:
     namespace = cluster.namespace(f"rights-{chart.binary.name}")
     shop = cluster.namespace(f"rights-shop-{chart.binary.name}")
     subject = (

@@ -57,7 +57,7 @@ def test_a_retry_is_harmless_and_another_content_is_refused(s3: S3) -> None:
     assert objects(s3, "again/")["again/u/b-1-2.jsonl.gz"] == [{"a": 1}, {"a": 2}]
 
 
-def test_a_missing_bucket_is_for_somebody_to_mend(s3: S3) -> None:
+def test_a_missing_bucket_is_for_an_operator_to_fix(s3: S3) -> None:
     """It is retryable, after a long wait, and told in one line."""
     sink = make_sink("s3://no-such-bucket/x", ShipSettings(**s3.ship), None)
     with pytest.raises(RetryableShipError, match="not found") as caught:
@@ -67,7 +67,7 @@ def test_a_missing_bucket_is_for_somebody_to_mend(s3: S3) -> None:
 
 
 @pytest.mark.parametrize("s3", ["versitygw"], indirect=True)
-def test_wrong_credentials_are_mended_by_a_new_secret(s3: S3, tmp_path: Path) -> None:
+def test_wrong_credentials_are_fixed_by_a_new_secret(s3: S3, tmp_path: Path) -> None:
     """A refused signature is retryable; when the mounted Secret has changed, the next attempt works."""
     folder = secrets(tmp_path / "secret", access_key_id="x", secret_access_key="wrong")
     sink = sink_of(s3, "mended", credentials_dir=str(folder))

@@ -132,7 +132,7 @@ def test_every_panel_has_data(proof: Proof, asked: Asked) -> None:
     assert proof.monitoring.query(filled(asked.expr)), asked
 
 
-def test_the_pods_own_page_tells_the_same(proof: Proof) -> None:
+def test_the_pods_own_page_shows_the_same(proof: Proof) -> None:
     """The agent's page shows the finding with its evidence; that of the benign pod says that nothing is wrong."""
     pages = {}
     for pod, agent in proof.agents.items():
@@ -144,7 +144,7 @@ def test_the_pods_own_page_tells_the_same(proof: Proof) -> None:
 
 
 @pytest.mark.parametrize("uid", list(boards()))
-def test_a_board_can_be_looked_at(proof: Proof, uid: str, tmp_path: Path) -> None:
+def test_a_board_can_be_viewed(proof: Proof, uid: str, tmp_path: Path) -> None:
     """Each board's panels, drawn from live data: every panel shows something, and no NaN."""
     monitoring = proof.monitoring
     page = tmp_path / f"{uid}.html"

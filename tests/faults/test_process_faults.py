@@ -127,7 +127,7 @@ def test_kill_and_restart_in_the_middle_of_anything(tmp_path: Path, eventually: 
     assert "baseline-lost" not in {x["cause"] for x in away}
 
 
-def test_an_orderly_restart_tells_what_changed(tmp_path: Path, eventually: Eventually) -> None:
+def test_an_orderly_restart_shows_what_changed(tmp_path: Path, eventually: Eventually) -> None:
     """Stopped, the task made anew and a checkpoint moved, started: told with source baseline."""
     make_task(tmp_path / "state", "app/0_0", 1)
     make_task(tmp_path / "state", "app/0_1", 1)

@@ -107,7 +107,7 @@ def test_a_copy_has_the_content_and_not_the_times(tmp_path: Path):
     assert (tmp_path / "b" / "inner" / "file").stat().st_mtime > old[0]
 
 
-def test_files_are_damaged_as_told(tmp_path: Path):
+def test_files_are_damaged_as_asked(tmp_path: Path):
     """Each kind, and a pattern that matches nothing is an error."""
     file = tmp_path / "x.sst"
     for how, number, left in (("flip", "1", b"ac"), ("truncate", "1", b"a"), ("no-footer", "0", bytes(53))):

@@ -30,7 +30,7 @@ def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:
     return as_of_us, {row["pod"]: row["summary"] for row in rows}
 
 
-def test_one_fast_clock_silences_nobody(spark, tmp_path):
+def test_one_fast_clock_silences_no_other_agent(spark, tmp_path):
     """A heartbeat one hour ahead: two healthy pods are not called silent, the third is named."""
     fleet = Fleet("shop")
     for name in ("pod-a", "pod-b", "pod-c"):
@@ -43,7 +43,7 @@ def test_one_fast_clock_silences_nobody(spark, tmp_path):
     assert "3600 s" in said["pod-c"]
 
 
-def test_agents_that_really_fell_silent_are_told(spark, tmp_path):
+def test_agents_that_really_fell_silent_are_reported(spark, tmp_path):
     """One pod speaks on for an hour: the others are silent, and its clock is right."""
     fleet = Fleet("shop")
     for name in ("pod-a", "pod-b"):

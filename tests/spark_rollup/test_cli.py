@@ -47,7 +47,7 @@ def test_wrong_use_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, no_spar
     assert message in err
 
 
-def test_a_directory_of_somebody_else_is_no_output(tmp_path, capsys, no_spark):
+def test_a_directory_with_other_files_is_no_output(tmp_path, capsys, no_spark):
     """An output with files that no audit wrote is refused before Spark starts, and left as it is."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_text("{}\n")
@@ -258,7 +258,7 @@ class TestRealRuns:
         assert "no usable event: unknown-major, contract version 2.0" in err
 
 
-def test_days_that_no_snapshot_spares_are_told(tmp_path, monkeypatch, capsys):
+def test_days_that_no_snapshot_spares_are_reported(tmp_path, monkeypatch, capsys):
     """Which days are read for want of a snapshot, and what makes it; without a look-back nothing is missing."""
     for day in range(14, 20):
         (tmp_path / "bronze" / "events" / f"day=2026-11-{day}").mkdir(parents=True)

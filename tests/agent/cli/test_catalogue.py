@@ -190,7 +190,7 @@ def test_explain_reads_over_what_it_does_not_know(statewarden: Callable, tmp_pat
     assert "severity        warning\n" in said.out
 
 
-def test_explain_of_a_finding_that_only_a_later_contract_tells(statewarden: Callable, tmp_path: Path) -> None:
+def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Callable, tmp_path: Path) -> None:
     """A finding whose only line is of another major is not found, with 2; nothing is made up."""
     (tmp_path / "all.jsonl").write_text(of_major_2(event(1)) + "\n")
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
@@ -246,7 +246,7 @@ def test_check_config_shows_every_value_with_its_origin(
     assert unknown == [key.name for key in KEYS if key.name != "num_standby_replicas"]
 
 
-def test_check_config_tells_every_problem_at_once(statewarden: Callable, tmp_path: Path) -> None:
+def test_check_config_shows_every_problem_at_once(statewarden: Callable, tmp_path: Path) -> None:
     """Somebody who mends a file mends it once."""
     file = tmp_path / "statewarden.toml"
     file.write_text('[agent]\nspol = "/x"\n[application]\nnum_standby_replicas = "many"\n[applications]\n')

@@ -81,7 +81,7 @@ def test_what_may_not_be_read_does_not_pass_as_empty(tmp_path: Path, repository:
         assert "permission denied" in done.stderr
 
 
-def test_it_looks_into_few_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_reads_few_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A volume with a million directories does not hold up a start."""
     monkeypatch.setattr("agent.cli.first_start.MOST", 5)
     for number in range(20):

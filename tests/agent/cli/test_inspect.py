@@ -31,7 +31,9 @@ def test_a_directory_equals_its_copy(statewarden: Callable, damaged: Path, tmp_p
     assert said.out.startswith("same       app/0_0/s\n")
 
 
-def test_what_differs_is_told_store_by_store(statewarden: Callable, damaged: Path, tmp_path: Path) -> None:
+def test_what_differs_is_reported_store_by_store(
+    statewarden: Callable, damaged: Path, tmp_path: Path
+) -> None:
     """Different offsets, and a store that only one side has, are rows of their own: 1."""
     other = plant(tmp_path / "other", checkpoint=b"0\n1\napp-s-changelog 0 99\n")
     plant(other, task="0_1")

@@ -24,7 +24,7 @@ def test_the_version_is_the_package_version(statewarden: Callable) -> None:
     assert (said.code, said.out) == (0, f"statewarden {__version__}\n")
 
 
-def test_help_tells_exit_codes_and_every_command(statewarden: Callable) -> None:
+def test_help_shows_exit_codes_and_every_command(statewarden: Callable) -> None:
     """`--help` is enough to begin with."""
     said = statewarden("--help")
     assert said.code == 0

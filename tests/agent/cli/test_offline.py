@@ -130,7 +130,7 @@ def test_scan_as_a_stranger_of_a_readable_directory(repository: Path, tmp_path: 
 
 @pytest.mark.usefixtures("reopened")
 @pytest.mark.parametrize("closed", ["state/second", "state/app/0_0"])
-def test_scan_tells_of_a_part_that_it_may_not_read(repository: Path, tmp_path: Path, closed: str) -> None:
+def test_scan_reports_a_part_that_it_may_not_read(repository: Path, tmp_path: Path, closed: str) -> None:
     """One unreadable application or task beside readable ones is told, not skipped in silence."""
     plant(tmp_path / "state")
     plant(tmp_path / "state", application="second")
@@ -152,14 +152,14 @@ def test_a_garbage_checkpoint_ends_no_scan(statewarden: Callable, tmp_path: Path
     assert damage == ["0_2"]
 
 
-def test_a_garbage_checkpoint_is_told(statewarden: Callable, tmp_path: Path) -> None:
+def test_a_garbage_checkpoint_is_reported(statewarden: Callable, tmp_path: Path) -> None:
     """The unreadable checkpoint itself is a finding."""
     plant(tmp_path / "state", checkpoint=b"garbage")
     said = statewarden("scan", tmp_path / "state", *PLAIN, "--json")
     assert [row["task_id"] for row in said.rows if "checkpoint" in row["summary"]] == ["0_0"]
 
 
-def test_scan_looks_at_applications_side_by_side(statewarden: Callable, tmp_path: Path) -> None:
+def test_scan_reads_applications_side_by_side(statewarden: Callable, tmp_path: Path) -> None:
     """Settings of one application say nothing of the other below the same directory."""
     plant(tmp_path / "state", application="one")
     plant(tmp_path / "state", application="two")
@@ -366,7 +366,7 @@ def test_the_quiet_period_lets_waiting_rules_speak(statewarden: Callable, traces
     assert statewarden("replay", trace, "--fail-on", "info").code == 1
 
 
-def test_a_visible_process_tells_its_release(statewarden: Callable, traces: Path) -> None:
+def test_a_visible_process_shows_its_release(statewarden: Callable, traces: Path) -> None:
     """The release is a missing fact unless it is given, or the process may be seen."""
     trace = traces / CRASH / "trace-pod-a.jsonl.gz"
     known = ("--set", "processing_guarantee=exactly_once_v2", "--set", "num_standby_replicas=0", "--json")

@@ -87,7 +87,7 @@ def no_pause(_: float) -> None:
     pytest.fail("a scan waited")
 
 
-def test_a_dead_directory_needs_no_second_look(
+def test_a_dead_directory_needs_no_second_reading(
     torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody works there: what is torn stays torn, however fresh."""
@@ -108,7 +108,7 @@ def test_a_deletion_that_goes_on_is_not_torn(
         assert torn_tasks(torn, capsys, goes_on) == []
 
 
-def test_what_stays_torn_beside_a_running_application_is_told(
+def test_what_stays_torn_beside_a_running_application_is_reported(
     torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The second look finds the same remains: it is told, though somebody works there."""
@@ -172,7 +172,7 @@ def test_nothing_that_is_printed_knows_of_the_hour(
 # -- the closing line -----------------------------------------------------------------------------------
 
 
-def test_a_scan_closes_with_what_it_looked_at(statewarden: Callable, damaged: Path) -> None:
+def test_a_scan_closes_with_what_it_read(statewarden: Callable, damaged: Path) -> None:
     """Also where nothing was found: how much there was, and what one look cannot see."""
     (damaged / "app" / "0_0" / ".checkpoint").unlink()
     (damaged / "app" / "0_1").mkdir()
@@ -184,7 +184,7 @@ def test_a_scan_closes_with_what_it_looked_at(statewarden: Callable, damaged: Pa
         assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
 
 
-def test_a_replay_closes_with_what_it_looked_at(statewarden: Callable, traces: Path) -> None:
+def test_a_replay_closes_with_what_it_read(statewarden: Callable, traces: Path) -> None:
     """What was before the recording is not seen."""
     said = statewarden("replay", traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz", *PLAIN)
     last = said.out.splitlines()[-1]
@@ -202,7 +202,7 @@ def test_json_stays_findings_only(statewarden: Callable, damaged: Path) -> None:
 # -- an application that is not there -----------------------------------------------------------------
 
 
-def test_a_misspelt_application_is_told(
+def test_a_misspelt_application_is_reported(
     statewarden: Callable, damaged: Path, traces: Path, tmp_path: Path
 ) -> None:
     """A flag for an application that is not there decides nothing, so it is said; the verdict stands."""

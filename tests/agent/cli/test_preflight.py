@@ -56,7 +56,7 @@ def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, .
     assert words in said.err
 
 
-def test_the_worst_stands_last_and_hostile_names_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_worst_is_last_and_hostile_names_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the eye ends up is what has to be mended; a name cannot move the cursor."""
     rows = [
         Result("access", Level.FAILED, "may not be read", "/state/\x1b[2J", "a line"),

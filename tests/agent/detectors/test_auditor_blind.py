@@ -139,7 +139,7 @@ def test_seen_later_is_no_blindness():
     assert "Nothing is wrong with the application" in limit.next_action
 
 
-def test_every_step_of_doing_less_is_told():
+def test_every_step_of_doing_less_is_reported():
     """Another step is another finding, and the former one ends."""
     one = dossier(now=30)
     subjects = set()
@@ -159,7 +159,7 @@ def test_many_places_are_one_finding():
     assert "Remedy" in verdict.next_action
 
 
-def test_the_detail_is_told():
+def test_the_detail_is_reported():
     """Numbers and names are part of the sentence."""
     one = BlindInterval(at(10), "clock-step", at(20), detail="the clock was set by -3600.0 s")
     (verdict,) = judge(ID, dossier(one, now=30))

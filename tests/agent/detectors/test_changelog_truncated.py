@@ -53,7 +53,7 @@ def test_warning_where_a_recorder_may_be_stale(release):
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.2.1"])
-def test_changelog_made_anew_while_it_runs(release):
+def test_changelog_recreated_while_it_runs(release):
     """The topic is deleted and made again under a running task."""
     run = Scenario(release)
     app = run.start()

@@ -111,7 +111,7 @@ def standing(*, until: float = 140, held_at: float = 5, exactly: str = ALOS, **m
     return case(task(store([base], sessions), checkpoints=facts), guarantee=exactly, now=140, **more)
 
 
-def test_how_long_it_stands():
+def test_how_long_it_stays():
     """A minute, or two commit intervals."""
     assert severities(ID, standing()) == [Severity.WARNING]
     assert len(judge(ID, standing(until=90))) == 1
@@ -133,7 +133,7 @@ def test_standing_on_another_incarnation():
     assert judge(ID, other) == []
 
 
-def test_checkpoint_of_nobody():
+def test_checkpoint_without_owner():
     """What was written while nobody held the store, or stood only until it was let go, is no end of a replay."""
     one = standing()
     one.task.stores["s"].sessions[1].released_us = at(31)

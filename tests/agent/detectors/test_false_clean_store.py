@@ -265,7 +265,7 @@ def test_releases_that_may_have_the_status():
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
 
 
-def test_session_that_cannot_be_told_marks_nothing():
+def test_session_that_is_not_known_marks_nothing():
     """`None` means that nobody could tell how the session ended."""
     one = dossier()
     one.task.stores["s"].sessions[0].closed = None

@@ -116,13 +116,13 @@ def resting(
     return case(task(store([files])), **{"release": "4.3.1", **settings})
 
 
-def test_at_rest_is_dated_to_the_look():
+def test_at_rest_is_dated_to_the_reading():
     """There is no history: the look is all that is known."""
     verdict = judge(ID, resting())[0]
     assert (verdict.level, verdict.opened_at_us, verdict.identity) == (Level.EXPOSURE, at(5), "identity-1")
 
 
-def test_offset_after_the_data_acquits():
+def test_offset_after_the_data_rules_it_out():
     """The order of the last writes decides, to one sequence number."""
     assert len(judge(ID, resting(offsets=(("app-s-changelog-0", 1999, 8012),)))) == 1
     assert judge(ID, resting(offsets=(("app-s-changelog-0", 7999, 8013),))) == []
@@ -149,7 +149,7 @@ def test_at_rest_needs_a_free_lock(lock):
     assert judge(ID, resting(lock=lock)) == []
 
 
-def test_history_is_better_than_a_look():
+def test_history_is_better_than_a_reading():
     """Once a session was seen, what it did decides."""
     one = resting()
     one.task.stores["s"].sessions += (session(0, 4, puts=8013),)

@@ -165,7 +165,7 @@ def test_assumed_interval_is_only_suspected():
     assert "assuming the default commit.interval.ms=30000" in verdict.evidence[-1].what
 
 
-def test_standbys_that_nobody_told_of():
+def test_standbys_that_are_not_configured():
     """Up to 3.4 a copy that becomes active restores without a checkpoint: sure only where there is none."""
     verdict = judge(ID, dossier(release="3.4.1", standbys=None))[0]
     assert verdict.confidence is Confidence.SUSPECTED

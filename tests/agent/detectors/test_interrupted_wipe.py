@@ -245,7 +245,7 @@ def test_offset_must_be_fresh():
         assert judge(ID, newest) == []
 
 
-def test_how_long_before_is_told():
+def test_how_long_before_is_reported():
     """The summary tells the time between the close and the kill."""
     assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary
 

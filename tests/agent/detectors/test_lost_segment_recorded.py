@@ -58,7 +58,7 @@ def said(world: World, level: Level | None = None):
 
 @pytest.mark.parametrize("name", LOST)
 @pytest.mark.parametrize(("keys", "severity"), [(FACTS, Severity.CRITICAL), (FACTS[:1], Severity.WARNING)])
-def test_one_look_before_the_next_start(name, keys, severity):
+def test_one_reading_before_the_next_start(name, keys, severity):
     """A scan of the stopped directory finds it before the start that loses it, also without the release."""
     kill = first_kill(operations_of(name))
     world = watched(name, kill, facts_of(name, keys), until=kill)
@@ -80,7 +80,7 @@ def test_two_facts(name, more):
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_nothing_told(name):
+def test_nothing_configured(name):
     """The start itself shows what release and guarantee do: damage is found without a fact."""
     (finding,) = said(watched(name, 0, {}), Level.DAMAGE)
     assert finding.severity is Severity.CRITICAL

@@ -58,7 +58,7 @@ def test_agent_that_was_away_during_the_opening():
 # -- what is not known ----------------------------------------------------------------------------------------------
 
 
-def test_one_look_at_a_stopped_directory():
+def test_one_reading_at_a_stopped_directory():
     """A scan in an init container finds it: critical, suspected, with the same action."""
     run, app = crossed(watched=False)
     app.crash()
@@ -85,7 +85,7 @@ def test_agent_that_came_late_is_never_sure():
 
 
 @pytest.mark.parametrize("guarantee", [ALOS, EOS])
-def test_guarantee_that_is_not_told(guarantee):
+def test_guarantee_that_is_not_configured(guarantee):
     """Open segments are wiped under exactly-once: unknown, and the fact is named; after a start the disk tells."""
     run, app = crossed(guarantee=guarantee, hidden=["processing_guarantee"])
     killed(run, app)
@@ -100,7 +100,7 @@ def test_guarantee_that_is_not_told(guarantee):
         assert loudest(run) is Severity.CRITICAL
 
 
-def test_release_that_is_not_told():
+def test_release_that_is_not_configured():
     """The column family says 4.3 or later: a warning before the start; the start itself shows what the release does."""
     run, app = crossed(hidden=["kafka_streams_version"])
     killed(run, app)
@@ -111,7 +111,7 @@ def test_release_that_is_not_told():
     assert loudest(run) is Severity.CRITICAL
 
 
-def test_release_that_is_not_told_and_decides():
+def test_release_that_is_not_configured_and_decides():
     """4.3.1 would lose it, 4.3.0 would replay it: nothing is said, and `missing-fact` names the release."""
     run, app = opened(hidden=["kafka_streams_version"])
     with_data(run, app)
@@ -158,7 +158,7 @@ def test_unknown_offset_restores_from_the_beginning():
     assert loudest(run) is Severity.INFO
 
 
-def test_told_once_for_one_loss():
+def test_reported_once_for_one_loss():
     """A second crash of the same store does not tell the same segment again."""
     run, app = crossed()
     killed(run, app)

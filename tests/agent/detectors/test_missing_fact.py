@@ -74,7 +74,7 @@ def test_exact_profile_knows_the_release():
     assert judge(ID, replace(one, profile=exact.profile)) == []
 
 
-def test_setting_that_nobody_needs():
+def test_setting_that_no_detector_needs():
     """A setting without a detector that needs it is not asked for."""
     assert judge(ID, replace(dossier(guarantee=None, release=None), silenced={})) == []
 

@@ -210,7 +210,7 @@ def test_dated_to_the_limit():
     assert "delay 10 s" in verdict.summary
 
 
-def test_release_that_nobody_saw():
+def test_release_that_no_one_saw():
     """Without a release seen, the directory's own time and the start count."""
     one = dossier()
     one.task.released_us = None

@@ -138,7 +138,7 @@ def test_needs_the_guarantee():
     assert run.findings(ID) == []
 
 
-def test_assumed_delay_wakes_nobody():
+def test_assumed_delay_wakes_no_detector():
     """By the default delay alone it is too early; many set a short one, and the disk does not tell it."""
     run, _ = cleaned(hidden=("state_cleanup_delay_ms",))
     finding = run.only(ID)

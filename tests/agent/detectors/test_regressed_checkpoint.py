@@ -178,7 +178,7 @@ def test_reopening_between_the_two(opened, said):
     assert all("after it was opened again" in x.summary for x in verdicts)
 
 
-def test_reopening_that_only_log_old_tells():
+def test_reopening_that_only_log_old_shows():
     """A reopening too short for a lock poll is known from LOG.old."""
     one = dossier()
     one.task.stores["s"].sessions = (session(0),)

@@ -110,7 +110,7 @@ def test_torn_after_the_checkpoint_is_gone():
     assert run.findings(ID) == []
 
 
-def test_half_torn_accuses_only_the_missing_store():
+def test_half_torn_reports_only_the_missing_store():
     """Two stores, one deletion killed between them: only the store that is made anew is damaged."""
     run = torn("2.4.1", stop_after="rocksdb/a", stores={"a": KEY_VALUE, "b": KEY_VALUE})
     restarted(run)

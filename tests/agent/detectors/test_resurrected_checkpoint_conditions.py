@@ -108,7 +108,7 @@ def test_entry_in_force(offset, said):
         ("2.8.1", "exactly_once", 11, Severity.CRITICAL),
     ],
 )
-def test_wipe_that_nobody_saw(release, guarantee, started, said):
+def test_wipe_that_no_one_saw(release, guarantee, started, said):
     """An agent that starts between the checkpoint and the new store may have missed the wipe of its owner."""
     made = store([database(born=30)], [session(30, created=True, offset_at_open=2000)])
     one = case(task(made, checkpoints=[checkpoint(10, 2000)]), release=release, guarantee=guarantee)

@@ -68,7 +68,7 @@ def test_a_copy_that_was_run_is_quiet():
     assert looked_at(run).findings(ID) == []
 
 
-def test_a_store_that_was_made_anew_after_the_copy_is_found():
+def test_a_store_that_was_recreated_after_the_copy_is_found():
     """Its own data is as old as itself: that the others were copied clears nobody."""
     run = unwatched(30, stores={"a": KEY_VALUE, "b": KEY_VALUE})
     run.is_copied()

@@ -108,7 +108,7 @@ def test_unknown_offset_is_no_advance():
     assert said(one) == PROVED
 
 
-def test_checkpoint_that_only_stands():
+def test_checkpoint_that_only_stays():
     """A paused restoration leaves such a file, too: suspected, and only after minutes or at an end without a close."""
     assert said(dossier(advance=0, worked=None, now=339.9)) == NOT_PROVED
     assert said(dossier(advance=0, worked=None, now=340)) == LIKELY

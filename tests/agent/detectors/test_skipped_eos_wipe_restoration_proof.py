@@ -87,7 +87,7 @@ def test_opened_without_an_entry(release, offset, named, said):
     )
 
 
-def test_only_old_releases_tell_by_reopens():
+def test_only_old_releases_show_it_by_reopens():
     """Later releases have no bulk-load mode: their reopens mean nothing."""
     assert severities(ID, old(release="4.1.2")) == [Severity.WARNING]
 
@@ -104,7 +104,7 @@ def test_crash_in_a_restoration_after_a_wipe():
     assert len(judge(ID, one)) == 1
 
 
-def test_role_is_told_only_where_it_is_unknown():
+def test_role_is_reported_only_where_it_is_unknown():
     """A proved active task is not said to be a standby perhaps."""
 
     def modern(standbys: int):

@@ -17,7 +17,7 @@ def at_rest(*, flushed: float = 20, offset: int | None = 1999, **settings):
     return case(task(store([files]), checkpoints=[checkpoint(10, offset)]), **settings)
 
 
-def test_file_times_tell_what_was_flushed_since():
+def test_file_times_show_what_was_flushed_since():
     """Without any history the times of the files say it; the chain begins at the checkpoint."""
     verdict = judge(ID, at_rest())[0]
     assert verdict.severity is Severity.CRITICAL

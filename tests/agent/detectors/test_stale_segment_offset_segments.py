@@ -51,7 +51,7 @@ def test_last_end_decides():
     assert "unclean end" in later.summary
 
 
-def test_dated_to_the_look_without_an_unclean_end():
+def test_dated_to_the_reading_without_an_unclean_end():
     """While nothing ended uncleanly the look is all there is."""
     verdict = judge(ID, dossier(599, 3599, ends=(True,)))[0]
     assert verdict.opened_at_us == at(90)

@@ -146,7 +146,7 @@ def test_what_excludes_it():
     assert judge(ID, dossier(other_closed=None)) == []
 
 
-def test_global_state_is_opened_by_nobody_else():
+def test_global_state_is_opened_by_no_other_process():
     """Start-up opens tasks of stream threads; the global state is let go of last and proves nothing."""
     assert judge(ID, dossier(task_id="global")) == []
 

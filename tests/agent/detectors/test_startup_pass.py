@@ -32,7 +32,7 @@ def restarted(release: str, **more) -> Scenario:
 
 
 @pytest.mark.parametrize("release", ["4.3.0", "4.3.1"])
-def test_told_once_per_start(release):
+def test_reported_once_per_start(release):
     """Half a minute after the start one event tells the stores that were opened; it is closed at once."""
     run = restarted(release)
     run.wait(20)

@@ -24,7 +24,7 @@ def test_in_order_of_time():
     assert verdict.opened_at_us == at(0)
 
 
-def test_a_life_that_tells_nothing_yet_hides_no_other():
+def test_a_life_that_shows_nothing_yet_hides_no_other():
     """A life without openings, and one that has just begun, stand beside one that is told."""
     lives = ((-50, -40), (0, 50), (95, None))
     assert [x.subject for x in judge(ID, dossier(2, lives=lives))] == [str(at(0))]

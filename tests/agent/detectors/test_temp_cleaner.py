@@ -38,7 +38,7 @@ def test_identity_swept_under_a_held_store(release):
     assert "IDENTITY" in finding.summary
 
 
-def test_one_file_is_told_once():
+def test_one_file_is_reported_once():
     """Later looks at the same store find the same file missing: that is no news."""
     run, app = running()
     run.world.play("unlink", "app/0_0/rocksdb/s/IDENTITY")
@@ -59,7 +59,7 @@ def test_wipe_closes_the_store_first(release):
 
 
 @pytest.mark.parametrize("release", ["2.3.1", "2.8.2", "3.9.2"])
-def test_cleaner_takes_what_nobody_holds(release):
+def test_cleaner_takes_what_no_one_holds(release):
     """N8: a recursive walk over a released directory."""
     run, app = running(release)
     app.closes("0_0", 499)

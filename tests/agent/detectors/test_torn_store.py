@@ -149,7 +149,7 @@ def test_directory_that_is_gone():
     assert judge(ID, one) == []
 
 
-def test_quiet_seconds_count_from_the_look_that_missed_them():
+def test_quiet_seconds_count_from_the_reading_that_missed_them():
     """A file that was found missing a moment ago may belong to a deletion that has just begun."""
     one = dossier(last=90, missing=(7,))
     files = one.task.stores["s"].databases[""]

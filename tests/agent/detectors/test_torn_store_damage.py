@@ -58,7 +58,7 @@ CUT = rewritten("MANIFEST", lambda data: data[:-3])
 
 @pytest.mark.parametrize("damage", REFUSED)
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_told_as_damaged(damage, release):
+def test_reported_as_damaged(damage, release):
     """What RocksDB refuses is damage, confirmed at the second look, and the agent says that it is blind there."""
     run, _ = two_files(release)
     REFUSED[damage](run)
@@ -77,7 +77,7 @@ def test_told_as_damaged(damage, release):
 
 
 @pytest.mark.parametrize("damage", REFUSED)
-def test_told_by_an_agent_that_comes_later(damage):
+def test_reported_by_an_agent_that_comes_later(damage):
     """Who never saw the store whole says the same, and never that nothing was written to it."""
     run, _ = two_files()
     REFUSED[damage](run)
@@ -97,7 +97,7 @@ def test_cut_manifest_is_suspected():
     assert "opens it without" in finding.summary
 
 
-def test_mended():
+def test_fixed():
     """When the volume has come to itself, or the copy is back, both findings end."""
     run, _ = two_files()
     whole = content(run, named(run, "MANIFEST"))
@@ -208,7 +208,7 @@ def damaged(*problems: str, since: float = 90, seen: float = 95, lock: LockState
     return case(task(store([one])))
 
 
-def test_two_looks_five_seconds_apart():
+def test_two_readings_five_seconds_apart():
     """One look proves nothing, and neither do two in a row."""
     assert len(judge(ID, damaged(REFUSED_FILE))) == 1
     assert judge(ID, damaged(REFUSED_FILE, seen=94.9)) == []
@@ -232,7 +232,7 @@ def test_what_the_agent_cannot_read_is_no_damage(problem):
 
 
 @pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
-def test_confirmed_only_when_nobody_holds_it(lock):
+def test_confirmed_only_when_no_process_holds_it(lock):
     """Where somebody holds it, or nobody can be asked, it takes a minute and is suspected."""
     assert judge(ID, damaged(REFUSED_FILE, since=41, seen=95, lock=lock)) == []
     assert [x.confidence for x in judge(ID, damaged(REFUSED_FILE, since=40, lock=lock))] == [
@@ -247,7 +247,7 @@ def test_says_how_many():
     assert verdict.opened_at_us == at(80)
 
 
-def test_stores_are_told_apart():
+def test_stores_are_distinguished():
     """Two damaged segments of a task are two findings."""
     one = damaged(REFUSED_FILE)
     assert one.task is not None

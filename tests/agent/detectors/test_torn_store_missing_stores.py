@@ -16,7 +16,7 @@ def gone(*ended: float, **more):
     return case(task(one, checkpoints=[checkpoint(10, 999)]), **{"release": "3.9.2", **more})
 
 
-def test_known_store_is_told_with_its_consequence():
+def test_known_store_is_reported_with_its_consequence():
     """A store that was seen before is gone for sure; the moment is the end of its newest incarnation."""
     verdict = judge(ID, gone(20, 30, 50))[0]
     assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
@@ -25,7 +25,7 @@ def test_known_store_is_told_with_its_consequence():
     assert "custom store" not in verdict.summary
 
 
-def test_unknown_store_is_told_as_such():
+def test_unknown_store_is_reported_as_such():
     """A store that was never seen may be none of RocksDB's; the moment is the look."""
     for one in (gone(), case(task(checkpoints=[checkpoint(10, 999)]), release="3.9.2")):
         verdict = judge(ID, one)[0]

@@ -38,7 +38,7 @@ def test_an_open_store_misses_no_file():
     assert looked((HELD, 2, 1), (HELD, 2, 2), problems=(ELSEWHERE,)) == []
 
 
-def test_nobody_was_seen_to_open_it():
+def test_no_one_was_seen_to_open_it():
     """From one look at a store that is free both are possible."""
     assert looked((FREE, 2, 2)) == SUSPECTED
     assert looked((FREE, 2, 1), problems=(ELSEWHERE,)) == SUSPECTED

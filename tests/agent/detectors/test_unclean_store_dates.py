@@ -30,7 +30,7 @@ def test_dated_to_the_release_of_the_lock():
     assert [step.at_us for step in verdict.evidence] == [at(60), at(50)]
 
 
-def test_dated_to_the_look_where_the_lock_tells_nothing():
+def test_dated_to_the_reading_where_the_lock_shows_nothing():
     """A lock that was free from the first look on has no time."""
     files = left_open()
     files.lock_since_us = 0
@@ -39,7 +39,7 @@ def test_dated_to_the_look_where_the_lock_tells_nothing():
     assert [step.at_us for step in verdict.evidence] == [at(60), at(60)]
 
 
-def test_one_segment_speaks_for_its_store():
+def test_one_segment_answers_for_its_store():
     """Segments that were closed do not hide an open one; two open ones are told once; every store is judged."""
     segments = [left_open("w.0", status=0), left_open("w.1"), left_open("w.2")]
     windowed = store(segments, segmented=True, name="w")

@@ -61,7 +61,7 @@ def test_manifest_that_was_not_read():
         assert judge(ID, one) == []
 
 
-def test_standbys_that_nobody_told_of_are_possible():
+def test_standbys_that_are_not_configured_are_possible():
     """Without being told that there are none it is suspected, and says what it assumes."""
     one = store([database(puts=50)], [skipped()])
     (verdict,) = judge(ID, case(task(one), release="2.0.1", guarantee="at_least_once", standbys=None))

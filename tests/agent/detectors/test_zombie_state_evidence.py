@@ -29,7 +29,7 @@ def test_chain():
     assert "999" in verdict.evidence[1].what
 
 
-def test_one_store_speaks_for_the_task():
+def test_one_store_answers_for_the_task():
     """A store that was not idle does not hide another; two idle ones are told once."""
     assert [x.store for x in judge(ID, dossier(idle("a", gap=5), idle("b")))] == ["b"]
     assert [x.store for x in judge(ID, dossier(idle("a"), idle("b")))] == ["a"]

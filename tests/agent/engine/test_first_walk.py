@@ -25,7 +25,9 @@ def first_walk(scenario: str) -> list[Record]:
     "scenario",
     ["benign-rolling-standby-3.9.2", "torn-clean-3.9.2", "dirty-close-kill-4.3.1", "benign-global-4.3.1"],
 )
-def test_told_one_by_one_or_all_at_once_is_the_same(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reported_one_by_one_or_all_at_once_is_the_same(
+    scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every record is the same, in the same order; only settings may be told once more, with what was found later."""
     at_once = first_walk(scenario)
     monkeypatch.setattr(looker, "REPORTED_AT_ONCE", 1)

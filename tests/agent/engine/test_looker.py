@@ -16,7 +16,7 @@ def rescanned(run: Run, path: str = "", cause: str = "periodic") -> None:
     run.pipeline.handle([Hint(path, HintKind.RESCAN, run.now_us, cause=cause)], run.now_us)
 
 
-def test_a_burst_is_looked_at_once() -> None:
+def test_a_burst_is_read_once() -> None:
     """All files of an opening store are one look, when the burst has settled."""
     run = Run()
     run.play(*application(1))
@@ -31,7 +31,7 @@ def test_a_burst_is_looked_at_once() -> None:
     assert run.pipeline.looker.outcomes.total() - looks <= 2
 
 
-def test_a_written_lock_file_is_looked_at_at_once() -> None:
+def test_a_written_lock_file_is_read_at_once() -> None:
     """The close of `LOCK` is a release: it does not wait for the burst to settle."""
     run = Run()
     run.play(*application(1), *opening(1))
@@ -67,7 +67,7 @@ def test_without_an_application_lock_each_held_task_is_asked() -> None:
     assert "task-released 0_0" in run.changes()
 
 
-def test_a_lock_that_nobody_announced_is_found_in_the_end() -> None:
+def test_a_lock_that_no_one_announced_is_found_in_the_end() -> None:
     """A store that is taken again without any file event shows in the slow round."""
     run = Run()
     run.play(*application(1), *opening(1))
@@ -92,7 +92,7 @@ def test_a_checkpoint_is_read_when_it_is_renamed() -> None:
     assert task.checkpoint.offsets == {"s": 41}
 
 
-def test_a_store_is_looked_at_before_the_checkpoint_that_follows_it() -> None:
+def test_a_store_is_read_before_the_checkpoint_that_follows_it() -> None:
     """A checkpoint within a burst is set against what the store holds then, not later."""
     run = Run()
     run.play(*application(1), *opening(1))
@@ -176,7 +176,7 @@ def test_losses_become_blind_intervals() -> None:
     assert told == dict.fromkeys(LOSSES, run.now_us)
 
 
-def test_a_look_at_what_is_gone_again_is_no_trouble() -> None:
+def test_a_reading_of_what_is_gone_again_is_no_trouble() -> None:
     """Hints arrive late: whatever they announced may be gone, and that is what is found."""
     run = Run()
     run.play(*application(1))

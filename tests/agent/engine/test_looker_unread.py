@@ -45,7 +45,7 @@ def put_store(run: Scenario, repository: Path, name: str) -> None:
         run.world.write(f"{STORE}/IDENTITY", b"put-there")
 
 
-def test_compressed_offsets_are_told(repository: Path) -> None:
+def test_compressed_offsets_are_reported(repository: Path) -> None:
     """A family that the agent cannot read blinds it for that store, for as long as it is so, and for no other."""
     run = two_tasks()
     put_store(run, repository, "compressed")
@@ -122,7 +122,7 @@ class Restless(MemoryDisk):
         return super().read_at(path, offset, length)
 
 
-def test_raced_manifest_is_looked_at_again() -> None:
+def test_raced_manifest_is_read_again() -> None:
     """A store whose manifest went faster than it could be read is not left unread until something happens."""
     run = Run()
     run.disk = Restless()
@@ -137,7 +137,7 @@ def test_raced_manifest_is_looked_at_again() -> None:
     assert store.databases[""].manifest_problem != "raced"
 
 
-def test_what_lasts_is_not_looked_at_for_ever(repository: Path) -> None:
+def test_what_lasts_is_not_read_without_end(repository: Path) -> None:
     """A store that cannot be read is looked at twice, not every few seconds from then on."""
     run = two_tasks()
     put_store(run, repository, "compressed")

@@ -52,7 +52,7 @@ def test_a_task_that_changed_does_not_wait(run: Run) -> None:
     assert len(told) in (10, 11)
 
 
-def test_when_most_change_nobody_starves(run: Run) -> None:
+def test_when_most_change_no_task_starves(run: Run) -> None:
     """Of 39 that change all the time eight are told a minute, and of all two more: the quiet one, too."""
     rounds = []
     for minute in range(25):
@@ -65,13 +65,13 @@ def test_when_most_change_nobody_starves(run: Run) -> None:
     assert len({task for told in rounds for task in told}) == 40
 
 
-def test_at_the_end_everything_is_told(run: Run) -> None:
+def test_at_the_end_everything_is_reported(run: Run) -> None:
     """The last word of an agent is about every task."""
     run.pipeline.summarise(run.now_us)
     assert len(summaries(run)) == 40
 
 
-def test_an_agent_without_time_tells_what_changed_last(run: Run) -> None:
+def test_an_agent_without_time_shows_what_changed_last(run: Run) -> None:
     """A pod that ends waits for nobody."""
     run.play(*checkpoint((run.now_us - run.started_us) / 1e6 + 1, 7, task="app/0_23"))
     times = iter((True, True, False))
@@ -80,7 +80,7 @@ def test_an_agent_without_time_tells_what_changed_last(run: Run) -> None:
     assert (told[0], len(told)) == ("0_23", 2)
 
 
-def test_few_tasks_are_told_every_minute(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_tasks_are_reported_every_minute(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the bound nothing waits."""
     monkeypatch.setattr(pipeline, "SUMMARIES", 40)
     run.rest(SUMMARY_US)

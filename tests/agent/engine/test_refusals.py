@@ -35,7 +35,7 @@ class Minding:
         return interval
 
 
-def test_begins_with_the_second_look():
+def test_begins_with_the_second_reading():
     """What could not be read once may be passing; after five seconds it blinds since the first look."""
     minding = Minding()
     minding.finds(10, COMPRESSED)
@@ -126,7 +126,7 @@ def test_database_that_is_not_there():
     assert minding.only.ended_us == at(25)
 
 
-def test_long_manifest_has_a_cause_of_its_own():
+def test_long_manifest_has_its_own_cause():
     """What the next looks read by themselves wakes nobody, and ends as something else if they cannot."""
     minding = Minding()
     one = database()

@@ -34,7 +34,7 @@ def segmented(**offsets: int) -> Task:
     ("lock", "held"),
     [(LockState.HELD, True), (LockState.FREE, False), (LockState.UNKNOWN, None), (None, None)],
 )
-def test_what_cannot_be_told_is_neither_held_nor_free(lock: LockState | None, held: bool | None) -> None:
+def test_what_is_not_known_is_neither_held_nor_free(lock: LockState | None, held: bool | None) -> None:
     """A lock that nobody could ask about is None, as one that is not there."""
     assert is_held(lock) is held
 

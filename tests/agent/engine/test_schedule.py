@@ -83,7 +83,7 @@ def test_rechecks_come_at_every_distance() -> None:
     assert (rechecks.next_us(), rechecks.pop_due(10**6)) == (None, [])
 
 
-def test_a_change_begins_anew() -> None:
+def test_a_change_starts_again() -> None:
     """After a second change nothing is due by the first one."""
     rechecks = Rechecks((10, 30))
     rechecks.restart("a", 100)

@@ -140,7 +140,7 @@ def test_damage_without_an_incarnation():
     assert settle(ledger, kind=Kind.DAMAGE, now=30, identities=frozenset()) == []
 
 
-def test_exposure_of_a_damage_detector_lasts_while_it_is_told():
+def test_exposure_of_a_damage_detector_lasts_while_it_is_reported():
     """What is told before there is damage ends with its verdict, may come again, and may calm down."""
     damage = replace(meta(Kind.DAMAGE), level=Level.DAMAGE)
     ledger = Ledger()
@@ -271,7 +271,7 @@ def test_memory_is_bounded():
     assert len(ledger.open_findings()) == 1
 
 
-def test_what_is_still_told_is_not_forgotten():
+def test_what_is_still_reported_is_not_forgotten():
     """More closed findings than are kept: those whose verdicts go on are told once all the same."""
     ledger = Ledger()
     places = [Place("d", "app", f"0_{number}") for number in range(CLOSED_KEPT + 50)]
@@ -341,7 +341,7 @@ def test_repeating_a_judgement_says_nothing(history, kind):
 
 
 @given(judgements, st.sampled_from(list(Kind)))
-def test_told_changes_add_up_to_the_state(history, kind):
+def test_reported_changes_add_up_to_the_state(history, kind):
     """Whoever keeps the last word of each finding that was told knows all findings."""
     ledger = Ledger()
     told = {}

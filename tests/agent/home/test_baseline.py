@@ -105,7 +105,7 @@ def test_many_tasks_are_written_in_slices(tmp_path: Path) -> None:
     assert isinstance(kept.again(), Remembered)
 
 
-def test_no_baseline_is_nothing_to_tell(tmp_path: Path) -> None:
+def test_no_baseline_is_nothing_to_report(tmp_path: Path) -> None:
     """The first start knows nothing and misses nothing."""
     kept = Kept(tmp_path)
     assert kept.again() is None
@@ -115,7 +115,7 @@ def test_no_baseline_is_nothing_to_tell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "not gzip", "no end", "other text"])
-def test_a_damaged_baseline_is_set_aside_and_told(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_baseline_is_set_aside_and_reported(tmp_path: Path, damage: str) -> None:
     """It is not believed in part; the time since it was right is blind, and the file is kept for people."""
     kept = Kept(tmp_path)
     kept.keeper.finish(second(100), "SIGTERM")

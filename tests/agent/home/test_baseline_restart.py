@@ -49,7 +49,7 @@ def test_nothing_happened_while_away() -> None:
     assert "cannot" in finding.summary or "stopped" in finding.summary
 
 
-def test_a_moved_checkpoint_is_told() -> None:
+def test_a_moved_checkpoint_is_reported() -> None:
     """The new offset comes with source baseline and with the time of the file."""
     run, app = running()
     with away(run):
@@ -64,7 +64,7 @@ def test_a_moved_checkpoint_is_told() -> None:
     assert task(run).checkpoint.written_us < run.world.now_us - 9_000_000  # type: ignore[union-attr]
 
 
-def test_a_task_made_anew_is_told_as_gone_and_created() -> None:
+def test_a_recreated_task_is_reported_as_gone_and_created() -> None:
     """Deletion and re-creation are both told; who did it is not guessed."""
     run, app = running()
     with away(run):
@@ -85,7 +85,7 @@ def test_a_task_made_anew_is_told_as_gone_and_created() -> None:
     assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
 
 
-def test_a_store_made_anew_is_another_incarnation() -> None:
+def test_a_recreated_store_is_another_incarnation() -> None:
     """A new IDENTITY is told, and no session of the old store is believed to go on."""
     run, app = running()
     with away(run):
@@ -100,7 +100,7 @@ def test_a_store_made_anew_is_another_incarnation() -> None:
     assert len(task(run).stores["s"].sessions) == 1
 
 
-def test_a_restarted_process_is_told() -> None:
+def test_a_restarted_process_is_reported() -> None:
     """All stores opened anew under a lock that is held again: the process was another one."""
     run, app = running("exactly_once_v2")
     with away(run):
@@ -247,7 +247,7 @@ def test_an_inode_number_that_came_back_is_no_old_directory(release: str, guaran
     assert run.findings("resurrected-checkpoint") == []
 
 
-def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_nobody() -> None:
+def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_no_one() -> None:
     """Exactly-once deletes it when processing starts: a store that is made anew unseen is restored in full."""
     run = Scenario("3.7.2", "exactly_once_v2", stores={"kept": KEY_VALUE, "s": KEY_VALUE})
     app = run.start()

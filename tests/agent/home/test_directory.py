@@ -21,7 +21,7 @@ def test_it_is_made_and_kept_for_one_agent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inside", ["state", "state/app", "link/home"])
-def test_it_never_lies_in_the_state_directory(tmp_path: Path, inside: str) -> None:
+def test_it_is_never_in_the_state_directory(tmp_path: Path, inside: str) -> None:
     """Neither directly nor through a link; nothing is made there."""
     (tmp_path / "state").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "state")
@@ -30,7 +30,7 @@ def test_it_never_lies_in_the_state_directory(tmp_path: Path, inside: str) -> No
     assert list((tmp_path / "state").iterdir()) == []
 
 
-def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     """A file in its way ends the start with one sentence."""
     (tmp_path / "file").touch()
     with pytest.raises(HomeError, match=r"cannot use .*file/home as home"):

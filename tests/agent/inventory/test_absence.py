@@ -54,7 +54,7 @@ def is_recognised(one: Task, identities: list[str | None], written: float | None
 @pytest.mark.parametrize(
     "identities", [["identity-1", "identity-2"], ["identity-1", "new"], [None, None], []]
 )
-def test_one_store_that_stayed_tells_the_directory(identities, written):
+def test_one_store_that_stayed_identifies_the_directory(identities, written):
     """A wipe of single stores, segments that expired, and a directory that was emptied make no other directory."""
     assert is_recognised(known(), identities, written)
 

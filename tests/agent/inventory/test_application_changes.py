@@ -27,7 +27,7 @@ def test_seen_and_gone():
     assert one.see(application_look(4)) == ["application-seen"]
 
 
-def test_look_that_failed():
+def test_reading_that_failed():
     """Not being allowed to look is not absence."""
     one = Reducing()
     assert one.see(application_look(1, unseen=Unseen.DENIED)) == []

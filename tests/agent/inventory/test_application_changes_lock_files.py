@@ -82,7 +82,7 @@ def test_release_of_an_ended_process():
     assert told == ["3.9.2", "3.9.2", None, "4.2.1"]
 
 
-def test_problem_is_of_the_last_look():
+def test_problem_is_of_the_last_reading():
     """A process file that can be read again has no problem."""
     one = Reducing()
     one.see(replace(application_look(1), process_problem="cut"))

@@ -28,7 +28,7 @@ def test_end():
     assert end_blind(inventory, 40, "overflow") == []
 
 
-def test_begins_anew_after_its_end():
+def test_starts_again_after_its_end():
     """The next loss of the same cause is another interval."""
     inventory = Inventory()
     begin_blind(inventory, 10, "overflow")

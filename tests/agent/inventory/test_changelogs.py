@@ -41,7 +41,7 @@ def test_checkpoint_of_another_session(written):
     assert one.names_changelog_of(UNLOGGED, lists_all=True)
 
 
-def test_nothing_said_of_anybody():
+def test_nothing_said_of_anyone():
     """No checkpoint at all, or a store that nobody knows."""
     assert task(store([database()])).names_changelog_of("s", lists_all=True)
     assert passed_over(10).names_changelog_of("stranger", lists_all=True)

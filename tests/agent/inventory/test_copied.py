@@ -37,12 +37,12 @@ def test_an_original_is_never_a_copy(age_us: int, part_us: int):
 
 
 @given(st.integers(2 * SECOND_US, 10**13))
-def test_a_copy_that_is_made_two_seconds_later_is_told(later_us: int):
+def test_a_copy_that_is_made_two_seconds_later_is_reported(later_us: int):
     """Its data is older than its IDENTITY."""
     assert is_copied(database(BORN_US + later_us, BORN_US))
 
 
-def test_old_logs_tell_where_data_does_not():
+def test_old_logs_show_where_data_does_not():
     """An open long before the store was made; data decides where there is some."""
     assert is_copied(database(COPIED_US, 0, BORN_US + 1))
     assert not is_copied(database(COPIED_US, COPIED_US, BORN_US + 1))
@@ -68,7 +68,7 @@ def test_a_copy_is_over_when_one_of_its_stores_is_opened():
     assert not times_are_copied(found, opened_us + 1)
 
 
-def test_a_copy_that_nobody_opened_is_not_over():
+def test_a_copy_that_no_one_opened_is_not_over():
     """Every time below it is in doubt."""
     assert times_are_copied(task(database(COPIED_US, BORN_US)), COPIED_US + 10**15)
 

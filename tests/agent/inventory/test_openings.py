@@ -53,7 +53,7 @@ def reopened(seconds: float, name: str, times: tuple[float, ...], manifest: int)
 
 
 @given(st.permutations(NAMES))
-def test_picture_from_before_the_first_look(order):
+def test_picture_from_before_the_first_reading(order):
     """Whichever segment is looked at first: the picture is of before, and all of them are one opening."""
     run = held()
     for number, name in enumerate(order):
@@ -86,7 +86,7 @@ def test_openings_are_bounded():
     assert len(store_of(run).openings) == OPENINGS_KEPT
 
 
-def test_flush_that_nobody_looked_at_came_before_the_opening():
+def test_flush_that_no_one_read_came_before_the_opening():
     """The manifest of the opening begins with more than was known: the segment is not taken for empty."""
     run = held()
     run.see(look(11, "w.0", reopened=(10,), manifest=12, puts=500, opened_puts=500))
@@ -167,7 +167,7 @@ def test_segments_in_the_order_of_their_time():
     assert [x.name for x in segments_of(store_of(run)) or ()] == list(NAMES)
 
 
-def test_offset_stands_since_it_was_written_first():
+def test_offset_dates_from_when_it_was_written_first():
     """A compaction writes the same offset to a new file: it is as old as before. A new value is new."""
     run = Reducing()
     run.see(look(6, offsets=offsets(99, written=5)), look(9, offsets=offsets(99, written=8, sequence=0)))

@@ -29,7 +29,7 @@ def test_nothing_outside_an_application():
     assert inventory.applications == {}
 
 
-def test_removed_application_is_left_to_a_look():
+def test_removed_application_is_left_to_a_reading():
     """The announcement alone ends nothing and makes no dossier."""
     inventory = Inventory()
     assert reduce_observation(inventory, removal(1, "app")) == []

@@ -71,7 +71,7 @@ def test_bulk_load_pair():
     assert one.store.sessions[-1].reopens == 2
 
 
-def test_pair_before_the_first_look():
+def test_pair_before_the_first_reading():
     """A pair that was over when the store was first seen held is counted from the names alone."""
     one = Reducing()
     one.see(task_look(1, lock=HELD), database_look(4, born=1.5, reopened=(2.5, 3.5)))

@@ -31,7 +31,7 @@ def opened() -> Reducing:
     return one
 
 
-def test_first_look_makes_an_incarnation():
+def test_first_reading_makes_an_incarnation():
     """A database that is new to the dossier is a created store with its identity and birth."""
     one = Reducing()
     assert one.see(task_look(0.5), database_look(1, born=0.7))[-2:] == ["store-created", "task-held"]
@@ -50,7 +50,7 @@ def test_the_oldest_data_is_remembered():
     assert one.store.databases[""].oldest_data_us == 0
 
 
-def test_same_look_twice_changes_nothing():
+def test_same_reading_twice_changes_nothing():
     """Looking again is no event."""
     one = opened()
     assert one.see(database_look(2, born=1)) == []
@@ -92,7 +92,7 @@ def test_past_keeps_what_it_was():
 # -- flushes ------------------------------------------------------------------------------------------------
 
 
-def test_flush_is_told_with_its_puts():
+def test_flush_is_reported_with_its_puts():
     """More puts on disk than before are a flush."""
     one = opened()
     assert one.see(database_look(2, born=1, puts=100, flushes=(flush(6, 100, 1.9),))) == ["store-flushed"]
@@ -109,7 +109,7 @@ def test_compaction_is_no_flush():
     assert one.store.puts == 100
 
 
-def test_file_that_is_gone_is_dated_to_the_last_look():
+def test_file_that_is_gone_is_dated_to_the_last_reading():
     """A flush that was compacted away before it was seen is dated as early as it can have been."""
     one = opened()
     one.see(database_look(5, born=1, puts=100, flushes=(flush(6, 100, 4),)))
@@ -149,7 +149,7 @@ def test_long_timelines_drop_their_beginning():
 # -- opens --------------------------------------------------------------------------------------------------
 
 
-def test_reopen_is_told_once():
+def test_reopen_is_reported_once():
     """A new LOG.old name is an open; names that were there before are not."""
     one = opened()
     assert one.see(database_look(5, born=1, reopened=(4,))) == ["store-opened"]
@@ -158,7 +158,7 @@ def test_reopen_is_told_once():
     assert one.store.sessions[-1].reopens == 1
 
 
-def test_reopens_of_the_first_look_are_history():
+def test_reopens_of_the_first_reading_are_history():
     """What was there when the store was first seen is no event."""
     one = Reducing()
     assert "store-opened" not in one.see(task_look(5), database_look(6, born=1, reopened=(2, 3)))
@@ -168,7 +168,7 @@ def test_reopens_of_the_first_look_are_history():
 
 
 @pytest.mark.parametrize("unseen", [Unseen.DENIED, Unseen.RACED, Unseen.UNREADABLE])
-def test_a_look_that_failed_decides_nothing(unseen):
+def test_a_reading_that_failed_decides_nothing(unseen):
     """Only `vanished` says that something is gone."""
     one = opened()
     assert one.see(database_look(5, unseen=unseen)) == []

@@ -31,7 +31,7 @@ def opened(*, old: bool = False) -> Reducing:
 
 
 @pytest.mark.parametrize("unseen", [Unseen.DENIED, Unseen.RACED])
-def test_look_that_failed_ends_nothing(unseen):
+def test_reading_that_failed_ends_nothing(unseen):
     """Not being able to look is no deletion, also of a store nobody knew."""
     one = opened()
     assert one.see(database_look(9, unseen=unseen)) == []
@@ -60,7 +60,7 @@ def test_first_manifest_comes_before_the_identity():
     assert list(one.task.swept) == []
 
 
-def test_swept_file_is_told_once():
+def test_swept_file_is_reported_once():
     """A second look at the same gap is no second sweep."""
     one = opened()
     one.see(database_look(9, None), database_look(10, None))
@@ -77,7 +77,7 @@ def test_store_that_is_born_after_a_walk_ends_it(born, walks):
     assert (one.task.walk is not None) is walks
 
 
-def test_created_store_tells_its_predecessor():
+def test_created_store_shows_its_predecessor():
     """The newest incarnation before it; a first one has none."""
     one = opened()
     assert one.store.incarnation == 1
@@ -173,7 +173,7 @@ def test_times_of_flushes_never_go_back():
     assert list(one.store.databases[""].flushed) == [(100, at(4)), (200, at(5)), (300, at(5))]
 
 
-def test_output_of_a_compaction_is_as_old_as_the_look_before():
+def test_output_of_a_compaction_is_as_old_as_the_reading_before():
     """What went into it was written before it."""
     one = opened()
     one.see(database_look(5, born=1))

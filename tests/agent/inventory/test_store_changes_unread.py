@@ -131,7 +131,7 @@ def test_zeroed_store_that_is_new_to_the_agent():
     assert (one.store.databases[""].opened_puts, one.store.databases[""].opened_sequence) == (5000, 5000)
 
 
-def test_zeroed_and_flushed_before_the_first_look():
+def test_zeroed_and_flushed_before_the_first_reading():
     """The same where the flush was there already: what came before it came before it."""
     one = Reducing()
     one.see(task_look(2), zeroed(9, 5300, flushes=(flush(4, 5300, 8),)))
@@ -157,7 +157,7 @@ def test_store_that_changed_while_the_agent_was_away():
 # -- sessions ---------------------------------------------------------------------------------------------
 
 
-def test_unread_offsets_tell_no_close():
+def test_unread_offsets_show_no_close():
     """Where the `offsets` family cannot be read, nobody knows whether the store was closed: not that it was not."""
     one = Reducing()
     look = replace(database_look(1, born=1, lock=HELD), offsets_unread=True)

@@ -81,7 +81,7 @@ def test_end_keeps_what_was():
     )
 
 
-def test_end_is_told_once():
+def test_end_is_reported_once():
     """A directory that is gone cannot go again."""
     one = released()
     one.see(task_look(60, unseen=GONE))
@@ -90,7 +90,7 @@ def test_end_is_told_once():
 
 
 @pytest.mark.parametrize("unseen", [Unseen.DENIED, Unseen.RACED])
-def test_look_that_failed_ends_nothing(unseen):
+def test_reading_that_failed_ends_nothing(unseen):
     """Not being allowed to look is not absence."""
     one = released()
     assert one.see(task_look(60, unseen=unseen)) == []
@@ -157,7 +157,7 @@ def test_data_file_of_an_idle_store(name):
     assert idle.task.walk is not None
 
 
-def test_data_file_after_an_open_that_nobody_saw():
+def test_data_file_after_an_open_that_no_one_saw():
     """LOG.old tells of an open since the release: the file was dropped by that."""
     one = released()
     one.see(database_look(50, born=1, puts=100, lock=FREE, reopened=(40,)))
@@ -195,7 +195,7 @@ def test_expired_segment_is_no_walk():
 
 
 @pytest.mark.parametrize(("seconds", "shape"), [(12, Shape.OWNER_WALK), (12.1, Shape.CLEANER_WALK)])
-def test_two_seconds_tell_owner_from_cleaner(seconds, shape):
+def test_two_seconds_distinguish_owner_from_cleaner(seconds, shape):
     """An owner deletes right after its close."""
     one = released()
     one.see(removal(seconds, f"{DATABASE}/CURRENT"))
@@ -209,7 +209,7 @@ def test_walk_of_a_held_task():
     assert (known(one.task.walk).shape, known(one.task.walk).held) == (Shape.OWNER_WALK, True)
 
 
-def test_walk_of_a_task_that_nobody_was_seen_to_hold():
+def test_walk_of_a_task_that_no_one_was_seen_to_hold():
     """Without a session there is nobody to name."""
     one = Reducing()
     one.see(task_look(1), database_look(2, born=1, lock=FREE), removal(60, f"{DATABASE}/CURRENT"))

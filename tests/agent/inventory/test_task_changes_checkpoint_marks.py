@@ -105,7 +105,7 @@ def test_small_files_go_on_with_a_walk(name, moves):
 
 
 @pytest.mark.parametrize(("name", "begins"), [("OPTIONS-000007", True), ("000009.log", True), ("LOG", False)])
-def test_small_files_begin_a_walk_where_nobody_runs(name, begins):
+def test_small_files_begin_a_walk_where_no_process_runs(name, begins):
     """RocksDB drops them in normal operation, under its LOCK; an info log is renamed before that is taken."""
     one = working()
     one.see(removal(5, f"{DATABASE}/{name}"))
@@ -123,7 +123,7 @@ def test_data_files_go_only_after_the_release(seconds, walks):
 
 
 @pytest.mark.parametrize(("opened", "walks"), [(10, True), (10.1, False), (30, False), (30.1, True)])
-def test_open_that_nobody_saw(opened, walks):
+def test_open_that_no_one_saw(opened, walks):
     """An open between the release and the removal explains it; one at the release or after it does not."""
     one = working()
     one.see(database_look(10, born=1, puts=100, lock=FREE))

@@ -31,7 +31,7 @@ def working(*, lock: bool = False) -> Reducing:
     return one
 
 
-def test_checkpoint_is_told_with_the_puts_of_its_time():
+def test_checkpoint_is_reported_with_the_puts_of_its_time():
     """Offsets before and after, and what was on disk when it was written."""
     one = working()
     one.see(database_look(8, born=1, puts=300, flushes=(flush(7, 300, 7),)))

@@ -140,7 +140,7 @@ def test_empty_changelog_after_a_drop(release, severity):
     assert (finding.severity, finding.confidence) == (severity, Confidence.SUSPECTED)
 
 
-def test_guarantee_that_nobody_told():
+def test_guarantee_that_is_not_configured_anywhere():
     """Exactly-once drops offsets for other causes; it wipes then, but nobody knows which it is."""
     run = at_5000("3.9.2", hidden=("processing_guarantee",))
     assert ended(run, out_of_range(run)).severity is Severity.WARNING

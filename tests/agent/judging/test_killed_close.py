@@ -13,7 +13,7 @@ from tests.support.scenario import KEY_VALUE, Scenario
 @pytest.mark.parametrize(
     ("between", "severity"), [(0.03, "warning"), (0.2, "info"), (4.0, "info"), (5.5, None)]
 )
-def test_when_the_wipe_would_have_begun(release, between, severity):
+def test_when_the_wipe_would_have_started(release, between, severity):
     """A wipe begins 4 to 40 ms after the close; where none had begun after 0.1 s, none was due."""
     run, app = running(release)
     app.closes("0_0", 2499)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.layout.sharing import KEPT, shared
 
 
-def test_the_first_of_equal_values_stands_for_all() -> None:
+def test_the_first_of_equal_values_represents_all() -> None:
     """Ten thousand equal listings take the memory of one."""
     first, second = (shared(frozenset({f"{head[:1]}checkpoint", "rocksdb"})) for head in ("..", ".-"))
     assert first is second

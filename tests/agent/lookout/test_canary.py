@@ -75,7 +75,7 @@ def test_the_file_moves_from_name_to_name(tmp_path: Path) -> None:
     assert number_of("canary-x") is None
 
 
-def test_leftovers_are_tidied_and_a_lost_file_is_made_anew(tmp_path: Path) -> None:
+def test_leftovers_are_tidied_and_a_lost_file_is_rewritten(tmp_path: Path) -> None:
     """A killed agent leaves its canary; somebody may clear the directory."""
     CanaryFile(tmp_path / "canary").move(77)
     file = CanaryFile(tmp_path / "canary")

@@ -23,7 +23,7 @@ def test_clocks_that_agree_are_no_news(turns: list[float]) -> None:
 
 
 @pytest.mark.parametrize("step_us", [STEP_US, 3_600_000_000, -STEP_US, -3_600_000_000])
-def test_a_step_is_told_with_its_size(step_us: int) -> None:
+def test_a_step_is_reported_with_its_size(step_us: int) -> None:
     """Forwards and backwards."""
     watch = ClockWatch()
     watch.turn(T0_US, 5.0)
@@ -34,7 +34,7 @@ def test_a_step_is_told_with_its_size(step_us: int) -> None:
     assert watch.turn(T0_US + 1_000_000 + step_us, 6.0) is None
 
 
-def test_a_standstill_is_told_and_hard_work_is_not() -> None:
+def test_a_standstill_is_reported_and_hard_work_is_not() -> None:
     """A minute in SIGSTOP is a stall; ten seconds of a full rescan are work."""
     watch = ClockWatch()
     watch.turn(T0_US, 0.0)

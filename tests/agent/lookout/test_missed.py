@@ -47,7 +47,7 @@ def test_a_change_without_a_word_is_missed() -> None:
 
 
 @pytest.mark.parametrize("late_us", [-SLACK_US, -1, 0, 500_000])
-def test_a_word_just_before_or_after_the_look_explains_it(late_us: int) -> None:
+def test_a_word_just_before_or_after_the_reading_explains_it(late_us: int) -> None:
     """The look may overtake the notification; the fence waits for it."""
     word = hint("app/0_0/.checkpoint", NOW_US + late_us)
     before, after = ((word,), ()) if late_us < 0 else ((), (word,))
@@ -69,7 +69,7 @@ def test_another_thing_explains_nothing() -> None:
     assert missed_of(elsewhere, found=change(Change.STORE_FLUSHED, store="s")) == ["app/0_0/rocksdb/s"]
 
 
-def test_a_file_speaks_for_its_store_and_a_new_task_for_all_in_it() -> None:
+def test_a_file_is_about_its_store_and_a_new_task_about_all_in_it() -> None:
     """A closed SST announces the flush; a new directory is announced once, with what is in it."""
     flushed = change(Change.STORE_FLUSHED, store="s")
     assert missed_of(hint(SST, NOW_US, HintKind.WRITTEN), found=flushed) == []

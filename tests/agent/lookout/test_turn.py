@@ -37,7 +37,7 @@ def test_the_type_of_the_volume_decides(
     assert not polls or (filesystem in why and "/state" in why)
 
 
-def test_a_volume_that_cannot_be_told_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_volume_of_unknown_kind_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without /proc nothing speaks against the watch; what it misses is counted."""
     monkeypatch.setattr(lookout, "find_mount", lambda root: Unseen.UNREADABLE)
     assert why_polling(Path("/state")) == ""

@@ -87,7 +87,7 @@ def quiet_run(tasks: int = 3) -> Run:
     return run
 
 
-def test_an_unchanged_tree_costs_a_few_stats_and_no_look() -> None:
+def test_an_unchanged_tree_costs_a_few_stats_and_no_reading() -> None:
     """Four directories of a task are asked for their times, and nothing else is done."""
     walk = Walk(quiet_run())
     walk.rounds(2)
@@ -99,7 +99,7 @@ def test_an_unchanged_tree_costs_a_few_stats_and_no_look() -> None:
     assert walk.found == []
 
 
-def test_what_nobody_announced_is_found() -> None:
+def test_what_no_one_announced_is_found() -> None:
     """A checkpoint, a task that came, one that went, an application that came and went."""
     walk = Walk(quiet_run())
     walk.rounds(2)
@@ -130,7 +130,7 @@ def test_a_time_that_was_set_back_is_found_in_the_end() -> None:
     assert walk.run.pipeline.looker.outcomes.total() - looks > DEEP_EVERY
 
 
-def test_a_change_right_before_the_visit_is_looked_at_twice() -> None:
+def test_a_change_right_before_the_visit_is_read_twice() -> None:
     """Within the same tick of the file system's clock another change may follow."""
     walk = Walk(quiet_run(1))
     walk.rounds(2)
@@ -204,7 +204,7 @@ def test_a_round_ends_where_every_task_is_busy() -> None:
     assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(300)}
 
 
-def test_a_clock_that_is_set_back_spares_nobody_a_visit() -> None:
+def test_a_clock_that_is_set_back_spares_no_directory_a_visit() -> None:
     """Marks of visits then lie in the future: they do not count for the round."""
     walk = Walk(quiet_run(20))
     walk.rounds(2)

@@ -108,7 +108,7 @@ def test_a_healthy_source_is_left_alone(bench: Bench) -> None:
     assert (bench.keeper.blind(), bench.keeper.slow(), bench.keeper.polls) == ({}, {}, False)
 
 
-def test_a_dead_source_is_started_anew_with_the_loss_dated(bench: Bench) -> None:
+def test_a_dead_source_is_restarted_with_the_loss_dated(bench: Bench) -> None:
     """The next source begins with a rescan that says since when nothing was heard."""
     bench.start()
     bench.later(20)
@@ -122,7 +122,7 @@ def test_a_dead_source_is_started_anew_with_the_loss_dated(bench: Bench) -> None
     assert bench.keeper.counters().watches == 3
 
 
-def test_a_deaf_source_is_started_anew(bench: Bench) -> None:
+def test_a_source_without_notifications_is_restarted(bench: Bench) -> None:
     """A canary that stays away: the loss began when it was sent."""
     bench.start()
     bench.later(10)

@@ -42,7 +42,7 @@ def test_what_was_announced_before_a_checkpoint_was_written_before_it(recorded: 
     assert [again[number] for number in gone] == [150] * (len(gone) - 1) + [300]
 
 
-def test_announcements_that_nobody_asks_for_are_forgotten() -> None:
+def test_announcements_that_no_one_asks_for_are_forgotten() -> None:
     """A store that is open for weeks writes tens of thousands of files; only the newest are remembered."""
     observer = Observer(disk_with(identity=b"id-1"))
     for number in range(10 * WRITTEN_KEPT):
@@ -52,7 +52,7 @@ def test_announcements_that_nobody_asks_for_are_forgotten() -> None:
     assert sorted(kept) == list(range(9 * WRITTEN_KEPT, 10 * WRITTEN_KEPT))
 
 
-def test_what_a_look_has_had_its_chance_to_find_is_forgotten(recorded: MemoryDisk) -> None:
+def test_what_a_reading_has_had_its_chance_to_find_is_forgotten(recorded: MemoryDisk) -> None:
     """A minute after its announcement a file is in the manifest, or it is nobody's."""
     place = classify(recorded_store(recorded))
     observer = Observer(recorded)

@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_listing_tells_the_kind_of_every_entry(root: Path) -> None:
+def test_listing_shows_the_kind_of_every_entry(root: Path) -> None:
     """Directories, links and odd files are told apart; links are links, wherever they lead."""
     disk: Disk = KernelDisk(root)
     listing = disk.list("app")
@@ -238,7 +238,7 @@ def test_missing_permission_is_denied(tmp_path: Path) -> None:
     assert answer.stdout.split() == ["denied"] * 5 + ["directory"], answer.stderr
 
 
-def test_looking_leaves_no_trace(root: Path) -> None:
+def test_reading_leaves_no_trace(root: Path) -> None:
     """Inode, mode, size, and the times of content and of change are the same after every kind of look."""
 
     def photograph() -> dict[str, tuple[int, ...]]:
@@ -271,14 +271,14 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_processes_come_from_whoever_looks_for_them(root: Path) -> None:
+def test_processes_come_from_what_searches_for_them(root: Path) -> None:
     """Without a way to look there are none; with one, its answer is passed on."""
     fact = ProcessFact(42, 1, "4.1.2")
     assert KernelDisk(root).processes() == ()
     assert KernelDisk(root, lambda: (fact,)).processes() == (fact,)
 
 
-def test_a_look_stays_with_the_directory_it_began_with(root: Path) -> None:
+def test_a_reading_stays_with_the_directory_it_began_with(root: Path) -> None:
     """A directory that is made anew during a look does not mix with its successor; afterwards the successor shows."""
     disk = KernelDisk(root)
     with disk.stay_in("app/0_1"):
@@ -309,7 +309,7 @@ def test_what_is_no_directory_is_not_kept_open(root: Path, path: str) -> None:
         assert isinstance(disk.stat(f"{path}/.checkpoint"), Unseen)
 
 
-def test_nothing_stays_open_after_a_look(root: Path) -> None:
+def test_nothing_stays_open_after_a_reading(root: Path) -> None:
     """A directory that is kept open could not be unmounted."""
     disk = KernelDisk(root)
     before = len(os.listdir("/proc/self/fd"))

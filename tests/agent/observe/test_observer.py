@@ -309,7 +309,7 @@ def test_the_age_of_the_data_is_its_own(recorded: MemoryDisk) -> None:
     assert offsets_only >= look.oldest_data_us
 
 
-def test_looking_twice_gives_the_same(recorded: MemoryDisk) -> None:
+def test_reading_twice_gives_the_same(recorded: MemoryDisk) -> None:
     """What is remembered between looks changes nothing, and a fresh observer agrees."""
     place = classify(recorded_store(recorded))
     observer = Observer(recorded)
@@ -371,7 +371,7 @@ def test_a_vanished_store_is_forgotten() -> None:
     assert observer.database(STORE, AT_US, NOW).rocksdb_version is None
 
 
-def test_an_announced_look_says_so() -> None:
+def test_an_announced_reading_says_so() -> None:
     """That somebody closed the lock file is passed on to the reducer."""
     observer = Observer(disk_with(identity=b"id", store_lock=b""))
     plain = observer.database(STORE, AT_US, NOW)
@@ -390,7 +390,7 @@ class MadeMeanwhile(Refusing):
         return content
 
 
-def test_store_that_is_made_while_it_is_looked_at() -> None:
+def test_store_that_is_made_while_it_is_read() -> None:
     """What was read before its IDENTITY came belongs to no single life: the look is taken again."""
     disk = disk_with(identity=b"identity-2")
     refusals = [(call, f"{STORE.path}/IDENTITY") for call in ("read", "stat")]

@@ -155,7 +155,7 @@ class HandClock:
         return self.elapsed_s
 
 
-def test_look_is_repeated_only_when_it_is_old(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_is_repeated_only_when_it_is_old(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the allowed age the last answer holds; after it the next question looks again."""
     answers = iter([(ProcessFact(1, 1),), (ProcessFact(2, 2),)])
     monkeypatch.setattr(process, "visible_processes", lambda _: next(answers))

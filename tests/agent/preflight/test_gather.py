@@ -100,7 +100,7 @@ def test_the_need_is_extrapolated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.touch()])
-def test_what_is_no_directory_is_told(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_what_is_no_directory_is_reported(tmp_path: Path, make: Callable[[Path], None]) -> None:
     """A missing directory, and a file in its place."""
     make(tmp_path / "state")
     assert survey(tmp_path / "state").outcome is Unseen.VANISHED
@@ -211,7 +211,7 @@ def test_addresses_are_those_of_the_sink(
     assert reach.addresses(parse_target(url), ship) == expected
 
 
-def test_everything_is_looked_at_together(tmp_path: Path) -> None:
+def test_everything_is_read_together(tmp_path: Path) -> None:
     """One call fills every fact, and the state directory is as it was."""
     root = plant(tmp_path / "state")
     before = sorted(str(x) for x in root.rglob("*"))

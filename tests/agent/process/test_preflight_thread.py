@@ -51,7 +51,7 @@ def test_all_well_is_one_line(
     assert len(thread.levels()) == 9
 
 
-def test_a_failure_is_told_once_and_its_end_too(
+def test_a_failure_is_reported_once_and_its_end_too(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, eventually: Callable
 ) -> None:
     """Two rounds with the same mistake make one line with the line to change; then it is mended."""
@@ -65,7 +65,7 @@ def test_a_failure_is_told_once_and_its_end_too(
     assert "preflight: spool fixed" in told[2][1]
 
 
-def test_what_may_come_by_itself_is_not_told_in_the_first_round(
+def test_what_may_come_by_itself_is_not_reported_in_the_first_round(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, eventually: Callable
 ) -> None:
     """A network that comes up with the pod is no news; one that stays away is."""
@@ -79,7 +79,7 @@ def test_what_may_come_by_itself_is_not_told_in_the_first_round(
     ]
 
 
-def test_a_round_that_breaks_is_told_and_repeated(
+def test_a_round_that_breaks_is_reported_and_repeated(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, eventually: Callable
 ) -> None:
     """The fence: nothing that preflight stumbles over ends it, or the agent."""

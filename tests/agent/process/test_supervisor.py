@@ -52,7 +52,7 @@ def test_the_last_words_of_an_application_are_shipped_at_once(
     assert (supervisor._spool.next_parcel() is not None) == sealed
 
 
-def test_a_spool_that_refuses_is_told_once_a_minute(
+def test_a_spool_that_refuses_is_reported_once_a_minute(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The audit goes on; the log is not flooded; a full spool is told by the spool itself."""
@@ -118,7 +118,7 @@ def test_what_cannot_be_used_is_done_without(tmp_path: Path, caplog: pytest.LogC
     assert directory.is_in_state
 
 
-def test_a_flag_for_an_application_that_is_not_there_is_told_once(
+def test_a_flag_for_an_application_that_is_not_there_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not before one is there: a fresh volume is no misspelling."""

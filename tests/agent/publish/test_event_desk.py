@@ -60,7 +60,7 @@ def test_an_event_says_what_where_and_what_to_do() -> None:
     }  # fmt: skip
 
 
-def test_only_news_is_told() -> None:
+def test_only_news_is_reported() -> None:
     """Opened, louder, resolved; a repetition, something quieter, or what was never told is no news."""
     some, told = desk(), list[News]()
     for record in (

@@ -140,7 +140,7 @@ def test_known_series_are_zero_from_the_first_scrape() -> None:
     assert found["statewarden_agent_spool_drops_total", frozenset({("kind", "finding")})] == 0
 
 
-def test_what_cannot_be_told_is_absent() -> None:
+def test_what_is_not_known_is_absent() -> None:
     """A task without a checkpoint and with an unknown holder has neither series, but keeps its severity."""
     found = samples(scrape(MetricsSnapshot(tasks=(TaskMetrics("a", "0_0"),))))
     task = frozenset({("application_id", "a"), ("task_id", "0_0")})

@@ -67,7 +67,7 @@ def test_rows_are_bounded_and_the_worst_stay() -> None:
     assert (len(rows), rows[0].task_id, unlisted) == (ROWS_LISTED, "9_9", 6)
 
 
-def test_what_was_told_is_counted_with_the_newest_id() -> None:
+def test_what_was_reported_is_counted_with_the_newest_id() -> None:
     """Two findings of one kind count twice; told again without news they do not."""
     ledger = Ledger()
     tell(ledger, CONDITION, "0_0")
@@ -77,7 +77,7 @@ def test_what_was_told_is_counted_with_the_newest_id() -> None:
     assert (row.count, row.newest_id) == (2, ledger.findings()[-1].id)
 
 
-def test_a_gone_task_is_told_for_a_bounded_time() -> None:
+def test_a_gone_task_is_reported_for_a_bounded_time() -> None:
     """When a vanished directory was last seen is told for an hour, then forgotten; a living one is not told here."""
     gone = Task("orders", "0_0", "orders/0_0")
     gone.past += (PastTask(1, NOW_US, NOW_US, next(iter(Shape)), {}, None, False, False),)

@@ -157,7 +157,7 @@ def test_other_methods_are_refused(server: HttpServer, method: str) -> None:
     assert headers["Content-Type"].startswith("text/plain")
 
 
-def test_a_failing_answer_tells_the_client_nothing(
+def test_a_failing_answer_shows_the_client_nothing(
     server: HttpServer, state: State, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An exception is a 500 without detail for the client, a log line for us, and not the server's end."""
@@ -169,7 +169,7 @@ def test_a_failing_answer_tells_the_client_nothing(
     assert ask(server, "/healthz")[0] == 200
 
 
-def test_a_flood_of_slow_askers_keeps_nobody_out(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_slow_askers_keeps_no_one_out(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many connections never finish asking: a probe from the same host gets its answer, the oldest go."""
     monkeypatch.setattr(connections, "ASKING_S", 600.0)
     slow = [slow_client(server) for _ in range(2 * connections.MAX_ASKING)]
@@ -217,7 +217,7 @@ def test_slow_answers_do_not_hold_up_probes(
             connection.close()
 
 
-def test_who_takes_no_answer_keeps_nobody_out(
+def test_who_takes_no_answer_keeps_no_one_out(
     server: HttpServer, state: State, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., object]
 ) -> None:
     """However many clients ask for metrics and never read them: a scraper gets its own whole, the oldest go."""
@@ -254,7 +254,7 @@ def test_a_trickle_of_bytes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) ->
             reader.read(1)
 
 
-def test_an_answer_that_nobody_takes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_no_one_takes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time for the second part is what the first one left."""
     clock, given = HandClock(), []
 

@@ -40,7 +40,7 @@ def test_kept_rows_are_right_all_along(scenario: str) -> None:
     assert shown
 
 
-def test_only_what_was_looked_at_is_made_anew() -> None:
+def test_only_what_was_read_is_recreated() -> None:
     """Of two tasks the one that nobody looked at keeps its row, the very same one."""
     run = Run()
     run.play(*application(1))
@@ -55,7 +55,7 @@ def test_only_what_was_looked_at_is_made_anew() -> None:
     assert after["0_1"].checkpoint_offset == 7
 
 
-def test_a_task_that_is_gone_is_told_for_a_while() -> None:
+def test_a_task_that_is_gone_is_reported_for_a_while() -> None:
     """Its row stays for an hour though nobody looks at it any more."""
     run = Run()
     run.play(*application(1))

@@ -59,7 +59,7 @@ def test_a_rename_is_out_then_in(role: Role) -> None:
     assert [(hint.kind, hint.path) for hint in hints] == [x for x in expected if x[0] in WATCHED_EVENTS[role]]
 
 
-def test_a_rename_out_of_sight_tells_one_end() -> None:
+def test_a_rename_out_of_sight_shows_one_end() -> None:
     """Below a directory that nobody watches nothing is told."""
     hints = Player().hints(Operation(7, "rename", "app/0_0/.checkpoint", to="app/0_0/other/deep/x"))
     assert [hint.kind for hint in hints] == [HintKind.MOVED_OUT]

@@ -52,7 +52,7 @@ def test_the_process_is_hidden_unless_asked_for() -> None:
     assert seen == [{None}, {"4.1.2"}]
 
 
-def test_an_unreadable_trace_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_trace_is_reported(tmp_path: Path) -> None:
     """Neither the first time nor the replay is made up."""
     empty = tmp_path / "empty.jsonl"
     empty.touch()

@@ -70,7 +70,7 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, clock: HandCloc
         assert (tmp_path / "spool.db.bad").read_bytes() == content
 
 
-def test_damage_in_the_tree_tells_the_range(left: Path, clock: HandClock) -> None:
+def test_damage_in_the_tree_shows_the_range(left: Path, clock: HandClock) -> None:
     """What the batches say of a damaged file is announced; sequences of this boot begin as ever."""
     spoil(left / "spool.db", 20 * 4096, b"\xff" * 3 * 4096)
     with open_spool(left, clock, NEXT_BOOT) as spool:
@@ -82,7 +82,7 @@ def test_damage_in_the_tree_tells_the_range(left: Path, clock: HandClock) -> Non
     assert sequences(rows, "boot2") == [1, 2]
 
 
-def test_damage_while_it_runs_tells_what_was_lost(
+def test_damage_while_it_runs_shows_what_was_lost(
     tmp_path: Path, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The record that met the damage is kept in a new file; what waited is announced with its number."""

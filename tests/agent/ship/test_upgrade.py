@@ -72,7 +72,7 @@ def test_all_that_is_whole_is_shipped_under_the_same_names(old: Path, clock: Han
     assert sequences(rows, "boot0") == WHOLE
 
 
-def test_what_is_damaged_is_told(old: Path, clock: HandClock) -> None:
+def test_what_is_damaged_is_reported(old: Path, clock: HandClock) -> None:
     """The rotten record is counted and announced; a half-written one was never appended."""
     with open_spool(old, clock, NEXT_BOOT) as spool:
         assert spool.stats().corrupt_segments == 1
@@ -81,7 +81,7 @@ def test_what_is_damaged_is_told(old: Path, clock: HandClock) -> None:
         assert drop_rows(drain(spool)) == [("unknown", 1, 5, 5, "corrupt-segment; boot boot0")]
 
 
-def test_damage_in_the_middle_of_an_open_segment_is_told(old: Path) -> None:
+def test_damage_in_the_middle_of_an_open_segment_is_reported(old: Path) -> None:
     """Each line behind it is a record that is lost."""
     (opened,) = old.glob("*.open")
     data = bytearray(opened.read_bytes())

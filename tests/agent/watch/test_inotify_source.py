@@ -73,7 +73,7 @@ def test_deleted_task_is_announced_down_to_its_files(live: LiveWatch) -> None:
     assert deleted == ["app/0_1/rocksdb/store/LOCK", "app/0_1/rocksdb/store", "app/0_1/rocksdb", "app/0_1"]
 
 
-def test_own_looks_raise_no_notification(live: LiveWatch) -> None:
+def test_own_readings_raise_no_notification(live: LiveWatch) -> None:
     """Listing, stat, reading and lock queries all over a watched tree are never announced."""
     store = live.root / "app" / "0_1" / "rocksdb" / "store"
     store.mkdir(parents=True)
@@ -176,7 +176,7 @@ class BrokenClock(HandClock):
         return super().now_us()
 
 
-def test_death_of_the_thread_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_death_of_the_thread_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A reader that dies is not alive, says why, and gives its descriptors back."""
     before = len(os.listdir("/proc/self/fd"))
     mailbox = Mailbox()

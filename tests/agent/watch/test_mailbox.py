@@ -45,7 +45,7 @@ def test_deletion_and_recreation_keep_their_order() -> None:
     assert mailbox.drain(0) == hints
 
 
-def test_a_file_that_was_moved_away_and_back_is_told_as_both() -> None:
+def test_a_file_that_was_moved_away_and_back_is_reported_as_both() -> None:
     """Moved away is gone: neither it nor what it lies between is merged. Only temporary names pass in silence."""
     mailbox = Mailbox()
     hints = _hints(

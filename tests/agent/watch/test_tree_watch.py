@@ -99,7 +99,7 @@ def test_every_directory_of_interest_is_watched_and_no_other(bench: Bench) -> No
     assert {path for path, _ in bench.names()} == {"app/__t__/0_0/win/win.1000/f"}
 
 
-def test_missing_root_is_told_once_and_found_later(bench: Bench) -> None:
+def test_missing_root_is_reported_once_and_found_later(bench: Bench) -> None:
     """A root that is not there yet is one rescan and a degraded state; when it comes, the watch starts."""
     assert _causes(bench.step()) == [("", "root-missing")]
     assert "No such file" in bench.watch.degraded()["root-missing"]
@@ -132,7 +132,7 @@ def test_root_that_may_not_be_read_is_refused_not_missing(
     assert bench.watch.degraded() == {}
 
 
-def test_replaced_root_is_watched_anew(bench: Bench) -> None:
+def test_replaced_root_is_watched_again(bench: Bench) -> None:
     """A root that was moved away and made again is followed; the old tree has no say any more."""
     (bench.root / "app").mkdir(parents=True)
     bench.step()
@@ -245,7 +245,7 @@ def test_new_directory_is_announced_with_everything_in_it(bench: Bench) -> None:
     ]
 
 
-def test_deleted_directory_is_told_and_its_successor_is_watched(bench: Bench) -> None:
+def test_deleted_directory_is_reported_and_its_successor_is_watched(bench: Bench) -> None:
     """A directory made anew under its old name is watched; its predecessor's late farewell does not matter."""
     (bench.root / "app" / "0_1").mkdir(parents=True)
     bench.step()
@@ -299,7 +299,7 @@ def test_symbolic_links_are_never_followed(bench: Bench) -> None:
     assert bench.watch.counters().unwatched == 0
 
 
-def test_watch_limit_is_told_and_tried_again(bench: Bench) -> None:
+def test_watch_limit_is_reported_and_tried_again(bench: Bench) -> None:
     """Directories beyond the limit end in a rescan that names it; when there is room, they are watched."""
     (bench.root / "app").mkdir(parents=True)
     bench.step()
@@ -317,7 +317,7 @@ def test_watch_limit_is_told_and_tried_again(bench: Bench) -> None:
     assert ("app/0_1/.lock", HintKind.CREATED) in bench.names()
 
 
-def test_limit_reached_at_the_start_is_told_once(bench: Bench) -> None:
+def test_limit_reached_at_the_start_is_reported_once(bench: Bench) -> None:
     """The first rescan is joined by one that names the limit; later walks that change nothing are silent."""
     (bench.root / STORE).mkdir(parents=True)
     bench.queue.room = 2

@@ -90,7 +90,7 @@ def test_the_future_is_a_clock_even_of_two_pods():
     now=st.integers(-(2**62), 2**62),
     jumps=st.integers(0, 2**61),
 )
-def test_any_times_give_a_time_that_somebody_told(last, now, jumps):
+def test_any_times_give_a_time_that_an_agent_reported(last, now, jumps):
     """And who is named is ahead of it."""
     words = {("", str(number)): Last(at, at - jumps) for number, at in enumerate(last)}
     found = choose(words, now, lambda _, after_us: after_us + jumps)

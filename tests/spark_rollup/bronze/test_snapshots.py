@@ -50,7 +50,7 @@ def test_an_audit_reads_its_look_back_and_the_newest_snapshot_before_it(tmp_path
     ]
 
 
-def test_without_snapshots_all_is_read_and_told(tmp_path):
+def test_without_snapshots_all_is_read_and_reported(tmp_path):
     """Nothing is taken for known that is not."""
     here = bronze(tmp_path, 16, 17, 20)
     found = snapshots.reading(here, snapshots.since_us(NOON_US, 1))
@@ -58,7 +58,7 @@ def test_without_snapshots_all_is_read_and_told(tmp_path):
     assert found.places(here) == [here] == EVERYTHING.places(here)
 
 
-def test_a_hole_between_snapshot_and_look_back_is_read_and_told(tmp_path):
+def test_a_hole_between_snapshot_and_look_back_is_read_and_reported(tmp_path):
     """The days without a snapshot are read event by event."""
     here = bronze(tmp_path, *range(14, 21), made=(14, 15))
     found = snapshots.reading(here, snapshots.since_us(NOON_US, 1))

@@ -30,7 +30,7 @@ def small(monkeypatch):
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_a_line_that_is_too_long_is_seen_wherever_it_stands(small, packed):
+def test_a_line_that_is_too_long_is_seen_wherever_it_is(small, packed):
     """First, in the middle, last without an end, and over any number of chunks; one that just fits is not."""
     for content in (b"x" * 4097, b"a\n" + b"x" * 4097 + b"\nb\n", b"a\nb\n" + b"x" * 5000):
         found = seen(gzip.compress(content) if packed else content, packed=packed)
@@ -39,7 +39,7 @@ def test_a_line_that_is_too_long_is_seen_wherever_it_stands(small, packed):
     assert seen(gzip.compress(fits) if packed else fits, packed=packed) == Seen()
 
 
-def test_a_second_member_is_looked_into_as_well(small):
+def test_a_second_member_is_read_as_well(small):
     """A trailer tells the size of the last member only."""
     assert seen(MEMBER + MEMBER) == Seen()
     assert seen(MEMBER + gzip.compress(b"x" * 5000) + MEMBER).large
@@ -74,7 +74,7 @@ def test_agents_own_segments_are_opened_unseen_if_they_are_harmless():
     assert is_suspect("u/boot-1-9.jsonl", (1 << 24) + 1)
 
 
-def test_each_file_is_told_for_its_own_reason(tmp_path, small, monkeypatch):
+def test_each_file_is_reported_for_its_own_reason(tmp_path, small, monkeypatch):
     """Too large, torn, not to be opened, not to be read now; what is whole is not told."""
     contents = {"whole": MEMBER, "torn": MEMBER[:-3], "large": gzip.compress(b"x" * 5000), "barred": MEMBER}
     files = {}

@@ -80,7 +80,7 @@ def each_has_its_own(fleet: Fleet) -> None:
         (two_idle_processes_that_are_seen, ("warning", "suspected")),
     ],
 )
-def test_two_processes_with_one_id_are_told(audited, name, loud):
+def test_two_processes_with_one_id_are_reported(audited, name, loud):
     """Both live at once: told by this rule only, with what to do for a copy and for a shared claim.
 
     A process without stores on disk does not use the id that lies there; who holds tasks does.

@@ -102,7 +102,7 @@ def test_what_cannot_be_compared_is_quiet(audited, name):
     assert audited.findings(name, RULE) == []
 
 
-def test_unwatched_time_between_the_looks_lowers(audited):
+def test_unwatched_time_between_the_readings_lowers(audited):
     """Between the looks something unseen may have happened: suspected."""
     found = audited.finding(unwatched_between_the_looks, RULE)
     assert (found["severity"], found["confidence"]) == ("warning", "suspected")

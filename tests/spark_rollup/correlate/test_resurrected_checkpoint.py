@@ -128,7 +128,7 @@ def test_a_blind_interval_lowers_confidence(audited):
     assert audited.finding(it_happened_while_the_agent_was_blind, RULE)["confidence"] == "suspected"
 
 
-def test_without_a_replica_the_local_verdict_stands(audited):
+def test_without_a_replica_the_local_verdict_holds(audited):
     """No other copy: the agent's own severity and confidence are taken over."""
     found = audited.finding(no_replica_exists, RULE)
     assert (found["severity"], found["confidence"], found["pods"]) == ("warning", "suspected", ["pod-a"])

@@ -92,7 +92,7 @@ def a_short_overlap(fleet: Fleet) -> None:
     a.releases("0_0", 130)
 
 
-def test_a_frozen_holder_beside_a_working_one_is_told(audited):
+def test_a_frozen_holder_beside_a_working_one_is_reported(audited):
     """The zombie is named, with how far each is."""
     found = audited.finding(frozen_to_the_end, RULE)
     assert (found["severity"], found["confidence"], found["status"]) == ("warning", "confirmed", "open")

@@ -175,7 +175,7 @@ def test_another_active_refutes_information_too(audited):
         a_revocation_that_is_no_wipe,
     ],
 )
-def test_a_role_that_the_fleet_cannot_tell_stays_information(audited, name):
+def test_a_role_that_the_fleet_does_not_know_stays_information(audited, name):
     """Two standbys, a pod that nobody watched, a holder of a moment ago: nothing is raised."""
     assert audited.findings(name, RULE) == []
 

@@ -88,7 +88,7 @@ def three_wipes(fleet: Fleet) -> None:
             a.changes("store-deleted", "0_0", at + 151, shape="owner-walk", store="t")
 
 
-def test_a_task_that_goes_round_is_told(audited):
+def test_a_task_that_goes_round_is_reported(audited):
     """Six moves in an hour: a note with the chain; twelve: a warning."""
     found = audited.finding(six_moves, RULE)
     assert (found["severity"], found["pods"]) == ("info", ["pod-a", "pod-b"])

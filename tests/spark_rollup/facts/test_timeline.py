@@ -114,7 +114,7 @@ def test_segments_are_added_up(audited):
     )
 
 
-def test_a_checkpoint_speaks_of_a_single_store_only(audited):
+def test_a_checkpoint_is_about_a_single_store_only(audited):
     """Puts of a checkpoint are the task's; with two stores they belong to neither."""
     (size,) = audited.rows("sizes", checkpoints_of_one_and_of_two_stores)
     assert (size["task_id"], size["store"], size["puts"], size["offset"]) == ("0_0", "s", 1990, 2000)
@@ -134,7 +134,7 @@ def test_the_timeline_has_every_lane(audited):
     assert lanes == {"checkpoint", "created", "incarnation", "size"}
 
 
-def test_slots_of_summaries_tell_what_single_summaries_tell(spark, tmp_path):
+def test_slots_of_summaries_show_what_single_summaries_show(spark, tmp_path):
     """Hours in which summaries agree, change once, contradict each other, or meet transitions: the same holders."""
     fleet = Fleet("hours")
     looks = [

@@ -303,7 +303,7 @@ def test_what_is_open_stays_however_old(audited_twice):
 
 
 @pytest.mark.parametrize("story", ["thawed", "left_alone"])
-def test_split_owners_are_told_with_the_time_one_stood_still(audited_twice, story):
+def test_split_owners_are_reported_with_the_time_one_was_stalled(audited_twice, story):
     """It stood still over a midnight; one flushed on every day since, of the other one nothing was heard."""
     told = [
         (row["status"], row["confidence"])

@@ -48,7 +48,7 @@ def test_a_hold_is_kept_with_its_end_or_not_at_all(events, monkeypatch):
     ]
 
 
-def test_of_blindness_that_never_ended_the_oldest_stands_for_all(events):
+def test_of_blindness_that_never_ended_the_oldest_represents_all(events):
     """What ended is not told again as if it had not: heartbeats speak of several intervals at once."""
     (row,) = condense.blindness(events).collect()
     assert [(one["from_us"], one["to_us"]) for one in row["blind"]] == [(at_us(200), None)]

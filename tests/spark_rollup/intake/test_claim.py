@@ -16,7 +16,7 @@ from spark_rollup.intake import claim
 from spark_rollup.intake.claim import claimed
 
 
-def test_the_second_is_told_who_works(tmp_path, monkeypatch, capsys):
+def test_the_second_learns_who_works(tmp_path, monkeypatch, capsys):
     """It waits and says for whom; when it gives up it says so again. Afterwards it may."""
     bronze = tmp_path / "bronze"
     monkeypatch.setattr(claim, "PATIENCE_S", 0.02)

@@ -145,7 +145,7 @@ def test_a_damaged_log_is_named(spark, bronze, capsys):
 
 
 @pytest.mark.slow
-def test_old_days_go_as_far_as_a_snapshot_stands_for_them(spark, bronze, tmp_path, capsys):
+def test_old_days_go_as_far_as_a_snapshot_replaces_them(spark, bronze, tmp_path, capsys):
     """Without one nothing goes; an audit of everything reads it in their place; damaged, it is no all-clear."""
     ingest.run(spark, fleet("four", 2).write(tmp_path / "in"), bronze)
     asked = ["compact", "--bronze", str(bronze), "--retain", "2"]

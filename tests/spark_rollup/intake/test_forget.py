@@ -71,7 +71,7 @@ def test_events_of_a_wild_clock_go_to_the_quarantine(spark, tmp_path, monkeypatc
     )  # the wild ones are impossible now
 
 
-def test_days_of_wild_times_are_no_days(tmp_path: Path):
+def test_days_of_impossible_times_are_no_days(tmp_path: Path):
     """They belong to no snapshot and end no look-back."""
     for day in ("+10209-01-27", "-2000-01-01", "2026-11-18"):
         (tmp_path / "events" / f"day={day}").mkdir(parents=True)

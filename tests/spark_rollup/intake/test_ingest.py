@@ -71,7 +71,7 @@ def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypa
     assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
 
 
-def test_one_bad_file_stops_nobody_else(spark, tmp_path, monkeypatch):
+def test_one_bad_file_stops_no_other(spark, tmp_path, monkeypatch):
     """A line without end, a name that is no text, a torn file whose name announces nothing: each is told, once."""
     monkeypatch.setattr(unpacked, "LINE_BYTES", 64 * 1024)
     source, bronze, job = fleet().write(tmp_path / "in"), tmp_path / "bronze", tmp_path / "job"
@@ -124,15 +124,15 @@ def test_what_was_taken_is_forgotten_by_its_path():
     assert ingest.drop_ends(known, "") == {}
 
 
-def test_a_torn_list_of_what_was_taken_is_told(tmp_path):
+def test_a_torn_list_of_what_was_taken_is_reported(tmp_path):
     """Removing it is harmless, and said."""
     (tmp_path / TAKEN).mkdir()
     (tmp_path / TAKEN / "00000000-x.jsonl").write_text('{"place": "in/1", "un')
-    with pytest.raises(DamagedError, match="remove it; the files that it lists are taken once more"):
+    with pytest.raises(DamagedError, match="remove it; the files that it lists are read once more"):
         ingest.read_ends(tmp_path)
 
 
-def test_a_file_that_no_run_survives_stops_nobody_else(spark, tmp_path, monkeypatch):
+def test_a_file_that_no_run_survives_stops_no_other(spark, tmp_path, monkeypatch):
     """Java dies with it again and again: all others are in bronze, and in the end it is in quarantine."""
     source, bronze = tmp_path / "in", tmp_path / "bronze"
     for name in ("good", "killer", "other"):

@@ -75,7 +75,7 @@ def test_turns_are_added_up():
     assert "from 3 partitions" in describe(both, options("kafka://b:9092/t"))
 
 
-def test_events_of_a_newer_contract_are_told(capsys):
+def test_events_of_a_newer_contract_are_reported(capsys):
     """Kept, but not looked at: silence would be an all-clear."""
     intake._note_newer(Ingested(1, 0, 1))
     assert capsys.readouterr().err == ""

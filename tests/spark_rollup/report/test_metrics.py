@@ -76,7 +76,7 @@ def test_open_findings_are_counted_by_task_and_rule() -> None:
     assert found["statewarden_rollup_findings_open", by_rule] == 3
 
 
-def test_what_agents_say_alone_has_series_of_its_own() -> None:
+def test_what_agents_say_alone_has_its_own_series() -> None:
     """A rule and a detector may share a name; the label tells them apart."""
     rows = (finding(), finding(reported_by="agent"), finding(detector="torn-store", reported_by="agent"))
     found = samples(metrics.render(facts(*rows)))

@@ -243,14 +243,14 @@ def test_an_exposed_copy_has_every_answer_that_holds(audited):
         (the_other_agent_said_goodbye, "pod-b", "its agent ended at"),
     ],
 )
-def test_a_pod_that_nobody_watches_is_unknown(audited, name, pod, why):
+def test_a_pod_that_no_one_watches_is_unknown(audited, name, pod, why):
     """Silent, silent before it held anything, blind, or something lost since the last round of summaries."""
     lines, safe = asked(audited, name, pod)
     assert not safe
     assert lines[1].startswith(f"{pod}: unknown: {why}")
 
 
-def test_what_was_lost_long_ago_has_been_told_anew(audited):
+def test_what_was_lost_long_ago_has_been_reported_again(audited):
     """A whole round of summaries later the picture is whole again."""
     assert asked(audited, events_were_lost_long_ago)[1]
 
@@ -262,7 +262,7 @@ def test_a_task_that_is_not_seen_is_unknown(audited):
     assert not asked(audited, one_task_is_not_seen)[1]
 
 
-def test_a_copy_that_nobody_holds_is_no_replica(audited):
+def test_a_copy_that_no_one_holds_is_no_replica(audited):
     """A pod that let its task go a moment ago, in a rolling restart, does not make the next restart safe."""
     assert answer(audited, the_other_copy_was_let_go)["ill_elsewhere"] == ["pod-b (not held)"]
 

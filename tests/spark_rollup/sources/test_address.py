@@ -52,7 +52,7 @@ def test_every_form_is_read(text, meant):
         ("kafka:///events", "brokers are host:port"),
     ],
 )
-def test_what_is_missing_is_told(text, message):
+def test_what_is_missing_is_reported(text, message):
     """Each part that is missing or not known is named."""
     with pytest.raises(UsageError, match=message):
         parse_address(text)

@@ -95,7 +95,7 @@ def test_what_could_not_be_read_is_left_for_the_next_run(delta, tmp_path):
     assert ingest.run(delta, cut, bronze) == ingest.Ingested(0, 0, 0)
 
 
-def test_an_empty_place_is_told_unless_all_of_it_was_taken(tmp_path):
+def test_an_empty_place_is_reported_unless_all_of_it_was_taken(tmp_path):
     """Nothing there is a mistake in the address; nothing left is not."""
     source = FileSource(Directory(tmp_path))
     with pytest.raises(SourceError, match=r"holds no \*\.jsonl"):

@@ -28,7 +28,7 @@ def test_expired_messages_are_counted():
     assert ranges_to_read({0: Span(10, 20)}, {0: 4}) == {0: Range(10, 20, 6)}
 
 
-def test_offsets_that_went_back_begin_anew():
+def test_offsets_that_went_back_start_again():
     """After an unclean election a partition may be shorter than what was taken: ids drop the repeats."""
     assert ranges_to_read({0: Span(2, 5)}, {0: 90}) == {0: Range(2, 5, 0)}
 

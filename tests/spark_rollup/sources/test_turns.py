@@ -55,7 +55,7 @@ class Intake:
 
 
 @given(data=st.data(), number=st.integers(0, 20))
-def test_every_killer_is_found_and_nobody_else_is_accused(tmp_path_factory, data, number):
+def test_every_killer_is_found_and_no_other_file_is_put_aside(tmp_path_factory, data, number):
     """However many there are, in a number of runs that grows with the logarithm of the files for each."""
     files = {f"f{index}": index for index in range(number)}
     killers = data.draw(st.sets(st.sampled_from(sorted(files)))) if files else set()
@@ -87,7 +87,7 @@ def test_a_file_that_changed_is_a_new_one(tmp_path):
     assert (intake.taken, intake.aside) == ({"killer": 2}, [])
 
 
-def test_what_is_nobody_s_fault_accuses_nobody(tmp_path):
+def test_what_is_no_file_s_fault_makes_no_file_suspect(tmp_path):
     """A full disk, however often."""
     intake = Intake(tmp_path / NOTE, {"a"}, FullError)
     for _ in range(PATIENCE + 2):

@@ -37,7 +37,7 @@ def unread(path: str, kind: str = "NO_HINT") -> JavaError:
     return JavaError(Thrown("SparkException", why, Thrown("RuntimeException", "no magic number")))
 
 
-def test_the_innermost_cause_is_told():
+def test_the_innermost_cause_is_reported():
     """Of Java's chain, and behind Python's; in one line that is not too long."""
     error = JavaError(Thrown("SparkException", "job aborted", Thrown("IOException", "broken\n\tat x")))
     assert message(error) == "IOException: broken at x"
@@ -86,7 +86,7 @@ def test_a_damaged_file_of_bronze_is_named_with_what_to_do(path, advice):
     assert "\n" not in text
 
 
-def test_only_a_lost_java_accuses_what_it_read():
+def test_only_a_lost_java_makes_what_it_read_suspect():
     """Neither a full disk nor a defect of ours says anything about files."""
     assert is_deadly(JavaError(Thrown("SparkException", "x", Thrown("OutOfMemoryError", "Java heap space"))))
     assert is_deadly(ConnectionRefusedError(111, "Connection refused"))

@@ -37,7 +37,7 @@ def test_a_broken_java_home_is_passed_over(tmp_path):
     assert (found.origin, found.home) == ("PATH", None)
 
 
-def test_a_java_that_is_too_old_is_passed_over_and_told(tmp_path):
+def test_a_java_that_is_too_old_is_passed_over_and_reported(tmp_path):
     """By what it says itself, or by the file beside it; the next one is asked."""
     old = runtime(tmp_path / "old", "#!/bin/sh\necho 'java version \"1.8.0_292\"' >&2\n")
     on_path = runtime(tmp_path / "eleven")

@@ -30,7 +30,7 @@ def home(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_jars_are_fetched_once_and_told(home, capsys):
+def test_jars_are_fetched_once_and_reported(home, capsys):
     """From the mirror that Maven's settings name; the second command finds them."""
     (home / ".m2").mkdir()
     (home / ".m2" / "settings.xml").write_text(SETTINGS.format(url=(home / "repository").as_uri()))

@@ -35,7 +35,7 @@ def write_report(output: Path, text: str) -> Path:
     "theirs",
     ["coverage/index.html", "pods/values.yaml", "findings/2024-pentest.pdf", ".git/config", "notes.txt"],
 )
-def test_a_directory_of_somebody_else_is_refused(tmp_path, theirs):
+def test_a_directory_of_another_owner_is_refused(tmp_path, theirs):
     """What is not empty and no audit wrote is left as it is, whatever its names."""
     path = tmp_path / "out" / theirs
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_rollup.spark.progress import Stage, Watcher, bar, line
 
 
-def test_a_stage_is_told_once_when_it_is_finished():
+def test_a_stage_is_reported_once_when_it_is_finished():
     """Stages finish in any order; each is told once."""
     watcher = Watcher()
     running, done = Stage(0, 4, 1, 0), Stage(1, 2, 2, 0)
@@ -32,7 +32,7 @@ def test_the_bar_adds_stages_up():
     assert "0/0 tasks, stage -" in bar([], 0)
 
 
-def test_a_line_tells_repeated_tasks():
+def test_a_line_shows_repeated_tasks():
     """Failed tasks are worth a word."""
     assert line(Stage(3, 4, 4, 0)) == "stage 3: 4 of 4 tasks done"
     assert line(Stage(3, 4, 4, 2)) == "stage 3: 4 of 4 tasks done, 2 failed and were repeated"

@@ -30,7 +30,7 @@ for thread in threading.enumerate():
 """
 
 
-def test_greetings_are_dropped_and_all_else_is_passed_on():
+def test_chatter_is_dropped_and_all_else_is_passed_on():
     """Three lines of Java and Spark are gone; a warning and our own words are there."""
     done = subprocess.run(
         [sys.executable, "-c", PARENT, CHILD], capture_output=True, text=True, check=True, timeout=60

@@ -132,7 +132,7 @@ def test_no_size_ends_it(weeks):
     assert sum(len(piece) for path, _, piece in disk.reads if "MANIFEST" in path) < 4_000
 
 
-def test_no_look_reads_it_all(weeks, monkeypatch):
+def test_no_reading_reads_it_all(weeks, monkeypatch):
     """The work of one look is bounded, whatever the file has."""
     monkeypatch.setattr(manifest, "BYTES_PER_READING", 1 << 20)
     disk, cache = Disk({}), ManifestCache()
@@ -144,7 +144,7 @@ def test_no_look_reads_it_all(weeks, monkeypatch):
     assert looks >= 7
 
 
-def test_dear_ones_stay(weeks):
+def test_expensive_ones_stay(weeks):
     """Many small manifests do not push a long one out, which would be read from its start again."""
     disk, cache = Disk({}), ManifestCache(limit=3)
     while isinstance(look(disk, weeks, cache), Unread):

@@ -33,7 +33,7 @@ def test_opened():
         deleted(3) + added(5, 80) + counters(6, 9),
     ],
 )
-def test_begun_while_it_was_used(first):
+def test_started_while_it_was_used(first):
     """A manifest that a flush or a compaction begins counts what is still in memory: it says nothing of an open."""
     assert edits(added(3, 40), first, counters(7, 130)).opened_sequence is None
 

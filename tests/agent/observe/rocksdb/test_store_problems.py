@@ -41,7 +41,7 @@ def test_first_path():
     assert facts.missing_files == (7,)
 
 
-def test_damage_is_looked_at_again(encodings):
+def test_damage_is_read_again(encodings):
     """A file that could not be read is not remembered so: the volume may have come to itself."""
     disk, cache = in_memory(encodings, "xxh3"), SstCache()
     name = next(path for path in sorted(disk.files) if path.endswith(".sst"))

@@ -53,7 +53,7 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def test_a_recorded_incident_is_told_in_full() -> None:
+def test_a_recorded_incident_is_reported_in_full() -> None:
     """The finding, its evidence, the task with its stores, offsets, and the settings with their origin."""
     reader = Reader(render(replayed_page("kafka-20685-4.1.2")))
     for words in ("1 critical finding", "skipped-eos-wipe", "suspected", "KAFKA-20685", "Next:", "Evidence: ",
@@ -142,7 +142,7 @@ def test_nothing_to_watch_names_the_usual_reason() -> None:
     )
 
 
-def test_a_silent_worker_is_told() -> None:
+def test_a_silent_worker_is_reported() -> None:
     """What is shown may be old: that stands above it; with nothing to show the page says so."""
     assert (
         "worker did not answer. What is below may be old"

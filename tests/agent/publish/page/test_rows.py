@@ -103,7 +103,7 @@ def test_missing_facts_are_counted_once() -> None:
     assert data.undecided == len(needing) > 0
 
 
-def test_settings_tell_their_origin() -> None:
+def test_settings_show_their_origin() -> None:
     """What the operator said of an application is there with where he said it; what he did not say as well."""
     pipeline = big_pipeline(1)
     config = load_config(

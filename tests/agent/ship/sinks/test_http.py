@@ -93,7 +93,7 @@ def test_a_failure_in_the_middle_sends_all_again() -> None:
     assert {event["n"] for event in collector.events} == set(range(600))
 
 
-def test_nobody_listens() -> None:
+def test_no_server_listens() -> None:
     """A refused connection is retryable."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

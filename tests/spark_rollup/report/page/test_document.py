@@ -270,7 +270,7 @@ def test_the_trend_shows_when_findings_began():
     assert 'aria-label="began: nothing"' in bars[1]
 
 
-def test_long_tables_are_paged_and_begin_with_what_wants_a_look():
+def test_long_tables_are_paged_and_begin_with_what_needs_a_check():
     """Of many pods the silent and the suspicious come first, and the rest is folded."""
     (pod,) = page().pods
     pods = [{**pod, "pod": f"pod-{number:03d}"} for number in range(120)]
@@ -346,7 +346,7 @@ def test_any_time_can_be_written(at_us):
     assert len(text.day(at_us)) == len("2026-11-18")
 
 
-def test_a_severity_of_a_newer_version_stands_beside_warnings():
+def test_a_severity_of_a_newer_version_is_listed_with_warnings():
     """Not before what is critical, not behind notes, and no page ends over it."""
     rows = [
         {"finding_id": level, "severity": level, "detector": "d", "task_id": "0_0", "application_id": "a", "pod": "p",
