@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 
 import pytest
-from pyspark.sql import functions as F
 
 from agent.contract.codec import decode, encode
 from agent.contract.events import Kind, Origin, Record
-from spark_rollup import audit
 from spark_rollup.bronze import load
-from spark_rollup.config import AuditOptions
 from spark_rollup.intake import ingest
 from spark_rollup.sources.files import Directory, FileSource
 from spark_rollup.sources.labelled import labelled
-from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
+from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
-def region(boot: str) -> Fleet:
+CLUSTERS = ("eu-1", "us-1", "")
+
+
+def region(boot: str, cluster: str = "", namespace: str = "shop") -> Fleet:
     """Tell of one holder of a task whose pod has the same name in every region."""
-    fleet = Fleet("shop")
-    pod = fleet.pod("orders-0", uid=f"uid-{boot}", boot=boot)
+    fleet = Fleet(namespace, cluster=cluster)
+    pod = fleet.pod("orders-0", uid=f"uid-{namespace}-{boot}", boot=boot)
     pod.configures(1, "3.9.2", num_standby_replicas=0, session_timeout_ms=6000)
     pod.holds("0_0", 5)
     for at in range(60, HORIZON_S, 60):
         pod.measures("0_0", at, identity="one", puts=at, offset=at, process_id="p-1")
     return fleet
+
+
+MORE.append(lambda: [region(f"boot-{name}", name, "regions") for name in CLUSTERS])
 
 
 def test_an_agent_names_its_cluster():
@@ -42,26 +46,25 @@ def test_an_agent_names_its_cluster():
     assert decode(line.replace('"1.1"', '"1.0"'))
 
 
-def test_clusters_are_kept_apart(spark, delta, tmp_path):
-    """One bucket per cluster, or one for both: a pod of the same name, task and process id is another one."""
+def test_namesakes_in_other_clusters_are_others(audited):
+    """A pod of the same name, task and process id; as one application they would be split owners on a cloned volume."""
+    places = dict.fromkeys(("eu-1/regions", "us-1/regions", "regions"), 1)
+    for frame in ("held", "coverage"):
+        assert (
+            Counter(row["namespace"] for row in audited.frames[frame] if row["namespace"] in places) == places
+        )
+    found = [row for row in audited.frames["findings"] if row["namespace"] in places]
+    assert [row for row in found if row["severity"] != "info"] == []
+
+
+def test_one_bucket_for_each_cluster_or_one_for_both(spark, delta, tmp_path):
+    """`ingest --cluster` names the clusters of buckets in which no agent names its own."""
     bronze = tmp_path / "bronze"
-    for name in ("eu-1", "us-1", ""):
+    for name in CLUSTERS:
         source = FileSource(Directory(region(f"boot-{name}").write(tmp_path / f"in-{name}")))
         ingest.run(spark, labelled(source, name) if name else source, bronze)
-    loaded = load.load(spark, bronze)
-    assert {row[0] for row in loaded.events.select("namespace").distinct().collect()} == {
-        "eu-1/shop",
-        "us-1/shop",
-        "shop",
-    }
-    options = AuditOptions(bronze, tmp_path / "out", at_us(HORIZON_S))
-    events, loaded, as_of_us = audit.prepare(spark, options)
-    facts = audit.gather(events, options, as_of_us)
-    tables = audit.tables(events, loaded, options, as_of_us)
-    assert facts.held.select("namespace").distinct().count() == 3
-    assert tables.coverage.count() == 3
-    # as one application they would be split owners on a cloned volume
-    assert tables.findings.where(F.col("severity") != "info").collect() == []
+    rows = load.load(spark, bronze).events.select("namespace").distinct().collect()
+    assert {row[0] for row in rows} == {"eu-1/shop", "us-1/shop", "shop"}
 
 
 def test_what_an_agent_says_of_its_cluster_wins(spark, delta, tmp_path):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spark_rollup.cli import main as rollup
+from tests.spark_rollup.support.fleet import damaged
 from tests.support.recorded_fleet import EXPECTED, Verdict, replayed
 from tools.alerts import twins
 
@@ -34,16 +37,33 @@ QUICK = (
 
 Row = Mapping[str, Any]
 
+TOLD = damaged()
+"""A story beside the recordings."""
 
-def audit(folders: list[Path], work: Path) -> Mapping[str, list[Row]]:
-    """Take all the way from traces to the fleet's findings, by scenario."""
-    applications = replayed(folders, work / "events")
+
+@dataclass(frozen=True)
+class Run:
+    """An audit by the command line: its exit code, what it printed, and its directories."""
+
+    code: int
+    printed: list[Row]
+    segments: Path
+    out: Path
+
+
+def audit(work: Path) -> Run:
+    """Audit what agents shipped to `events`."""
+    segments, out = work / "events", work / "out"
     with redirect_stdout(io.StringIO()) as printed:
-        rollup(["audit", "--input", str(work / "events"), "--output", str(work / "out"), "--json"])
-    found: dict[str, list[Row]] = {folder.name: [] for folder in folders}
-    for line in printed.getvalue().splitlines():
-        row = json.loads(line)
-        if row["told_by"] == "agent":
+        code = rollup(["audit", "--input", str(segments), "--output", str(out), "--json"])
+    return Run(code, [json.loads(line) for line in printed.getvalue().splitlines()], segments, out)
+
+
+def by_scenario(rows: Iterable[Row], applications: Mapping[str, str]) -> Mapping[str, list[Row]]:
+    """Sort what rules found by scenario; told stories, which have a namespace, are left out."""
+    found: dict[str, list[Row]] = {name: [] for name in applications.values()}
+    for row in rows:
+        if row["told_by"] == "agent" or row["namespace"] == TOLD.name:
             continue
         # a second application in one state directory is known by its pods only
         name = applications.get(row["application_id"]) or (row["pod"] or row["pods"][0]).rsplit(".", 1)[0]
@@ -70,10 +90,46 @@ def of(rows: Iterable[Row], rule: str) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def verdicts(spark, repository, tmp_path_factory) -> Mapping[str, list[Row]]:
-    """Take the quick scenarios from traces to findings, all in one audit."""
-    traces = repository / "tests" / "data" / "traces"
-    return audit([traces / name for name in QUICK], tmp_path_factory.mktemp("recorded"))
+def replays(repository, tmp_path_factory) -> tuple[Path, Mapping[str, str]]:
+    """Replay the quick scenarios, and tell one story beside them."""
+    traces, work = repository / "tests" / "data" / "traces", tmp_path_factory.mktemp("recorded")
+    known = replayed([traces / name for name in QUICK], work / "events")
+    TOLD.write(work / "events")
+    return work, known
+
+
+@pytest.fixture(scope="module")
+def run(spark, replays) -> Run:
+    """Take all of it from traces to findings, in one audit."""
+    return audit(replays[0])
+
+
+@pytest.fixture(scope="module")
+def verdicts(run, replays) -> Mapping[str, list[Row]]:
+    """Give the findings of each scenario."""
+    return by_scenario(run.printed, replays[1])
+
+
+def test_every_output_says_the_same(run):
+    """Findings on stdout and in every output, with their evidence; something critical is exit code 1."""
+    assert run.code == 1
+    (damage,) = [row for row in run.printed if row["namespace"] == TOLD.name and row["confirms"]]
+    assert (damage["detector"], damage["severity"], damage["confidence"], damage["pods"]) == (
+        "resurrected-checkpoint",
+        "critical",
+        "confirmed",
+        ["pod-a", "pod-b"],
+    )
+    assert damage["opened_at"] == "2026-11-18T11:08:01.000000Z"
+    assert set(damage["evidence"][0]) == {"at", "what", "where"}
+    assert [json.loads(line) for line in (run.out / "findings.jsonl").read_text().splitlines()] == run.printed
+    parts = [gzip.decompress(part.read_bytes()).decode() for part in run.segments.rglob("*.gz")]
+    lines = [line for part in parts for line in part.splitlines()]
+    marker = json.loads((run.out / "_SUCCESS.json").read_text())
+    assert marker["watermark"] == max(json.loads(line)["time"] for line in lines)
+    for name in ("findings", "timelines", "coverage", "pods", "quarantine"):
+        assert list((run.out / name).glob("*.parquet")), name
+    assert "pod-a holds 50 at offset 2050" in (run.out / "report.html").read_text()
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -100,7 +156,8 @@ def test_every_recording_of_several_pods(spark, repository, tmp_path):
         for path in sorted(traces.glob("*/scenario.json"))
         if len(json.loads(path.read_text())["pods"]) > 1 or path.parent.name in EXPECTED
     ]
-    found = audit(folders, tmp_path)
+    known = replayed(folders, tmp_path / "events")
+    found = by_scenario(audit(tmp_path).printed, known)
     assert {name: loud(rows) for name, rows in found.items() if loud(rows)} == dict(EXPECTED)
 
 

@@ -1,4 +1,4 @@
-"""Readers beside upkeep, settings of `spark-submit`, files in turns."""
+"""Settings of `spark-submit`, files in turns."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_rollup.bronze import load
-from spark_rollup.intake import compact, ingest
 from spark_rollup.sources import files
 from spark_rollup.sources.files import Directory, FileSource
 from tests.spark_rollup.support.fleet import Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-DAY_S = 86_400
 
 PROBE = """
 from spark_rollup.spark.session import build_session
@@ -27,22 +23,10 @@ for key in ("shuffle.partitions", "session.timeZone", "ansi.enabled"):
 """
 
 
-def write(target: Path, name: str, day: int = 0) -> Path:
+def write(target: Path, name: str) -> Path:
     fleet = Fleet(name)
-    fleet.pod("pod-a", begins_s=day * DAY_S, ends_s=day * DAY_S + 50)
+    fleet.pod("pod-a", ends_s=50)
     return fleet.write(target)
-
-
-def test_a_reader_that_began_before_a_compaction_reads_to_its_end(spark, delta, tmp_path):
-    """What it listed is there until it is done."""
-    bronze = tmp_path / "bronze"
-    for name, day in (("one", 0), ("two", 0), ("three", 1)):
-        ingest.run(spark, write(tmp_path / "in", name, day), bronze)
-    events = load.load(spark, bronze).events.select("id")
-    assert compact.run(spark, bronze) == 1
-    compact.clean(spark, bronze)
-    ingest.run(spark, write(tmp_path / "in", "four", 0), bronze)
-    assert len(events.collect()) == 9
 
 
 @pytest.mark.slow

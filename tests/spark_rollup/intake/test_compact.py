@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import functions as F
 
 from spark_rollup import audit, clock
-from spark_rollup.bronze import snapshots, table
+from spark_rollup.bronze import load, snapshots, table
 from spark_rollup.bronze.snapshots import DAY_US
 from spark_rollup.bronze.store import AT, EVENTS, add_quarantine, read_events, read_quarantine
 from spark_rollup.cli import main
 from spark_rollup.config import AuditOptions
 from spark_rollup.errors import DamagedError
-from spark_rollup.history import day
-from spark_rollup.intake import compact, ingest
+from spark_rollup.history import carry, day
+from spark_rollup.intake import claim, compact, ingest
 from spark_rollup.intake.compact import KEEP_DAYS
 from spark_rollup.schemas import QUARANTINE
 from tests.spark_rollup.support.fleet import Fleet
@@ -68,6 +68,41 @@ def test_finished_days_are_joined(spark, bronze):
     assert ids(spark, bronze) == before
     assert len(read_events(spark, bronze).inputFiles()) == 4
     assert compact.run(spark, bronze) == 0
+
+
+def test_a_reader_that_began_before_a_compaction_reads_to_its_end(spark, bronze, tmp_path):
+    """What it listed is there until it is done."""
+    before = ids(spark, bronze)
+    events = load.load(spark, bronze).events.select("id")
+    assert compact.run(spark, bronze) == 1
+    compact.clean(spark, bronze)
+    ingest.run(spark, fleet("four", 0).write(tmp_path / "more"), bronze)
+    assert sorted(row["id"] for row in events.collect()) == sorted(before)
+    assert ids(spark, bronze) > before
+
+
+def test_an_ingest_beside_a_compaction_waits_and_no_snapshot_lacks_its_events(
+    spark, bronze, tmp_path, monkeypatch, capsys
+):
+    """While a day is joined and summed up nothing is added to it; what comes afterwards withdraws the snapshot."""
+    ingest.run(spark, fleet("newest", 2).write(tmp_path / "newest"), bronze)
+    late = fleet("late", 0)
+    asked = ["ingest", "--input", str(late.write(tmp_path / "late")), "--bronze", str(bronze)]
+    beside: list[int] = []
+    monkeypatch.setattr(claim, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(
+        day, "TABLES", ()
+    )  # the day's sum is asked for at the right moment, and never computed
+    monkeypatch.setattr(carry, "carry", lambda *_: beside.append(main(asked)))
+    assert main(["compact", "--bronze", str(bronze), "--snapshots"]) == 0
+    assert snapshots.days_made(bronze) == ["2026-11-18"]
+    before = ids(spark, bronze)
+    assert main(asked) == 0
+    assert snapshots.days_made(bronze) == []
+    assert beside == [2]
+    assert "another run is at work" in capsys.readouterr().err
+    rows = [row["id"] for row in read_events(spark, bronze).select("id").collect()]
+    assert len(rows) == len(set(rows)) == len(before) + len(late.lines())
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["torn", "gone"])

@@ -129,7 +129,9 @@ class Pod:
             told.append(
                 Record(Kind.LIFECYCLE, at_us(self.ends_s), {"phase": "stopping", "reason": "end of story"})
             )
-        origin = Origin(self.uid, self.boot, self.name, self.fleet.name, "node-1", "1.0.0")
+        origin = Origin(
+            self.uid, self.boot, self.name, self.fleet.name, "node-1", "1.0.0", cluster=self.fleet.cluster
+        )
         told.sort(key=lambda record: record.observed_at_us)
         return [
             encode(record, origin, number) for number, record in enumerate(told, 1) if number not in self.lost
@@ -139,10 +141,11 @@ class Pod:
 class Fleet:
     """Some pods that run one application."""
 
-    def __init__(self, name: str, application: str = "orders") -> None:
+    def __init__(self, name: str, application: str = "orders", cluster: str = "") -> None:
         """Name the case; the name becomes the namespace."""
         self.name = name
         self.application = application
+        self.cluster = cluster
         self.pods: list[Pod] = []
 
     def pod(self, name: str, **options: object) -> Pod:
@@ -170,12 +173,25 @@ class Fleet:
     def write_as_one(self, directory: Path) -> None:
         """Write everything into one file: fewer files are fewer tasks for Spark."""
         text = "".join(f"{line}\n" for line in self.lines())
-        (directory / f"{self.name}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+        (directory / f"{self.cluster}{self.name}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def at_us(seconds: float) -> int:
     """Turn a second of the story into microseconds since the epoch."""
     return START_US + round(seconds * 1_000_000)
+
+
+def damaged() -> Fleet:
+    """Tell of a store that came back with its old offset on one pod, and is healthy on another."""
+    fleet = Fleet("shop")
+    fleet.pod("pod-b").holds("0_0", 2).measures(
+        "0_0", 100, identity="full", puts=2050, offset=2050, entries_low=2000
+    )
+    a = fleet.pod("pod-a").holds("0_0", 5).creates_store("0_0", 80, "new")
+    a.finds("resurrected-checkpoint", "0_0", 81, store="s", identity="new", confidence="suspected")
+    a.measures("0_0", 120, identity="new", puts=50, offset=2050)
+    fleet.pods[0].configures(1, "2.0.1", num_standby_replicas=1, session_timeout_ms=6000)
+    return fleet
 
 
 STORIES: dict[str, Fleet] = {}
