@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 # Deadlines measure the machine, not the code. CI looks at more examples and always at the same ones.
 settings.register_profile("local", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True, database=None)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, database=None)
 settings.load_profile("ci" if IN_CI else "local")
 
 
@@ -45,19 +46,43 @@ def repository() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Two workers' shares: what shares a Spark session, and the rest.
+ROLLUP, AGENT = "rollup", "agent"
 
-    Not more: live agents beside each other would put each other's load on their deadlines. Marks of a group
+ANYWHERE = (
+    "tests/agent/detectors/",
+    "tests/agent/engine/",
+    "tests/agent/inventory/",
+    "tests/agent/judging/",
+    "tests/agent/layout/",
+    "tests/agent/observe/rocksdb/",
+    "tests/architecture/",
+    "tests/benign/",
+    "tests/contract/",
+)
+"""Folders whose tests start no live agent and do not look at their own process."""
+
+
+class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """What shares a Spark session for one worker, what starts live agents for the other, then the rest, by folder.
+
+    Not more workers: live agents beside each other would put each other's load on their deadlines. Marks of a group
     (`--dist loadgroup`) would say the same, but xdist 3.8 does not see them with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "rollup" if nodeid.startswith("tests/spark_rollup/") else "agent"
+        if nodeid.startswith("tests/spark_rollup/"):
+            return ROLLUP
+        return next((folder for folder in ANYWHERE if nodeid.startswith(folder)), AGENT)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        for long in (AGENT, ROLLUP):  # first, and the one that ends last before the other
+            if long in self.workqueue:
+                self.workqueue.move_to_end(long, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Make the two shares where scopes are asked for (`--dist loadscope`)."""
+    """Make these shares where scopes are asked for (`--dist loadscope`)."""
     return HalvesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
 
 
