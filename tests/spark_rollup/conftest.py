@@ -28,6 +28,9 @@ Row = Mapping[str, object]
 
 DELTA_JARS = Path(sys.prefix) / "spark-jars" / "delta"
 
+LONG_SESSION = {"spark.driver.memory": "2g", "spark.driver.defaultJavaOptions": "-Xmn512m"}
+"""Hundreds of tests fill a heap that one run of the command does not; Java would collect it all the time."""
+
 LATER_US = at_us(400 * 86_400)
 """What the rollup takes for now: after all stories, whatever the day is on which they are told."""
 
@@ -45,7 +48,9 @@ def spark() -> Generator[SparkSession, None, None]:
     """Start Spark once: two local cores, two shuffle partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     found = jars.jars_in(DELTA_JARS)
-    started = session.build_session(0, master="local[2]", partitions=1, jars=found, delta=bool(found))
+    started = session.build_session(
+        0, master="local[2]", partitions=1, jars=found, delta=bool(found), conf=LONG_SESSION
+    )
     yield started
     started.stop()
 
