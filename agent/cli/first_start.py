@@ -16,7 +16,7 @@ DEEPEST = 3
 MOST = 1_000
 """Directories that are read at most: a volume before its first start has few."""
 
-_OF_THE_FILE_SYSTEM = ("lost+found",)
+_OF_THE_FILE_SYSTEM = (names.LOST_AND_FOUND,)
 
 
 def is_before_first_start(directory: Path) -> bool:

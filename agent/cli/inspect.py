@@ -21,6 +21,7 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
+from agent.layout import names
 from agent.layout.paths import Role, classify, join
 from agent.observe.kernel_disk import KernelDisk
 from agent.publish.known_names import make_pseudonyms, names_of
@@ -130,7 +131,7 @@ def _walk(disk: Disk, path: str, depth: int) -> Iterator[dict[str, object]]:
             row |= {"inode": stat.inode, "size_bytes": stat.size_bytes, "mtime_us": stat.mtime_us}
         else:
             row["unseen"] = stat.value
-        if inner.endswith(("/.lock", "/LOCK")):
+        if inner.endswith((f"/{names.LOCK_FILE}", f"/{names.STORE_LOCK_FILE}")):
             state = disk.lock_state(inner)
             row["lock"] = state.value
         yield row

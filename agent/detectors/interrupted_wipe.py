@@ -21,6 +21,7 @@ from agent.judging.killed_close import KillClose, close_of, closed_with, killed_
 from agent.judging.reopening import reopenings
 from agent.judging.upstream import INTERRUPTED_WIPE
 from agent.judging.wording import where
+from agent.layout import names
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -124,7 +125,7 @@ def _verdict(
             Evidence(
                 close.ended_us,
                 "the process ended, its other tasks without a close",
-                f"{application.id}/.lock",
+                f"{application.id}/{names.LOCK_FILE}",
             ),
             Evidence(after.opened_us, "the same incarnation opened again, no wipe", where(task, store)),
         ),

@@ -17,6 +17,7 @@ from agent.inventory.model import Application, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.upstream import KAFKA_20663
 from agent.judging.wording import assumptions
+from agent.layout import names
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -87,7 +88,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         if is_locked
         else f"{free}; no cleaner has taken it. {WAITS}",
         evidence=(
-            Evidence(alive_us, "the process lives", f"{application.id}/.lock"),
+            Evidence(alive_us, "the process lives", f"{application.id}/{names.LOCK_FILE}"),
             Evidence(free_us, "free since then", task.path),
             *assumptions(case, free_us, "state_cleanup_delay_ms"),
         ),

@@ -19,6 +19,7 @@ from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, 
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of, where
+from agent.layout import names
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
@@ -222,7 +223,9 @@ def _written_and_born(task: Task, store: Store, fact: CheckpointFact) -> tuple[E
     return (
         *((data,) if database.oldest_data_us and is_copied(database) else ()),
         Evidence(fact.written_us, f"file time of the checkpoint with offset {offset}", checkpoint_of(task)),
-        Evidence(database.born_us, "file time of the store's IDENTITY", f"{database.path}/IDENTITY"),
+        Evidence(
+            database.born_us, "file time of the store's IDENTITY", f"{database.path}/{names.IDENTITY_FILE}"
+        ),
     )
 
 

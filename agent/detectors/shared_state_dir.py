@@ -12,6 +12,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.judging.upstream import KAFKA_6647
+from agent.layout import names
 
 META = DetectorMeta(
     id="shared-state-dir",
@@ -58,7 +59,9 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
             summary=f"{application.id}: its lock file was replaced while it was held; a second process can start.",
             evidence=(
                 Evidence(
-                    at_us, "another inode under the same name, lock held before", f"{application.id}/.lock"
+                    at_us,
+                    "another inode under the same name, lock held before",
+                    f"{application.id}/{names.LOCK_FILE}",
                 ),
             ),
             severity=Severity.WARNING,

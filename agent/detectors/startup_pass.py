@@ -13,6 +13,7 @@ from agent.contract.units import Twin
 from agent.inventory.model import Application, ProcessLife, Session, Store, Task
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 from agent.judging.upstream import KAFKA_19434
+from agent.layout import names
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -75,7 +76,7 @@ def _verdict(
     opened: list[tuple[Task, Store, Session]],
 ) -> Verdict:
     first, last = opened[0][2].opened_us, max(x[2].opened_us for x in opened)
-    steps = [Evidence(life.started_us, "process started", f"{application.id}/.lock")]
+    steps = [Evidence(life.started_us, "process started", f"{application.id}/{names.LOCK_FILE}")]
     for task, store, session in opened:
         steps.append(Evidence(session.opened_us, f"store {store.name} opened; {_fate(session)}", task.path))
     return Verdict(

@@ -8,6 +8,7 @@ from agent.engine.rows import is_held, offset_of, size_of
 from agent.inventory.model import Application, Database, Inventory, Store, Task
 from agent.inventory.settings import KEYS, ApplicationSettings
 from agent.inventory.transitions import Transition
+from agent.layout import names
 from agent.layout.releases import ReleaseRange
 
 
@@ -77,7 +78,11 @@ def _offset_rows(application: Application, task: Task) -> list[dict[str, object]
         return []
     partition = task.partition or 0
     return [
-        {"topic": f"{application.id}-{name}-changelog", "partition": partition, "offset": offset}
+        {
+            "topic": f"{application.id}-{name}{names.CHANGELOG_SUFFIX}",
+            "partition": partition,
+            "offset": offset,
+        }
         for name, offset in checkpoint.offsets.items()
     ]
 

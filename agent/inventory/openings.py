@@ -14,8 +14,8 @@ from agent.inventory.model import Database, Store
 from agent.inventory.observations import DatabaseReading
 from agent.inventory.recent import recent
 from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
+from agent.layout import names
 
-OFFSETS_FAMILY = "offsets"
 _STARTS = re.compile(r"[.:-](\d+)\Z", re.ASCII)
 
 
@@ -57,7 +57,7 @@ def _segment(database: Database) -> Segment | None:
         born_us=database.born_us,
         opened_us=opened if database.all_reopens else None,
         manifest=database.manifest,
-        has_data=database.puts > 0 or any(x != OFFSETS_FAMILY for x in database.families_in_use),
+        has_data=database.puts > 0 or any(x != names.OFFSETS_FAMILY for x in database.families_in_use),
         offsets=database.offsets,
         offset_us=database.offset_us,
         flushed_us=max(newest, database.offset_us),

@@ -21,10 +21,11 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
-from agent.inventory.openings import OFFSETS_FAMILY, apply_offsets, note_opening
+from agent.inventory.openings import apply_offsets, note_opening
 from agent.inventory.recent import recent
 from agent.inventory.sessions import opened_puts
 from agent.inventory.transitions import Transition
+from agent.layout import names
 from agent.layout.paths import Role
 
 FIRST_MANIFEST = 1
@@ -88,7 +89,7 @@ def _without_identity(
     if reading.lock is LockState.HELD and same and reading.manifest != FIRST_MANIFEST:
         # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
         # from under a held lock was swept away by another process.
-        path = f"{database.path}/IDENTITY"
+        path = f"{database.path}/{names.IDENTITY_FILE}"
         if path not in [known for _, known in task.swept]:
             task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
         return []
@@ -319,7 +320,7 @@ def _apply_layout(application: Application, database: Database, reading: Databas
         database.options_written_us = reading.options_written_us
         newest = application.rocksdb_versions.get(reading.rocksdb_version, 0)
         application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
-        if OFFSETS_FAMILY in reading.families:
+        if names.OFFSETS_FAMILY in reading.families:
             application.offsets_family_us = max(application.offsets_family_us, reading.options_written_us)
 
 

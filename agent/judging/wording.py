@@ -6,6 +6,7 @@ from agent.contract.events import Affected
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.settings import KEYS_BY_NAME
 from agent.judging.base import ApplicationCase, Evidence, Upstream
+from agent.layout import names
 
 _RANK = (Affected.NO, Affected.POSSIBLY, Affected.YES)
 
@@ -17,7 +18,7 @@ def where(task: Task, store: Store) -> str:
 
 def checkpoint_of(task: Task) -> str:
     """Path of a task's checkpoint."""
-    return f"{task.path}/.checkpoint"
+    return f"{task.path}/{names.CHECKPOINT_FILE}"
 
 
 def last_mark(task: Task, session: Session) -> Evidence:

@@ -19,11 +19,12 @@ TEMP_SUFFIX = ".tmp"  # OffsetCheckpoint writes <name>.tmp, syncs, renames
 POSITION_SUFFIX = ".position"  # RocksDBStore, 3.2 to 4.2
 ROCKSDB_DIRECTORY = "rocksdb"  # RocksDBStore.DB_FILE_DIR
 GLOBAL_DIRECTORY = "global"  # StateDirectory.globalStateDir
-LOST_AND_FOUND = "lost+found"  # the file system's own, at the root of a volume
+LOST_AND_FOUND = "lost+found"  # made by mkfs at the top of a volume, for root only
 STORE_LOCK_FILE = "LOCK"
 IDENTITY_FILE = "IDENTITY"
 CURRENT_FILE = "CURRENT"
 INFO_LOG_FILE = "LOG"
+OFFSETS_FAMILY = "offsets"  # column family of offsets and status, AbstractColumnFamilyAccessor, 4.3+
 
 TASK_DIRECTORY = re.compile(r"(\d+)_(\d+)", re.ASCII)  # StateDirectory.TASK_DIR_PATH_NAME
 TOPOLOGY_DIRECTORY = re.compile(r"__(.+)__", re.DOTALL)  # StateDirectory.NAMED_TOPOLOGY_DIR_PATH_NAME

@@ -7,7 +7,7 @@ import re
 
 from agent.errors import ProcessFileError
 
-MAX_PROCESS_FILE_BYTES = 64 << 10
+MAX_PROCESS_FILE_BYTES = 16 << 10
 """Read no more than this; the file is one line of about 55 bytes."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from agent.layout.names import OLD_INFO_LOG_FILE
 
-MAX_OPTIONS_BYTES = 1 << 20
+MAX_OPTIONS_BYTES = 256 << 10
 """Read no more of an OPTIONS file; Kafka Streams' have 5 to 20 KB."""
 MAX_CURRENT_BYTES = 64
 """Read no more of CURRENT: `MANIFEST-NNNNNN` and a newline."""

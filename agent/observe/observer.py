@@ -20,18 +20,20 @@ from agent.inventory.observations import (
 from agent.layout import names
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, parse_checkpoint
 from agent.layout.paths import StatePath
-from agent.layout.process_file import parse_process_file
-from agent.layout.rocksdb_text import OptionsFacts, old_log_times_us, parse_identity, parse_options
+from agent.layout.process_file import MAX_PROCESS_FILE_BYTES, parse_process_file
+from agent.layout.rocksdb_text import (
+    MAX_IDENTITY_BYTES,
+    MAX_OPTIONS_BYTES,
+    OptionsFacts,
+    old_log_times_us,
+    parse_identity,
+    parse_options,
+)
 from agent.layout.sharing import shared
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.manifest import ManifestCache
 from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store
-
-MAX_IDENTITY_BYTES = 256
-MAX_OPTIONS_BYTES = 256 * 1024
-MAX_PROCESS_FILE_BYTES = 16 * 1024
-
 
 WRITTEN_KEPT = 64
 """Announced SST files per store whose time is remembered, the newest: far more than come between two readings."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.inventory.disk import ProcessFact
+from agent.layout import names
 
 MAX_AGE_S = 15.0
 """How old the answer of `ProcessView.visible` may be: a start or an end is known after at most this long."""
@@ -20,7 +21,7 @@ MAX_AGE_S = 15.0
 # `kafka-streams-scala_*` and `kafka-streams-test-utils-*` have other numbers or none
 _STREAMS_JAR = re.compile(r"/kafka-streams-(\d[^/]*)\.jar")
 _JAVA = (b"java", b"jsvc")
-_LOCK_NAMES = ("/LOCK", "/.lock")
+_LOCK_NAMES = (f"/{names.STORE_LOCK_FILE}", f"/{names.LOCK_FILE}")
 _DEEPEST = 6  # application/__topology__/task/rocksdb/store/LOCK
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from agent.config import Config
 from agent.errors import ConfigError
 from agent.inventory.model import CheckpointFact, Inventory, Task
+from agent.layout import names
 from agent.publish.pseudonyms import Pseudonyms, names_in
 
 
@@ -50,6 +51,6 @@ def _names_of_task(task: Task, application_id: str) -> Iterator[str]:
 def _names_of_checkpoint(fact: CheckpointFact, application_id: str) -> Iterator[str]:
     for name in fact.offsets:
         yield name
-        yield f"{application_id}-{name}-changelog"
+        yield f"{application_id}-{name}{names.CHANGELOG_SUFFIX}"
     for entry in fact.foreign:
         yield from names_in(entry.topic, application_id)

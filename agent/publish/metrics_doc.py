@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from agent.publish.catalogue import ALLOWED_LABELS, GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.detectors import DETECTORS
+from agent.publish.catalogue import (
+    ALLOWED_LABELS,
+    GROUPS,
+    SERIES_BUDGET,
+    SERIES_BUDGET_BY_STORE,
+    SERIES_BY_DETECTOR,
+)
 from agent.publish.metric import Metric
 
 _TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---|\n"
+_SERIES = SERIES_BUDGET + SERIES_BY_DETECTOR * len(DETECTORS)
 _HEAD = f"""\
 # Metrics
 
@@ -15,8 +23,8 @@ The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks
 for a scraper that reads that. Every family is present from the first scrape; series with known label values start at 0.
 Counters start from 0 with the agent. Pod, namespace and node are not labels: the scrape adds them.
 
-One agent with 20 tasks of 3 stores gives at most {SERIES_BUDGET} series (a test counts them); with
-`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application about 170.
+One agent with 20 tasks of 3 stores gives at most {_SERIES} series (a test counts them); with
+`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application 6 per detector.
 `statewarden_task_findings` has a series for what is found only, and never more than 500.
 
 Stable: the name changes only with a major version. Experimental: it may change with any.

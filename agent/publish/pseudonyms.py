@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import partial
 
 from agent.contract.events import Record
+from agent.layout.names import CHANGELOG_SUFFIX
 
 HASH_CHARS = 12
 PREFIX = "h-"
-_CHANGELOG = "-changelog"
 _NAMED = frozenset({"store", "topic"})
 """Fields that hold a name and nothing else, wherever they are."""
 
@@ -109,6 +109,6 @@ class Pseudonyms:
 
 def names_in(name: str, application: str) -> tuple[str, ...]:
     """Return which names a store or topic name gives away: a changelog's topic holds its store's."""
-    if name.startswith(f"{application}-") and name.endswith(_CHANGELOG):
-        return name, name[len(application) + 1 : -len(_CHANGELOG)]
+    if name.startswith(f"{application}-") and name.endswith(CHANGELOG_SUFFIX):
+        return name, name[len(application) + 1 : -len(CHANGELOG_SUFFIX)]
     return (name,)

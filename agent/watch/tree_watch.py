@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
+from agent.layout import names
 from agent.layout.paths import classify, join
 from agent.watch.inotify import InotifyQueue, RawEvent
 from agent.watch.source import Cause, WatchCounters
@@ -26,9 +27,6 @@ REST_S = 1.0
 
 RETRY_S = 60.0
 """How often directories that could not be watched are tried again."""
-
-LOST_AND_FOUND = "lost+found"
-"""Made by mkfs at the top of ext volumes, for root only: no application, no reason to complain."""
 
 
 class TreeWatch:
@@ -262,7 +260,7 @@ class TreeWatch:
 
 
 def _is_of_interest(path: str) -> bool:
-    return path != LOST_AND_FOUND and classify(path).role in WATCHED_EVENTS
+    return path != names.LOST_AND_FOUND and classify(path).role in WATCHED_EVENTS
 
 
 def _identify(root: Path) -> tuple[int, int] | None:

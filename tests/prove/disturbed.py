@@ -28,10 +28,9 @@ if str(ROOT) not in sys.path:
 from agent.contract.events import Kind  # noqa: E402 - path first
 from tests.bench.fleet import BENIGN, BUGS  # noqa: E402
 from tests.bench.recall import lasting  # noqa: E402
-from tests.spark_rollup.oracle.clones import cloned, cloned_processes  # noqa: E402
 from tests.spark_rollup.oracle.facts import Event, S, World, world_of  # noqa: E402
-from tests.spark_rollup.oracle.standbys import missing, unprotected  # noqa: E402
-from tests.spark_rollup.oracle.verdicts import ORACLES, Said  # noqa: E402
+from tests.spark_rollup.oracle.registry import ORACLES  # noqa: E402
+from tests.spark_rollup.oracle.verdicts import Said  # noqa: E402
 from tests.support.recorded_fleet import EXPECTED, replayed  # noqa: E402
 
 NAMES = (*BUGS, *BENIGN)
@@ -121,10 +120,6 @@ def verdicts(world: World) -> Iterator[Said]:
     for rule, oracle in ORACLES.items():
         if rule != "unaudited":
             yield from oracle(world)
-    yield from cloned(world)
-    yield from cloned_processes(world)
-    yield from missing(world)
-    yield from unprotected(world)
 
 
 def main() -> int:

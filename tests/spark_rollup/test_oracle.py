@@ -13,21 +13,13 @@ import pytest
 
 from agent.contract.codec import decode
 from spark_rollup.correlate import RULES
-from tests.spark_rollup.oracle.clones import cloned, cloned_processes
 from tests.spark_rollup.oracle.facts import world_of
-from tests.spark_rollup.oracle.standbys import missing, unprotected
-from tests.spark_rollup.oracle.verdicts import ORACLES, Said
+from tests.spark_rollup.oracle.registry import ORACLES
+from tests.spark_rollup.oracle.verdicts import Said
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet, Pod, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-ALL = {
-    **ORACLES,
-    "cloned-process": cloned_processes,
-    "cloned-volume": cloned,
-    "missing-standby": missing,
-    "unprotected-task": unprotected,
-}
 FLEETS = int(os.environ.get("STATEWARDEN_ORACLE_FLEETS", "150"))
 
 TASKS = ("0_0", "0_1")
@@ -162,12 +154,12 @@ def oracle(fleet: Fleet) -> Counter[Said]:
     """Let all oracles speak about one fleet."""
     events = [decode(line) for line in fleet.lines()]
     world = world_of(events, at_us(HORIZON_S))
-    return Counter(verdict for judge in ALL.values() for verdict in judge(world))
+    return Counter(verdict for judge in ORACLES.values() for verdict in judge(world))
 
 
 def test_every_rule_has_an_oracle():
     """A new rule needs its plain-Python twin."""
-    assert set(ALL) == {rule.meta.id for rule in RULES}
+    assert set(ORACLES) == {rule.meta.id for rule in RULES}
 
 
 def test_the_rules_agree_with_the_oracles(audited):
@@ -188,4 +180,4 @@ def test_the_rules_agree_with_the_oracles(audited):
     }
     spoken = Counter(verdict[0] for said in expected.values() for verdict in said)
     assert wrong == {}
-    assert set(spoken) == set(ALL), "the fleets were too tame to make every rule speak"
+    assert set(spoken) == set(ORACLES), "the fleets were too tame to make every rule speak"

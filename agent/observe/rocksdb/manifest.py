@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.inventory.disk import Disk, FileStat, Unseen
+from agent.layout import names
 from agent.layout.rocksdb_text import MAX_CURRENT_BYTES, parse_current
 from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
 from agent.observe.rocksdb.log_records import End, LogContent, read_records
@@ -77,7 +78,7 @@ def parse_manifest(content: bytes, number: int) -> ManifestView:
 
 
 def _current(disk: Disk, database: str) -> int | Unread:
-    content = disk.read_at(f"{database}/CURRENT", 0, MAX_CURRENT_BYTES)
+    content = disk.read_at(f"{database}/{names.CURRENT_FILE}", 0, MAX_CURRENT_BYTES)
     if isinstance(content, Unseen):
         return Unread(content, "" if content is Unseen.VANISHED else f"CURRENT: {content}")
     number = parse_current(content)

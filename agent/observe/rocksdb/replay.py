@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from agent.layout import names
 from agent.observe.rocksdb.coding import UnsupportedError
 from agent.observe.rocksdb.log_records import End
 from agent.observe.rocksdb.version_edit import LiveFile, VersionEdit
-
-OFFSETS_FAMILY = "offsets"
-"""Column family in which Kafka Streams 4.3+ keeps offsets and status (AbstractColumnFamilyAccessor)."""
 
 GONE_KEPT = 32
 """Files that are no longer live are remembered one by one up to so many, the newest; see `Replay._thin`."""
@@ -115,7 +113,7 @@ class ManifestView:
     @property
     def offsets_family_id(self) -> int | None:
         """Id of the `offsets` family; None if the store has none (before 4.3)."""
-        return next((family_id for family_id, name in self.families if name == OFFSETS_FAMILY), None)
+        return next((family_id for family_id, name in self.families if name == names.OFFSETS_FAMILY), None)
 
     @property
     def data_files(self) -> tuple[NewFile, ...]:
@@ -248,7 +246,7 @@ class Replay:
         self._gone_most = len(self._named) - len(self._live) + max(GONE_KEPT, len(self._live) // 4)
 
     def _offsets_families(self) -> set[int]:
-        return {family_id for family_id, name in self._families.items() if name == OFFSETS_FAMILY}
+        return {family_id for family_id, name in self._families.items() if name == names.OFFSETS_FAMILY}
 
     def view(self, number: int, ending: End, read_to: int) -> ManifestView:
         """Return what was replayed so far."""

@@ -13,6 +13,9 @@ from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError
 
 SUFFIX = ".jsonl.gz"
+FIX_DELAY_S = 60.0
+"""Wait after a refusal that an operator must fix: rights, an expired token, a wrong path."""
+
 _LONGEST_UID = 100
 
 

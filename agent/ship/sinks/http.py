@@ -14,13 +14,11 @@ from urllib.parse import urlsplit
 
 from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
-from agent.ship.sinks.base import read_text
+from agent.ship.sinks.base import FIX_DELAY_S, read_text
 
 BATCH_TYPE = "application/cloudevents-batch+json; charset=utf-8"
 BATCH_EVENTS = 500
 BATCH_BYTES = 512 * 1024
-FIX_DELAY_S = 60.0
-"""Wait after a refusal that an operator must fix: rights, an expired token, a wrong path."""
 
 LONGEST_RETRY_AFTER_S = 300.0
 _TOO_LARGE = 413

@@ -17,10 +17,7 @@ from typing import Any
 
 from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
-from agent.ship.sinks.base import read_secrets, read_text
-
-FIX_DELAY_S = 60.0
-"""Wait after a refusal that an operator must fix: rights, credentials, a missing topic."""
+from agent.ship.sinks.base import FIX_DELAY_S, read_secrets, read_text
 
 STRUCTURED_TYPE = b"application/cloudevents+json; charset=utf-8"
 POLL_S = 0.1

@@ -13,10 +13,7 @@ from typing import Any
 
 from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
-from agent.ship.sinks.base import SUFFIX, packed, read_secrets, read_text
-
-FIX_DELAY_S = 60.0
-"""Wait after a refusal that an operator must fix: rights, credentials, a missing bucket."""
+from agent.ship.sinks.base import FIX_DELAY_S, SUFFIX, packed, read_secrets, read_text
 
 _NOT_IMPLEMENTED = "501 Not Implemented"
 _QUERY = re.compile(r"\?\S*")

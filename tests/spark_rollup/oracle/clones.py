@@ -72,3 +72,6 @@ def cloned_processes(world: World) -> Iterator[Said]:
         )
         status = "resolved" if world.as_of - end > 180 * S else "open"
         yield said("cloned-process", None, a, *loud, status, local)
+
+
+ORACLES = {"cloned-process": cloned_processes, "cloned-volume": cloned}

@@ -170,3 +170,6 @@ def _ill(world: World, task: str, pod: str) -> bool:
         pod in last and max(max(0, value or 0) for value in last.values()) - max(0, last[pod] or 0) > 20_000
     )
     return damaged or lags
+
+
+ORACLES = {"missing-standby": missing, "unprotected-task": unprotected}
