@@ -98,4 +98,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(sights=shared))
+RULE = Rule(META, find, remembers=Past(sightings=shared))

@@ -128,4 +128,4 @@ def _next_action() -> Column:
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(sights=shared))
+RULE = Rule(META, find, remembers=Past(sightings=shared))

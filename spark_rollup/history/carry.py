@@ -96,7 +96,7 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
         nearby.nearby(events, flips, kept, counted, pasts),
         condense.holds(flips),
         condense.memberships(timeline.members(events), to_us),
-        condense.sights(condense.lasting_sights(timeline.sightings(events), counted, kept, pasts)),
+        condense.ends_of(condense.lasting_sightings(timeline.sightings(events), counted, kept, pasts)),
         condense.blindness(events),
     )
     return Carried(

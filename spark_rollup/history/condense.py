@@ -72,7 +72,7 @@ def memberships(members: DataFrame, at_us: int) -> DataFrame:
     return _event(pods.withColumn("observed_at_us", F.lit(at_us - 1)), Kind.HEARTBEAT, routine=True)
 
 
-def lasting_sights(
+def lasting_sightings(
     sightings: DataFrame, counted: DataFrame, kept: DataFrame, pasts: Sequence[Past]
 ) -> DataFrame:
     """Keep what a pod still shows, on several pods all of it, what rules choose, and what an open finding names.
@@ -95,7 +95,7 @@ def lasting_sights(
         "namespace", F.col("identity").alias("key"), F.lit(True).alias("named")
     ).distinct()
     one = ("namespace", "application_id", "what", "key")
-    choices = dict.fromkeys(past.sights for past in pasts if past.sights)
+    choices = dict.fromkeys(past.sightings for past in pasts if past.sightings)
     chosen = [choose(sightings).select(*one) for choose in choices] or [sightings.select(*one).limit(0)]
     asked = reduce(DataFrame.unionByName, chosen).distinct().withColumn("asked", F.lit(True))
     return (
@@ -106,7 +106,7 @@ def lasting_sights(
     )
 
 
-def sights(sightings: DataFrame) -> DataFrame:
+def ends_of(sightings: DataFrame) -> DataFrame:
     """Report a process id's or a store IDENTITY's first and last sighting as two transitions without a change."""
     is_store = F.col("what") == "store"
     ends = F.explode(F.array_distinct(F.array("from_us", "to_us"))).alias("observed_at_us")

@@ -94,7 +94,7 @@ class Past:
         window: Where it needs all readings and steps.
         moments: Chooses further moments: `TASK`, at_us.
         places: Chooses readings and steps: `PLACE`.
-        sights: Chooses sightings that are kept for good, from those of `timeline.sightings`: namespace,
+        sightings: Chooses sightings that are kept for good, from those of `timeline.sightings`: namespace,
             application_id, what, key.
     """
 
@@ -105,7 +105,7 @@ class Past:
     window: Window | None = None
     moments: Callable[[Seen], DataFrame] | None = None
     places: Callable[[Seen], DataFrame] | None = None
-    sights: Callable[[DataFrame], DataFrame] | None = None
+    sightings: Callable[[DataFrame], DataFrame] | None = None
 
 
 def neighbours(steps: DataFrame, around: DataFrame, key: Sequence[str]) -> DataFrame:

@@ -173,8 +173,8 @@ def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFram
     longest = W.partitionBy("namespace", "pod").orderBy(
         F.desc(F.col("to_us") - F.col("from_us")), "from_us", "detail"
     )
-    fog = timelines.where(of_pod).withColumn("rank", F.row_number().over(longest))
-    kept = fog.where(F.col("rank") <= MAX_GAPS_DRAWN).drop("rank")
+    ranked = timelines.where(of_pod).withColumn("rank", F.row_number().over(longest))
+    kept = ranked.where(F.col("rank") <= MAX_GAPS_DRAWN).drop("rank")
     return (
         timelines.where(of_task)
         .unionByName(kept)

@@ -87,7 +87,7 @@ def task_drawing(
             f'<text class="pod" x="0" y="{y + 28}">{escape(_short(pod))}<title>{escape(pod)}</title></text>'
         )
         parts.append(f'<text x="0" y="{y + 44}">{escape(_last_size(own))}</text>')
-        parts += [_fog(row, y, axis) for row in unknown if row["pod"] == pod and _overlaps(row, axis)]
+        parts += [_unwatched(row, y, axis) for row in unknown if row["pod"] == pod and _overlaps(row, axis)]
         parts += _curves(own, y, axis, top)
         parts += [_bar(row, y, axis) for row in own if row["lane"] in _INTERVALS and _overlaps(row, axis)]
         parts += _marks(own, y, axis)
@@ -132,12 +132,12 @@ def _ticks(axis: Axis, height: int) -> list[str]:
     return parts
 
 
-def _fog(row: Row, y: int, axis: Axis) -> str:
+def _unwatched(row: Row, y: int, axis: Axis) -> str:
     left, right = axis.x(integer(row["from_us"])), axis.x(integer(row["to_us"]))
     width = max(right - left, 2)
     title = f"not watched: {row['detail']}"
     box = f'x="{left}" y="{y + 1}" width="{width:.1f}" height="{ROW - 2}"'
-    return f'<g><title>{escape(title)}</title><rect class="fog" {box}/><rect fill="url(#hatch)" {box}/></g>'
+    return f'<g><title>{escape(title)}</title><rect class="unwatched" {box}/><rect fill="url(#hatch)" {box}/></g>'
 
 
 def _bar(row: Row, y: int, axis: Axis) -> str:

@@ -97,12 +97,12 @@ def _figure(
 ) -> str:
     flags = _flags(findings)
     pods = sorted({str(row["pod"]) for row in rows} | {flag.pod for flag in flags})
-    fog = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
+    unwatched = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
     words = count(len(findings), "finding")
     link = f'<a href="#{anchor(findings[0])}">{words}</a>' if anchor(findings[0]) in shown else words
     return (
         f'<figure id="{timeline_id(key)}"><figcaption>{name(key[2])} <small>{link}</small></figcaption>'
-        f"{task_drawing(rows, fog, pods, flags, axis)}</figure>"
+        f"{task_drawing(rows, unwatched, pods, flags, axis)}</figure>"
     )
 
 

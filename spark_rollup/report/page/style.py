@@ -110,7 +110,7 @@ svg .puts { fill: var(--puts); opacity: .55; }
 svg .offset { fill: none; stroke: var(--offset); stroke-width: 1.6; }
 svg .tick { stroke: var(--card); stroke-width: 1.2; }
 svg .made { fill: var(--good); } svg .gone { stroke: var(--critical); stroke-width: 2; fill: none; }
-svg .blind { stroke: var(--hatch); stroke-width: 1; } svg .fog { fill: var(--wash); opacity: .8; }
+svg .blind { stroke: var(--hatch); stroke-width: 1; } svg .unwatched { fill: var(--wash); opacity: .8; }
 svg .flag { stroke-width: 1.6; stroke-dasharray: 4 3; fill: none; }
 svg .flag.critical { stroke: var(--critical); } svg .flag.warning { stroke: var(--warning); }
 svg .flag.info { stroke: var(--info); }

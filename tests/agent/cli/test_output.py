@@ -105,7 +105,7 @@ def test_json_lines_keep_the_order_of_opening() -> None:
     assert [json.loads(line)["id"] for line in lines] == [FINDING.id, LOUD.id, QUIET.id]
 
 
-def test_people_get_the_loudest_first_and_a_count() -> None:
+def test_people_get_the_most_severe_first_and_a_count() -> None:
     """A tired reader sees the worst finding at the top and the sum at the bottom."""
     text = printed(QUIET, FINDING, LOUD)
     assert text.index("CRITICAL") < text.index("WARNING") < text.index("INFO")

@@ -83,7 +83,7 @@ def dossier(
     return replace(case(application=app), profile=Profile(conflicts=conflicts))
 
 
-def test_only_what_this_process_wrote_is_loud():
+def test_only_what_this_process_wrote_is_a_warning():
     """Older files may be those of the release before."""
     assert judge(ID, dossier())[0].severity is Severity.WARNING
     assert judge(ID, dossier(written=10))[0].severity is Severity.INFO

@@ -297,7 +297,7 @@ def test_quiet_without_exactly_once(guarantee, hidden):
         (None, 500, Severity.WARNING, ()),
     ],
 )
-def test_role_decides_how_loud_a_suspicion_is(standbys, flushed, severity, missing):
+def test_role_decides_how_severe_a_suspicion_is(standbys, flushed, severity, missing):
     """A checkpoint that moved by less than 10,000 and stands is the end of an active task's restoration."""
     run = crashed(standbys=standbys, flushed=flushed)
     app = reopened(run)

@@ -187,7 +187,7 @@ def test_stays_after_the_crash():
         (None, 10_001, Severity.WARNING, ()),
     ],
 )
-def test_role_decides_how_loud(standbys, puts, severity, missing):
+def test_role_decides_how_severe_it_is(standbys, puts, severity, missing):
     """After a checkpoint that moved by more than 10,000 only as many records again prove an active task."""
     verdict = judge(ID, dossier(puts=puts, offset=11_999, now=60, standbys=standbys))[0]
     assert (verdict.severity, verdict.missing_facts) == (severity, missing)

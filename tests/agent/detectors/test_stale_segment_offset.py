@@ -82,7 +82,7 @@ def test_a_hundred_records_are_noise():
 @pytest.mark.parametrize(
     ("closed", "severity"), [(None, Severity.INFO), (True, Severity.INFO), (False, Severity.WARNING)]
 )
-def test_only_an_unclean_end_is_loud(closed, severity):
+def test_only_an_unclean_end_is_a_warning(closed, severity):
     """A task that runs, or was closed, is no reason to worry."""
     assert severities(ID, dossier(closed=closed)) == [severity]
 

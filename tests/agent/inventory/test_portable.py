@@ -82,7 +82,7 @@ def test_histories_keep_their_bounds() -> None:
     assert again.wiped_us == tuple(range(12, 20))
 
 
-def test_a_live_dossier_survives() -> None:
+def test_a_live_inventory_survives() -> None:
     """A dossier that grew over a run is the same after the way through JSON."""
     run = Scenario("4.1.2", "exactly_once_v2", stores={"a": TIMESTAMPED, "w": WINDOWED})
     app = run.start()

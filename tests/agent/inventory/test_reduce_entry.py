@@ -63,7 +63,7 @@ def test_only_tasks_are_tasks():
         removal(1, f"{TASK}/.checkpoint"),
     ],
 )
-def test_absence_makes_no_dossier(look):
+def test_absence_makes_no_task(look):
     """A task that was never there did not go."""
     one = Reducing()
     assert one.see(look) == []

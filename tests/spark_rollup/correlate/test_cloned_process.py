@@ -90,7 +90,7 @@ def test_two_processes_with_one_id_are_reported(audited, name, loud):
     assert found["pods"] == ["pod-a", "pod-b"]
     assert "process id p-1 is alive on pod-a and on pod-b" in [step["what"] for step in found["evidence"]]
     assert "kafka-streams-process-metadata" in found["next_action"]
-    assert "One claim for both: delete nothing" in found["next_action"]
+    assert "If both use one claim, delete nothing" in found["next_action"]
     assert audited.findings(name, "cloned-volume") == []
 
 

@@ -147,7 +147,7 @@ def test_a_pushgateway_is_given_the_same_text() -> None:
         metrics.push(facts(), f"http://127.0.0.1:{server.server_port}/")
         thread.join()
     assert got == [("PUT", "/metrics/job/statewarden-rollup", metrics.render(facts()).encode())]
-    with pytest.raises(UsageError, match="did not take the metrics"):
+    with pytest.raises(UsageError, match="refused the metrics"):
         metrics.push(facts(), f"http://127.0.0.1:{server.server_port}")
     with pytest.raises(UsageError, match="must be an http"):
         metrics.push(facts(), "file:///etc/passwd")

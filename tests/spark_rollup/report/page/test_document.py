@@ -180,7 +180,7 @@ def test_a_timeline_shows_every_mark():
     """Holder bars, deletion, creation, checkpoint, curves, unwatched time and the finding's flag are drawn."""
     text = render(page())
     figure = only_match(r"<figure.*?</figure>", text)
-    for style in ("hold", "gone", "made", "tick", "offset", "puts", "fog", "flag critical"):
+    for style in ("hold", "gone", "made", "tick", "offset", "puts", "unwatched", "flag critical"):
         assert f'class="{style}"' in figure, style
     assert "held from 11:06:45 to the last reading" in figure
     assert "50 puts at 2\u202f050" in figure
