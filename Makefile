@@ -23,7 +23,7 @@ HALVES := -n 2 --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
-  lifelike prove locks clean
+  lifelike prove new-release locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ check-containers: setup-charts ## the agent's image beside Kafka Streams in real
 
 prove: setup-delivery setup-charts ## the long proofs: kill tests, soak, cluster
 	@$(PY) tools/run_part.py prove $(ARGS)
+
+new-release: setup ## compare two releases of Kafka Streams where our facts rest on them (ARGS="--kafka DIR 4.3.1 4.4.0")
+	@$(PY) tools/new_release.py $(ARGS)
 
 locks: ## compile deploy/locks (needs uv)
 	@tools/lock.sh

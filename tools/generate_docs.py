@@ -23,6 +23,7 @@ from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
+from tools.upstream.page import render_upstream_page  # noqa: E402
 
 
 def as_is(text: str) -> Callable[[str], str]:
@@ -36,6 +37,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
     "docs/tables.md": lambda _: render_tables_page(),
+    "docs/upstream.md": lambda _: render_upstream_page(),
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},
     **chart_files(),

@@ -1,31 +1,31 @@
-"""Render docs/releases.md: which layout facts hold for which Kafka Streams release, and which issues affect it."""
+"""Render docs/releases.md: which layout facts hold for which Kafka Streams release."""
 
 from __future__ import annotations
 
-from agent.detectors import DETECTORS
 from agent.layout.facts import FACTS
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ROCKSDB_RELEASES, Release, ReleaseRange
 
 LINES = (
     "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5",
-    "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3",
+    "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4",
 )  # fmt: skip
 _MARKS = {Truth.YES: "●", Truth.NO: "·", Truth.MAYBE: "◐"}
 
 
 def render_releases_page() -> str:
     """Render the whole page."""
-    return "\n".join((*_head(), *_matrix(), *_details(), *_issues(), *_rocksdb())) + "\n"
+    return "\n".join((*_head(), *_matrix(), *_details(), *_rocksdb())) + "\n"
 
 
 def _head() -> tuple[str, ...]:
     return (
         "# State format by Kafka Streams release",
         "",
-        "Generated from `agent/layout/facts.py` and the detectors' metadata by `make docs`; do not edit.",
+        "Generated from `agent/layout/facts.py` by `make docs`; do not edit.",
         "",
-        "What each release does with its state directory; [state format](state-format.md) explains it."
+        "What each release does with its state directory; [state format](state-format.md) explains it, and"
+        " [upstream issues](upstream.md) says which releases have which fault."
         " ● every patch release of the line, ◐ some (the details say"
         " which) or not known, · none. Evidence: `recorded` = seen in runs of the released jars, `source` = read in"
         " the source at the release tag.",
@@ -51,22 +51,6 @@ def _details() -> tuple[str, ...]:
         rows += [f"### {fact.value}", "", f"{row.statement} Holds for: {holds}{unsure}.", ""]
         rows += [f"Source: {row.source}. Evidence: {row.evidence}.", ""]
     return tuple(rows)
-
-
-def _issues() -> tuple[str, ...]:
-    rows = ["## Known faults", "", "| issue | affected | fixed | detector |", "|---|---|---|---|"]
-    seen: set[tuple[str, str]] = set()
-    for detector in DETECTORS:
-        for issue in detector.meta.upstream:
-            key = (issue.key, detector.meta.id)
-            if key in seen:
-                continue
-            seen.add(key)
-            affected = " and ".join(str(one) for one in issue.releases)
-            rows.append(
-                f"| {issue.key} | {affected} | {issue.fixed} | [{detector.meta.id}](detectors/{detector.meta.id}.md) |"
-            )
-    return (*rows, "")
 
 
 def _rocksdb() -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 Fires by mechanism: on 2.0.1 to 2.1.1 when a session's checkpoint moves far beyond what was put although the pair
 of bulk-load reopens that every restoration makes is missing or half, or when a store that was wiped for a restoration
 is used without any (KAFKA-7672); under exactly-once up to 3.5.2 and 3.6.1 when the process that wiped a store closes
-the new one with the old offset or a later one, but not with what the old one held (KAFKA-16017).
+the new one with the old offset or a later one, but not with what the old one held (KAFKA-16017). The same of a store
+whose changelog is its source topic, from 2.6 on, is suspected (KAFKA-20416, D13).
 Stays quiet for a real restoration, also one that a rebalance ends half way, an empty changelog, and offset jumps
 without a missing step (aborted transactions and compaction make them too). Where RocksDB leaves no old LOG files that
 step cannot be seen: unknown.
@@ -17,8 +18,9 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
-from agent.judging.upstream import KAFKA_7672, KAFKA_16017
-from agent.judging.wording import assumptions, checkpoint_of, where
+from agent.judging.source_topic import SourceClaim, source_claim, wiped_before
+from agent.judging.upstream import KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK
+from agent.judging.wording import assumptions, checkpoint_of, concerned, most_affected, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
@@ -33,7 +35,7 @@ META = DetectorMeta(
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee", "num_standby_replicas"),
-    upstream=(KAFKA_7672, KAFKA_16017),
+    upstream=(KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK),
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
         " watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
@@ -44,9 +46,19 @@ META = DetectorMeta(
     twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
 )
 
+_OF_SOURCE_TOPICS = (KAFKA_20416, REVIVED_TASK)
+_SOURCE_TOPIC_ACTION = (
+    "Look for `Finished restoring changelog` of this store in the application's log, right after the wipe: 0 or few"
+    " records mean that it is missing state. Then stop this instance, remove that task directory only, and start again."
+    " If the source topic is cut by time (`cleanup.policy=delete`), it cannot give back what the old store held."
+)
+
 RESTORE_REOPENS = 2
 USED_US = 2_000_000
 """Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
+
+CLAIMED_US = 5_000_000
+"""An orderly close writes its claim and lets go within 20 ms (recorded): what is held much longer goes on."""
 
 
 def judge(case: TaskCase) -> Iterable[Verdict]:
@@ -67,6 +79,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
                 _skipped(case, task, store, session)
                 or _left_empty(case, task, store, session)
                 or _abandoned(case, task, store, session)
+                or _not_refilled(case, task, store, session)
             )
             if verdict is not None:
                 yield verdict
@@ -142,13 +155,13 @@ def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> V
 def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-16017: the close of a restoring task claims the offset that the same process had before the wipe."""
     affected = case.affected(KAFKA_16017)
-    mark, before = session.first, _before(store, session)
+    mark, before = session.first, wiped_before(store, session)
     if affected is Affected.NO or mark is None or before is None or case.settings.exactly_once is False:
         return None
     if not session.created or before.shape is not Shape.OWNER_WALK or not store.knows_puts:
         return None
     same = _is_same_process(case, before, mark)
-    claims = claims_old_offset(session, before, _old_offset(task, store, before))
+    claims = claims_old_offset(mark, before, _old_offset(task, store, before))
     if same is Truth.NO or claims is Truth.NO:
         return None
     sure = (
@@ -188,9 +201,64 @@ def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
     return max(offsets, default=None)
 
 
-def _before(store: Store, session: Session) -> PastDatabase | None:
-    ended = [x for x in store.past if x.ended_us <= session.opened_us and x.segment is None]
-    return ended[-1] if ended else None
+def _not_refilled(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
+    """KAFKA-20416 and D13: a wiped store claims what its task had consumed of the source topic, without the entries.
+
+    Never more than suspected: a source topic that is cut by time gives back fewer records than the old store held.
+
+    Source:
+        StoreChangelogReader.hasRestoredToEnd (3.3.2 to 4.3.1), StreamTask.checkpointableOffsets (2.8.2 to 4.3.1).
+    """
+    before, claim = wiped_before(store, session), source_claim(task, store, session)
+    upstream = concerned(case, _OF_SOURCE_TOPICS)
+    if before is None or claim is None or claim.before is None or not upstream:
+        return None
+    if case.settings.exactly_once is False or not session.created or not store.knows_puts:
+        return None
+    if before.shape is not Shape.OWNER_WALK:
+        return None
+    if claims_old_offset(claim.mark, before, claim.before) is not Truth.YES:
+        return None
+    is_held = session.released_us is None  # the restoration may go on: an exposure, until it has caught up
+    if is_held and case.now_us - claim.mark.at_us < CLAIMED_US:
+        return None
+    return Verdict(
+        subject=f"held@{session.opened_us}" if is_held else store.identity or "",
+        opened_at_us=claim.mark.at_us if is_held else session.opened_us,
+        summary=(
+            f"Task {task.id}: store {store.name} was wiped and claims offset {claim.mark.offset} of its source topic"
+            " with far fewer puts than it held entries: it was not restored up to it, or the topic no longer has them."
+        ),
+        evidence=_source_chain(task, store, session, before, claim),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+        level=Level.EXPOSURE if is_held else None,
+        upstream=upstream,
+        affected=most_affected(case, _OF_SOURCE_TOPICS),
+        missing_facts=("processing_guarantee",) if case.settings.exactly_once is None else (),
+        next_action=_SOURCE_TOPIC_ACTION,
+    )
+
+
+def _source_chain(
+    task: Task, store: Store, session: Session, before: PastDatabase, claim: SourceClaim
+) -> tuple[Evidence, ...]:
+    mark = claim.mark
+    return (
+        Evidence(
+            before.ended_us,
+            f"wiped by its owner; it held {before.entries_low} entries or more",
+            where(task, store),
+        ),
+        Evidence(session.opened_us, "a new, empty store was made", where(task, store)),
+        Evidence(
+            mark.at_us,
+            f"offset {mark.offset} of {claim.topic} (before the wipe: {claim.before}), with only {mark.puts} puts",
+            claim.place,
+        ),
+    )
 
 
 def _verdict(

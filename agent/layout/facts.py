@@ -82,6 +82,7 @@ class Fact(StrEnum):
     SEGMENT_ANSWERS_FOR_STORE = "segment-answers-for-store"
     VERSIONED_STORES = "versioned-stores"
     INDEXED_WINDOW_STORES = "indexed-window-stores"
+    WINDOWED_RESTORE_SKIPS = "windowed-restore-skips"
     TRANSACTIONAL_STORES = "transactional-stores"
 
 
@@ -195,8 +196,8 @@ FACTS: dict[Fact, FactRow] = {
         "EOS: suspending a task writes the checkpoint.",
         (_between("2.2.0", "4.2.x"),), "StreamTask.suspend, KAFKA-7672"),
     Fact.CHECKPOINT_AT_CORRUPTED_CLOSE: FactRow(
-        "EOS: a corrupted running task writes a full checkpoint (4.3+: its offset) just before its wipe.",
-        (_since("3.8.0"),), "TaskManager.closeDirtyAndRevive", _R),
+        "EOS: a corrupted running task writes a full checkpoint (4.3: its offset) just before its wipe.",
+        (_between("3.8.0", "4.3.x"),), "TaskManager.closeDirtyAndRevive", _R),
     Fact.STALE_RECORDER_OFFSETS: FactRow(
         "EOS: closing a restoring task after a wipe writes the end offset from before the wipe.",
         (_until("3.5.x"), _between("3.6.0", "3.6.1")), "KAFKA-16017", _R),
@@ -280,7 +281,11 @@ FACTS: dict[Fact, FactRow] = {
     Fact.INDEXED_WINDOW_STORES: FactRow(
         "A windowed store may keep an index of its entries in the same segment: two puts a record.",
         (_since("3.2.0"),), "AbstractDualSchemaRocksDBSegmentedBytesStore, KIP-825"),
+    Fact.WINDOWED_RESTORE_SKIPS: FactRow(
+        "A windowed store without an offset is restored from its changelog's newest time minus its retention.",
+        (_since("4.4.0"),), "StoreChangelogReader.prepareChangelogs, KAFKA-13499"),
     Fact.TRANSACTIONAL_STORES: FactRow(
-        "`enable.transactional.statestores` lets a store commit data and offset together (off by default).",
-        (_since("4.4.0"),), "KIP-892"),
+        "`enable.transactional.statestores` (off by default) lets a store commit data and offset together; such a store"
+        " writes no status and is wiped only where it was marked as corrupted.",
+        (_since("4.4.0"),), "KIP-892, RocksDBTransactionBuffer, AbstractColumnFamilyAccessor, StateManagerUtil"),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.model import PastDatabase, Session, Store
+from agent.inventory.model import Mark, PastDatabase, Session, Store
 from agent.inventory.settings import COMMIT_INTERVAL_MS, ApplicationSettings
 from agent.layout.profile import Profile, Truth
 from agent.quantities.bounds import Bounds
@@ -109,18 +109,17 @@ def claims_unseen_records(session: Session, settings: ApplicationSettings) -> Tr
     return Truth.YES if records - puts > NOISE_RECORDS // 2 else Truth.MAYBE
 
 
-def claims_old_offset(session: Session, before: PastDatabase, old_offset: int | None) -> Truth:
+def claims_old_offset(mark: Mark | None, before: PastDatabase, old_offset: int | None) -> Truth:
     """Return whether a store that was recreated claims its predecessor's offset without its entries (KAFKA-16017).
 
     Args:
-        session: The new store's session.
+        mark: A checkpoint of the new store; None = it wrote none.
         before: The incarnation that was wiped.
         old_offset: The best offset known of it; None = no checkpoint held one.
 
     Returns:
         YES: nothing at all was restored, or less than the predecessor held live; MAYBE: how much it held is not known.
     """
-    mark = session.first
     if mark is None or not is_real(mark.offset) or mark.offset < (old_offset or 0):
         return Truth.NO
     if mark.offset - mark.puts <= max(NOISE_RECORDS, mark.offset // 10):

@@ -1,0 +1,78 @@
+"""The lists beside this file: classes that our facts rest on, and upstream issues."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Classes of Kafka Streams that our facts rest on.
+
+    Args of the dataclass:
+        paths: Class -> its file in Kafka's repository.
+        gone: Classes that only earlier releases have.
+        releases: Release -> commit, for copies of the repository without tags.
+    """
+
+    paths: dict[str, str]
+    gone: frozenset[str]
+    releases: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One upstream issue.
+
+    Args of the dataclass:
+        key: Its key, or the name of a hazard without one.
+        what: What goes wrong, one sentence.
+        shows: What is on disk.
+        why: Why no detector speaks; empty where one does.
+        affected: Releases; empty where a detector names the issue, which says it then.
+        fixed: Where the fix is; as `affected`.
+        source: Class, method and release, pull request or commit that were read.
+    """
+
+    key: str
+    what: str
+    shows: str
+    source: str
+    why: str = ""
+    affected: str = ""
+    fixed: str = ""
+
+
+def load_classes() -> Classes:
+    """Read `classes.toml`."""
+    data = _load("classes.toml")
+    paths = {
+        name: "/".join(part for part in (data["root"], package, f"{name}.java") if part)
+        for name, package in data["classes"].items()
+    }
+    return Classes(paths, frozenset(data["gone"]), data["releases"])
+
+
+def load_issues() -> tuple[Issue, ...]:
+    """Read the issues that leave something on disk, or seem to, in the order of the file."""
+    return tuple(Issue(**row) for row in _load("issues.toml")["issue"])
+
+
+def load_quiet() -> dict[str, tuple[str, ...]]:
+    """Read the issues that change nothing on disk: reason -> keys."""
+    return {row["why"]: tuple(row["keys"]) for row in _load("issues.toml")["quiet"]}
+
+
+def known_keys() -> frozenset[str]:
+    """Return every key of both lists."""
+    quiet = (key for keys in load_quiet().values() for key in keys)
+    return frozenset(issue.key for issue in load_issues()).union(quiet)
+
+
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
