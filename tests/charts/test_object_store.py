@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from spark_rollup.arguments import parser
 from tests.delivery.servers import free_port
-from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run
+from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
 from tests.support.charts import sidecar_values as own
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
@@ -47,6 +48,14 @@ def egress(found: list[Manifest]) -> tuple[set[int], set[str]]:
         addresses |= {x["ipBlock"]["cidr"] for x in to if "ipBlock" in x}
         ports |= {x["port"] for x in rule["ports"] if not to and x["protocol"] == "TCP"}
     return ports - {53}, addresses
+
+
+@pytest.mark.parametrize("path", scenarios(APPLICATION), ids=lambda x: x.stem)
+def test_rollup_knows_every_argument(chart: Helm, path: Path) -> None:
+    found = chart.objects(path, rollup__ingestArgs=[])
+    if any(x["kind"] == "CronJob" for x in found):
+        for name, arguments in commands(found).items():
+            assert parser().parse_args(arguments).command == name
 
 
 def test_one_value_is_enough(chart: Helm) -> None:
