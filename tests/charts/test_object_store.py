@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
 OWN_STORE = {
     "bucket": "streams-audit",
     "prefix": "prod/streams",
-    "endpoint": "https://s3.example.com:9000",
+    "endpoint": "https://example.com:9000",
     "region": "eu",
     "credentialsSecret": "statewarden-s3",
 }
@@ -168,15 +168,15 @@ POLICIES: dict[str, tuple[dict[str, Any], set[int], set[str]]] = {
     "S3, a Secret": ({**S3, "objectStore__credentialsSecret": "s3"}, {443}, set()),
     "S3, a Secret as environment": ({**S3, "rollup__environmentSecret": "s3"}, {443}, set()),
     "a store of one's own": ({"objectStore": OWN_STORE}, {9000}, set()),
-    "an unencrypted one": ({"objectStore": {**OWN_STORE, "endpoint": "http://minio"}}, {80}, set()),
-    "an IPv6 address": ({"objectStore": {**OWN_STORE, "endpoint": "https://[fd00::1]"}}, {443}, set()),
+    "an unencrypted one": ({"objectStore": {**OWN_STORE, "endpoint": "http://example.com"}}, {80}, set()),
+    "an IPv6 address": ({"objectStore": {**OWN_STORE, "endpoint": "https://" + "[fd00::1]"}}, {443}, set()),
     "Kafka": (
         {"rollup__input": "kafka://b1:9092,b2:9093/events", "networkPolicy__egressPorts": [9092, 88]},
         {88, 9092, 9093},
         set(),
     ),
     "a Pushgateway elsewhere": (
-        {"events__existingClaim": "segments", "rollup__pushgatewayUrl": "http://gateway.example:9091"},
+        {"events__existingClaim": "segments", "rollup__pushgatewayUrl": "http://example.com:9091"},
         {9091},
         set(),
     ),
