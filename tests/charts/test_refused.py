@@ -31,7 +31,7 @@ SCHEMA_OF_THE_AUDIT: Cases = {
     "bucket with its scheme": ({"objectStore__bucket": "s3://streams-audit"}, "objectStore.bucket"),
     "prefix that ends in a slash": ({"objectStore__prefix": "streams/"}, "objectStore.prefix"),
     "endpoint with credentials": (
-        {"objectStore__endpoint": "https://key:secret@host"},
+        {"objectStore__endpoint": "https://key:secret@example.com"},
         "objectStore.endpoint",
     ),
     "endpoint without its scheme": ({"objectStore__endpoint": "minio:9000"}, "objectStore.endpoint"),
@@ -60,7 +60,7 @@ COMBINATIONS_OF_THE_AUDIT: Cases = {
         "give bronze a separate place",
     ),
     "endpoint of no store": (
-        {"objectStore__endpoint": "https://s3.example.com"},
+        {"objectStore__endpoint": "https://example.com"},
         "objectStore.endpoint is set, but nothing is in an object store",
     ),
     "credentials of no store": (
@@ -111,11 +111,11 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
         'objectStore.bucket "streams-audit" and ship.to "/events" exclude each other',
     ),
     "endpoint of no store": (
-        own(objectStore__endpoint="https://s3.example.com", ship__to="/events"),
+        own(objectStore__endpoint="https://example.com", ship__to="/events"),
         "segments do not go to an object store",
     ),
     "endpoint without encryption": (
-        own(objectStore={"bucket": "streams-audit", "endpoint": "http://minio:9000"}),
+        own(objectStore={"bucket": "streams-audit", "endpoint": "http://example.com:9000"}),
         "is not encrypted, and the agent would refuse it",
     ),
     "secret of Kafka for a store": (

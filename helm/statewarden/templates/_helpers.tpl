@@ -116,7 +116,7 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 {{- define "statewarden.egressPorts" -}}
 {{- $ports := list -}}
 {{- if include "statewarden.buckets" . | fromYamlArray -}}
-{{- $ports = append $ports (include "statewarden.port" (.Values.objectStore.endpoint | default "https://aws") | int) -}}
+{{- $ports = append $ports (include "statewarden.port" (.Values.objectStore.endpoint | default "https:") | int) -}}
 {{- end -}}
 {{- if hasPrefix "kafka://" .Values.rollup.input -}}
 {{- range trimPrefix "kafka://" .Values.rollup.input | splitList "/" | first | splitList "," -}}
