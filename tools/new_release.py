@@ -175,11 +175,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("until", help="release to be read")
     parser.add_argument("--kafka", type=Path, required=True, help="Git directory of Apache Kafka")
     parser.add_argument("--diff", metavar="CLASS", help="print the difference of one class instead")
-    told = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        repository = Repository(told.kafka, told.since, told.until, load_classes())
-        if told.diff:
-            print(repository.diff(told.diff))
+        repository = Repository(options.kafka, options.since, options.until, load_classes())
+        if options.diff:
+            print(repository.diff(options.diff))
             return 0
         text, is_open = report(repository)
     except GitError as error:

@@ -42,10 +42,10 @@ def test_no_key_is_listed_twice() -> None:
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
-def test_issues_that_are_told_with_another() -> None:
+def test_issues_named_beside_another() -> None:
     """A key in the text of an entry is in the list, too, so that the comparison of releases knows it."""
-    told = {key for issue in ISSUES for key in re.findall(r"KAFKA-\d+", f"{issue.what} {issue.fixed}")}
-    assert told - known_keys() == set()
+    named = {key for issue in ISSUES for key in re.findall(r"KAFKA-\d+", f"{issue.what} {issue.fixed}")}
+    assert named - known_keys() == set()
 
 
 def test_every_class_that_a_fact_cites_is_compared() -> None:
