@@ -1,46 +1,51 @@
 """Upstream issues: affected releases and where the fix shipped. Data; the only release numbers of the detectors.
 
+Where an issue is a property of releases, the releases are those of the fact in `agent/layout/facts.py`.
+
 Source: docs/state-format.md#bugs and docs/state-format.md#hazards-without-an-issue; releases are those of Kafka's tags.
 """
 
 from __future__ import annotations
 
 from agent.judging.base import Upstream
+from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import ReleaseRange
 
 _between, _since, _until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.until
 
-KAFKA_5998 = Upstream("KAFKA-5998", (_until("2.2.1"), ReleaseRange.of("2.3.0")), "2.2.2 and 2.3.1")
+KAFKA_5998 = Upstream("KAFKA-5998", FACTS[Fact.FOREIGN_ENTRIES].holds, "2.2.2 and 2.3.1")
 KAFKA_6647 = Upstream("KAFKA-6647", (_until("2.4.x"),), "2.5.0")
 KAFKA_7192 = Upstream("KAFKA-7192", (_until("2.0.0"),), "2.0.1 and 2.1.0")
 KAFKA_7672 = Upstream("KAFKA-7672", (_between("2.0.1", "2.1.1"),), "2.2.0")
-KAFKA_8187 = Upstream("KAFKA-8187", (_until("2.2.1"),), "2.2.2 and 2.3.0")
+KAFKA_8187 = Upstream("KAFKA-8187", FACTS[Fact.UNINITIALIZED_STANDBY_RUNS].holds, "2.2.2 and 2.3.0")
 KAFKA_8574 = Upstream("KAFKA-8574", (_between("2.0.1", "2.1.1"),), "2.6.0 reads under the lock")
 KAFKA_9891 = Upstream("KAFKA-9891", (_until("2.5.0"),), "2.5.1 and 2.6.0")
-KAFKA_10362 = Upstream("KAFKA-10362", (_between("2.6.0", "2.6.1"),), "2.6.2 and 2.7.0")
+KAFKA_10362 = Upstream("KAFKA-10362", FACTS[Fact.CHECKPOINT_KEPT_AT_RESUME].holds, "2.6.2 and 2.7.0")
 KAFKA_13249 = Upstream(
     "KAFKA-13249", (_between("2.6.0", "2.8.1"), ReleaseRange.of("3.0.0")), "2.8.2, 3.0.1 and 3.1.0"
 )
 KAFKA_16017 = Upstream(
     "KAFKA-16017", (_between("2.6.0", "3.5.2"), _between("3.6.0", "3.6.1")), "3.6.2 and 3.7.0"
 )
-KAFKA_19434 = Upstream("KAFKA-19434", (_since("4.3.0"),), "by design since 4.3.0 (KIP-1035)")
+KAFKA_19434 = Upstream("KAFKA-19434", FACTS[Fact.STARTUP_PASS].holds, "by design since 4.3.0 (KIP-1035)")
 KAFKA_19943 = Upstream(
     "KAFKA-19943", (ReleaseRange(),), "not fixed; 4.3 can purge old directories at start (KIP-1259)"
 )
 KAFKA_20416 = Upstream(
     "KAFKA-20416", (_since("2.6.0"),), "not fixed; a fix was proposed on 2026-09-02 (pull request 23339)"
 )
-KAFKA_20663 = Upstream("KAFKA-20663", (ReleaseRange.of("4.3.0"),), "4.3.1")
+KAFKA_20663 = Upstream("KAFKA-20663", FACTS[Fact.OLDEST_SEGMENT_OFFSET].holds, "4.3.1")
 KAFKA_20685 = Upstream(
     "KAFKA-20685",
     (_between("3.8.0", "4.1.2"), _between("4.2.0", "4.2.1")),
     "on the 4.1 and 4.2 branches since 2026-08-21; 4.3 keeps offsets in the store",
 )
 KAFKA_20805 = Upstream(
-    "KAFKA-20805", (_between("4.3.0", "4.3.1"),), "on the 4.3 and 4.4 branches since 2026-07-15"
+    "KAFKA-20805",
+    FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds,
+    "on the 4.3 and 4.4 branches since 2026-07-15",
 )
-KIP_1035 = Upstream("KIP-1035", (_since("4.3.0"),), "by design since 4.3.0")
+KIP_1035 = Upstream("KIP-1035", FACTS[Fact.OFFSETS_IN_STORE].holds, "by design since 4.3.0")
 TORN_DELETION = Upstream(
     "torn deletion (no upstream issue)", (_until("4.2.x"),), "not fixed; 4.3 restores in full"
 )
@@ -53,7 +58,7 @@ INTERRUPTED_WIPE = Upstream(
 FALSE_CLEAN = Upstream("false clean status (no upstream issue)", (_since("4.3.0"),), "not fixed")
 LOST_SEGMENT = Upstream(
     "lost segments (no upstream issue)",
-    (_between("4.3.0", "4.3.1"),),
+    FACTS[Fact.SEGMENT_ANSWERS_FOR_STORE].holds,
     "not fixed on the 4.3 and 4.4 branches and on trunk of 2026-08-22; later releases were not checked",
 )
 REVIVED_TASK = Upstream(

@@ -6,6 +6,7 @@ A name that is spelled a second time in the code is a second place to edit, whic
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -77,6 +78,18 @@ def test_a_sink_is_known_to_its_module_and_the_table(repository: Path) -> None:
     """Its library and its extra are in `agent/delivery.py` only: everything else asks the target's kind."""
     wanted = {text for kind in KINDS for text in (kind.library, kind.extra) if text and text != kind.module}
     assert {place for place, _ in strange(repository, wanted, ["agent"])} == {"agent/delivery.py"}
+
+
+def test_a_sinks_library_is_an_extra_and_has_one_owner(repository: Path) -> None:
+    """The extra exists, and the import contract forbids the library everywhere but in the sinks."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    (owned,) = (
+        set(contract["forbidden_modules"])
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["name"] == "sinks own their libraries"
+    )
+    assert owned == {kind.library for kind in KINDS if kind.library}
+    assert {kind.extra for kind in KINDS if kind.extra} <= set(project["project"]["optional-dependencies"])
 
 
 def test_file_names_of_kafka_streams_are_in_the_layout(repository: Path) -> None:

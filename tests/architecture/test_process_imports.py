@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.delivery import KINDS
+
 LOADED = """
 import importlib, json, sys
 for name in {names!r}:
@@ -18,7 +20,7 @@ print(json.dumps(sorted(sys.modules)))
 """
 
 SPARK_SIDE = {"pyspark", "py4j", "pyarrow", "pandas", "numpy", "spark_rollup"}
-OPTIONAL_SINKS = {"obstore", "confluent_kafka"}
+OPTIONAL_SINKS = {kind.library for kind in KINDS if kind.library}
 AGENT_SIDE = {"watchdog", "psutil", "prometheus_client"}
 
 
