@@ -57,6 +57,32 @@ def close_after_corruption(stage: Stage) -> None:
     stage.stop()
 
 
+def close_after_corruption_of_a_table(stage: Stage) -> None:
+    """The same with a table that is restored from its source topic: the close claims what was consumed before (D13).
+
+    A second pod makes the rebalance after the corruption last: alone, the task is made anew before it restores.
+    """
+    stage.start("a")
+    stage.start("b")
+    stage.wait_running("a")
+    stage.send(4000)
+    stage.settle("table")
+    stage.wait_committed()
+    java = stage.pods["a"]
+    java.ask("restore-delay 3000")
+    java.ask("fail-commit")
+    seen = len(java.lines)
+    stage.send(50)
+    java.wait_for("commit-failed", after=seen)
+    stage.mark("a commit has timed out")
+    java.wait_for("restored ", after=seen)
+    stage.stop("a")
+    stage.stop("b")
+    stage.start("a")
+    stage.settle_or_prove("after the close", "table")
+    stage.stop("a")
+
+
 def torn_cleanup(stage: Stage) -> None:
     """`cleanUp()` before the start is killed half way, with `.checkpoint` left and `CURRENT` gone."""
     _fill(stage)

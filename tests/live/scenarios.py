@@ -278,6 +278,14 @@ SCENARIOS: dict[str, Scenario] = {
         affected=_between(("2.6.0", "3.5.2"), ("3.6.0", "3.6.1")),
         find=("unrestored-store",),
     ),
+    "d13": Scenario(
+        bugs.close_after_corruption_of_a_table,
+        (EOS,),
+        plan={"stores": "table"},
+        affected=lambda release: numbers(release) >= (3, 0, 1) or (2, 8, 2) <= numbers(release) < (3,),
+        find=("unrestored-store",),
+        since="2.8.0",
+    ),
     "torn-cleanup": Scenario(
         bugs.torn_cleanup,
         plan={"stores": "kv,plain"},
