@@ -56,7 +56,7 @@ KAFKA = SinkKind(
 )
 HTTP = SinkKind(
     "http",
-    "https://HOST/PATH",
+    "https://example.com/PATH",
     ("http", "https"),
     ports={"http": 80, "https": 443},
     encrypted={"http": "https"},
