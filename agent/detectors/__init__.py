@@ -6,6 +6,7 @@ from agent.detectors import (
     auditor_blind,
     carried_checkpoint,
     changelog_truncated,
+    data_beyond_changelog,
     ephemeral_state_dir,
     false_clean_store,
     foreign_checkpoint,
@@ -15,6 +16,7 @@ from agent.detectors import (
     lost_segment,
     malformed_checkpoint,
     missing_fact,
+    offset_beyond_durable,
     orphaned_task,
     overlaid_store,
     premature_cleanup,
@@ -26,6 +28,7 @@ from agent.detectors import (
     stale_segment_offset,
     startup_lock_leak,
     startup_pass,
+    store_shrank,
     temp_cleaner,
     torn_store,
     unclean_store,
@@ -44,7 +47,6 @@ _MODULES = (
     skipped_eos_wipe,
     interrupted_wipe,
     unrestored_store,
-    changelog_truncated,
     startup_pass,
     startup_lock_leak,
     unclean_store,
@@ -65,10 +67,17 @@ _MODULES = (
     ephemeral_state_dir,
     layout_conflict,
     wipe_storm,
+    changelog_truncated,
+    offset_beyond_durable,
+    store_shrank,
+    data_beyond_changelog,
     missing_fact,
     auditor_blind,
 )
 
 DETECTORS: tuple[Detector, ...] = tuple(Detector(module.META, module.judge) for module in _MODULES)
+
+LAWS: tuple[Detector, ...] = tuple(x for x in DETECTORS if x.meta.is_law)
+"""Those that are about no known fault, in the order in which the later ones yield to the earlier."""
 
 BY_ID = {detector.meta.id: detector for detector in DETECTORS}

@@ -172,6 +172,7 @@ def end_database(
             task.incarnation,
             database.flushed[-1][1] if database.flushed else 0,
             _is_unread(database, at_us),
+            database.counted_puts,
         ),
         PAST_KEPT,
     )
@@ -271,6 +272,7 @@ def _take_content(database: Database, reading: DatabaseReading) -> None:
     database.goes_on = reading.goes_on
     if reading.entries_low is not None:
         database.entries_low, database.entries_high = reading.entries_low, reading.entries_high
+        database.counted_puts = database.puts
     database.offsets_unread = reading.offsets_unread
     take_offsets(database, reading)
     if reading.manifest is None:
@@ -316,7 +318,7 @@ def _take_remains(store: Store, database: Database, reading: DatabaseReading) ->
 def _take_layout(application: Application, database: Database, reading: DatabaseReading) -> None:
     if reading.rocksdb_version:
         database.rocksdb_version, database.families = reading.rocksdb_version, reading.families
-        database.options_written_us = reading.options_written_us
+        database.options_written_us, database.forgets = reading.options_written_us, reading.forgets
         newest = application.rocksdb_versions.get(reading.rocksdb_version, 0)
         application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
         if OFFSETS_FAMILY in reading.families:

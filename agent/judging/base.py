@@ -75,6 +75,7 @@ class DetectorMeta:
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
         maturity: Experimental or stable.
+        is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
     """
 
@@ -89,6 +90,7 @@ class DetectorMeta:
     refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
     maturity: Maturity = Maturity.EXPERIMENTAL
+    is_law: bool = False
 
 
 @dataclass(frozen=True, slots=True)

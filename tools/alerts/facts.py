@@ -53,6 +53,9 @@ DETECTORS: dict[str, AlertFacts] = {
     "changelog-truncated": AlertFacts(
         "The store holds what its changelog does not: after a reset it counts twice, after a loss it is the only copy."
     ),
+    "offset-beyond-durable": AlertFacts(_WRONG),
+    "store-shrank": AlertFacts("Entries are gone from the store: what is computed from it may be wrong."),
+    "data-beyond-changelog": AlertFacts(_UNCOMMITTED),
     "startup-pass": AlertFacts("The start takes longer; nothing else.", 30),
     "startup-lock-leak": AlertFacts("The next start replays or wipes more than it had to."),
     "unclean-store": AlertFacts(

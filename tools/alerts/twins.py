@@ -49,6 +49,18 @@ DETECTORS: dict[str, Twin] = {
         "N22, an offset out of range, and the replay over the old files came back to where it was",
         "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
+    "offset-beyond-durable": Twin(
+        "the second owner wiped and restored beside the old checkpoint, and finished",
+        "benign-8574-finished-2.1.1",
+    ),
+    "store-shrank": Twin(
+        "N8, the cleaner took the directory and the task came back with a full restoration",
+        "control-8187-2.2.2",
+    ),
+    "data-beyond-changelog": Twin(
+        "killed with flushes beyond the checkpoint, and everything was committed",
+        "exposure-20685-crash-committed-4.1.2",
+    ),
     "startup-pass": Twin("N6, a restart on a release without that pass", "benign-restart-alos-2.8.2"),
     "startup-lock-leak": Twin(
         "N18, the same start on the release with the fix", "control-20663-startup-lock-4.3.1"
