@@ -16,7 +16,7 @@ for a scraper that reads that. Every family is present from the first scrape; se
 Counters start from 0 with the agent. Pod, namespace and node are not labels: the scrape adds them.
 
 One agent with 20 tasks of 3 stores gives at most {SERIES_BUDGET} series (a test counts them); with
-`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application about 170.
+`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application about 200.
 `statewarden_task_findings` has a series for what is found only, and never more than 500.
 
 Stable: the name changes only with a major version. Experimental: it may change with any.
