@@ -107,6 +107,7 @@ $(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
 	@$(PY) tools/run_part.py evaluate --page docs/evaluation.md $(ARGS)
+	@$(PY) tests/evaluate/laws.py --page docs/laws.md
 
 bench: setup ## measure what the design promises
 	@$(PY) tools/run_part.py bench $(ARGS)

@@ -9,6 +9,7 @@ from agent.contract.events import Change, Kind, Record, Source, Status
 from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.disabled import Disabled, closed
+from agent.engine.laws import give_way, laws_last
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import (
@@ -114,6 +115,7 @@ class Pipeline:
     revision: int = 0
     _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _by_scope: dict[Scope, list[tuple[Detector, str, DetectorStats]]] = field(default_factory=dict)
+    _before: dict[str, frozenset[str]] = field(default_factory=dict)
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
@@ -128,10 +130,13 @@ class Pipeline:
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
         self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
         self._silenced = silenced_by(self.detectors)
+        in_order = laws_last(self.detectors)
         self._by_scope = {
-            scope: [(x, x.meta.id, self.stats[x.meta.id]) for x in self.detectors if x.meta.scope is scope]
+            scope: [(x, x.meta.id, self.stats[x.meta.id]) for x in in_order if x.meta.scope is scope]
             for scope in Scope
         }
+        ids = [x.meta.id for x in in_order]
+        self._before = {x.meta.id: frozenset(ids[:i]) for i, x in enumerate(in_order) if x.meta.is_law}
         self._beats.schedule("heartbeat", self.started_us)
         self._beats.schedule("summary", self.started_us + SUMMARY_US)
         if self.rescan_us:
@@ -348,6 +353,10 @@ class Pipeline:
             verdicts = [doubted(case, meta, with_issues(case, meta, x)) for x in verdicts]
             place = Place(id_, application_id, task_id)
             there = task.identities if task else None
+            if meta.is_law:
+                verdicts, replaced = give_way(self.ledger, place, verdicts, self._before[id_], case.now_us)
+                for finding in replaced:
+                    self._say(finding, case.now_us)
             for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there):
                 self._say(finding, case.now_us)
             began = self.stopwatch()

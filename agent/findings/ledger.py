@@ -152,6 +152,34 @@ class Ledger:
         """List the detectors of which something waits there for a verdict or for its end; others need not settle."""
         return self._pending.get((application_id, task_id), ())
 
+    def open_about(self, application_id: str, task_id: str | None) -> list[Finding]:
+        """List what is open about a task, or about an application, by detector."""
+        places = [
+            Place(name, application_id, task_id) for name in sorted(self.pending(application_id, task_id))
+        ]
+        return [
+            self._findings[key] for place in places for key in sorted(self._open_at.get(place, ()), key=str)
+        ]
+
+    def withdraw(self, place: Place, finding: Finding, other: Finding, now_us: int) -> Finding:
+        """Close an open finding because another one reports the same damage.
+
+        Returns:
+            It, as it ended.
+        """
+        step = Evidence(now_us, f"reported by {other.detector} from here on", f"finding {other.id}")
+        key = next(x for x in self._open_at[place] if self._findings[x].id == finding.id)
+        ended = replace(
+            finding, status=Status.RESOLVED, resolved_at_us=now_us, evidence=(*finding.evidence, step)
+        )
+        self._findings[key] = ended
+        self._closed[key] = None
+        self._open_at[place].discard(key)
+        if not self._open_at[place]:
+            del self._open_at[place]
+        self._note_pending(place)
+        return ended
+
     def open_findings(self) -> list[Finding]:
         """List findings that are open, in the order in which they opened."""
         return [x for x in self._findings.values() if x.status is Status.OPEN]

@@ -133,6 +133,7 @@ class DatabaseReading(Seen):
         all_reopens: False if RocksDB is configured to keep fewer of them, or to put them elsewhere: there may be more.
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
+        forgets: RocksDB may drop live entries by itself.
         families_in_use: Column families that have files.
         options_written_us: mtime of that file.
         announced_us: When a process closed the store's LOCK (it was held until then); 0 = not announced.
@@ -167,6 +168,7 @@ class DatabaseReading(Seen):
     all_reopens: bool = True
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
+    forgets: bool = False
     families_in_use: tuple[str, ...] = ()
     options_written_us: int = 0
     announced_us: int = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseReading, Observation
@@ -94,6 +96,8 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         by_source_topic=any(x != store.name for x in _stores_of_offsets(task, store)),
         status_floors={} if created else _highest_sequences(store),
         reopens=inside if segments <= 1 else 0,
+        entries_at_open=_sum_known(x.entries_high for x in store.databases.values()),
+        counted_at_open=counted_puts(store),
     )
 
 
@@ -200,10 +204,16 @@ def uncovered_puts(store: Store) -> int | None:
     return beyond if store.databases else None
 
 
-def _live_entries(store: Store) -> int | None:
-    lows = [database.entries_low for database in store.databases.values()]
-    known = [low for low in lows if low is not None]
-    return sum(known) if known and len(known) == len(lows) else None
+def _sum_known(bounds: Iterable[int | None]) -> int | None:
+    """Sum up bounds of live entries; None if one is not known, or there is none."""
+    all_of_them = list(bounds)
+    known = [each for each in all_of_them if each is not None]
+    return sum(known) if known and len(known) == len(all_of_them) else None
+
+
+def counted_puts(store: Store) -> int:
+    """Return what had been flushed when the live entries of a store were counted."""
+    return store.retired_puts + sum(x.counted_puts for x in store.databases.values())
 
 
 def _note_stored_offset(store: Store, session: Session) -> None:
@@ -258,7 +268,8 @@ def close_sessions(task: Task, reading: Observation) -> None:
             session.puts_at_release = store.puts
             session.final_identities = store.identities
             session.closed_with_offset = _wrote_offset(store)
-            session.entries_at_release = _live_entries(store)
+            session.entries_at_release = _sum_known(x.entries_low for x in store.databases.values())
+            session.counted_at_release = counted_puts(store)
             _note_stored_offset(store, session)
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)

@@ -173,6 +173,7 @@ def end_database(
             task.incarnation,
             database.flushed[-1][1] if database.flushed else 0,
             _is_unread(database, at_us),
+            database.counted_puts,
         ),
         PAST_KEPT,
     )
@@ -272,6 +273,7 @@ def _apply_content(database: Database, reading: DatabaseReading) -> None:
     database.goes_on = reading.goes_on
     if reading.entries_low is not None:
         database.entries_low, database.entries_high = reading.entries_low, reading.entries_high
+        database.counted_puts = database.puts
     database.offsets_unread = reading.offsets_unread
     apply_offsets(database, reading)
     if reading.manifest is None:
@@ -317,7 +319,7 @@ def _apply_leftovers(store: Store, database: Database, reading: DatabaseReading)
 def _apply_layout(application: Application, database: Database, reading: DatabaseReading) -> None:
     if reading.rocksdb_version:
         database.rocksdb_version, database.families = reading.rocksdb_version, reading.families
-        database.options_written_us = reading.options_written_us
+        database.options_written_us, database.forgets = reading.options_written_us, reading.forgets
         newest = application.rocksdb_versions.get(reading.rocksdb_version, 0)
         application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
         if names.OFFSETS_FAMILY in reading.families:

@@ -51,7 +51,8 @@ class Database:
     What could not be read leaves what was known before in its place: `problems` says what it was at the last reading
     (empty = all was read), `problem_since_us` since when each has been found at every reading.
     `puts` is what was flushed. `file_puts` is the part of it that files prove; `opened_sequence` what had been given
-    out when it was opened last: what was written since is above it.
+    out when it was opened last: what was written since is above it. `counted_puts` is what had been flushed when its
+    live entries were counted: a later reading may have counted none.
     """
 
     path: str
@@ -77,12 +78,14 @@ class Database:
     size_bytes: int = 0
     entries_low: int | None = None
     entries_high: int | None = None
+    counted_puts: int = 0
     lock: LockState | None = None
     lock_since_us: int = 0
     reopened_us: tuple[int, ...] = ()
     all_reopens: bool = True
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
+    forgets: bool = False  # its options let RocksDB drop live entries
     families_in_use: tuple[str, ...] = ()
     options_written_us: int = 0
     oldest_data_us: int = (
@@ -133,6 +136,7 @@ class PastDatabase:
     task_incarnation: int
     flushed_us: int = 0
     unread: bool = False
+    counted_puts: int = 0
 
 
 @dataclass(slots=True)
@@ -165,7 +169,10 @@ class Session:
         stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
         uncovered_puts: 4.3+: puts that its end left on disk behind the newest stored offset; None = order unknown.
         covering_offset: 4.3+: that offset.
+        entries_at_open: Upper bound of live entries when the reading found it open; None = not known.
+        counted_at_open: Flushed when these were counted.
         entries_at_release: Lower bound of live entries when it was released; None = not known.
+        counted_at_release: Flushed when these were counted.
         status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session shows it.
@@ -196,7 +203,10 @@ class Session:
     stored_offset: int | None = None
     uncovered_puts: int | None = None
     covering_offset: int | None = None
+    entries_at_open: int | None = None
+    counted_at_open: int = 0
     entries_at_release: int | None = None
+    counted_at_release: int = 0
     status_floors: dict[str, int] = field(default_factory=dict)
     outlived: bool | None = None
     release_unseen: bool = False

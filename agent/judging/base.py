@@ -76,6 +76,7 @@ class DetectorMeta:
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
         maturity: Experimental or stable.
+        is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
         alert_after_m: Minutes that a warning must last before its alert; None = by the level.
@@ -93,6 +94,7 @@ class DetectorMeta:
     refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
     maturity: Maturity = Maturity.EXPERIMENTAL
+    is_law: bool = False
     consequence: str = ""
     alert_after_m: int | None = None
     twin: Twin | None = None

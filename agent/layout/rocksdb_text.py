@@ -24,6 +24,11 @@ _FAMILY_LINE = re.compile(rb'^[ \t]*\[CFOptions[ \t]+"([^"\r\n]{1,1024})"\][ \t]
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)  # options_helper EscapeOptionString
 _LOGS_LINE = re.compile(rb"^[ \t]*keep_log_file_num[ \t]*=[ \t]*(\d{1,9})[ \t]*\r?$", re.M)
 _LOG_PLACE_LINE = re.compile(rb"^[ \t]*db_log_dir[ \t]*=[ \t]*[^ \t\r\n]", re.M)
+_FORGETS_LINE = re.compile(
+    rb"^[ \t]*(?:compaction_style[ \t]*=[ \t]*kCompactionStyleFIFO"
+    rb"|compaction_filter(?:_factory)?[ \t]*=[ \t]*(?!nullptr[ \t]*\r?$)[^ \t\r\n])",
+    re.M,
+)
 _CURRENT = re.compile(rb"MANIFEST-(\d{1,20})\n?")
 _IDENTITY = re.compile(rb"[!-~]{1,256}")
 
@@ -36,24 +41,28 @@ class OptionsFacts:
         rocksdb_version: `major.minor.patch` of the library that wrote it; None if it does not say.
         column_families: Names of the column families, in file order.
         old_logs_kept: How many info logs of earlier opens stay in the database directory; None if it does not say.
+        forgets: RocksDB itself may drop live entries: FIFO compaction, or a compaction filter.
 
     Source:
-        DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`).
+        DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`);
+        FIFOCompactionPicker. The OPTIONS files of all recordings (5.7.3 to 10.1.3) say `nullptr` of both filters.
     """
 
     rocksdb_version: str | None
     column_families: tuple[str, ...]
     old_logs_kept: int | None = None
+    forgets: bool = False
 
 
 @lru_cache(maxsize=8)  # the stores of an application were made with the same options, byte for byte
 def parse_options(content: bytes) -> OptionsFacts:
-    """Find version, column families and what becomes of info logs in the content of an OPTIONS file."""
+    """Find version, column families, and what becomes of info logs and of entries in an OPTIONS file."""
     version = _VERSION_LINE.search(content)
     names = dict.fromkeys(_unescape(name) for name in _FAMILY_LINE.findall(content))
     logs = _LOGS_LINE.search(content)
     kept = 0 if _LOG_PLACE_LINE.search(content) else int(logs[1]) if logs else None
-    return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names), kept)
+    forgets = _FORGETS_LINE.search(content) is not None
+    return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names), kept, forgets)
 
 
 def parse_current(content: bytes) -> int | None:

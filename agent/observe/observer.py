@@ -217,6 +217,7 @@ class Observer:
             all_reopens=kept is None or len(reopened_us) < kept,
             rocksdb_version=known.options.rocksdb_version if known.options else None,
             families=known.options.column_families if known.options else (),
+            forgets=known.options is not None and known.options.forgets,
             options_written_us=known.options_written_us,
             announced_us=announced_us,
             leftovers=_leftovers(entries, identity),

@@ -23,10 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
-from agent.detectors import BY_ID  # noqa: E402
+from agent.detectors import BY_ID, DETECTORS  # noqa: E402
 from agent.engine.pipeline import Pipeline  # noqa: E402
 from agent.findings.ledger import Finding  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
+from agent.judging.base import Detector  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402
 from agent.replay.run import first_time_us, replay  # noqa: E402
 
@@ -126,6 +127,7 @@ def replay_pod(
     faults: list[str],
     delay_ms: int,
     emit: Callable[[Record], None] = lambda record: None,
+    detectors: tuple[Detector, ...] = DETECTORS,
 ) -> list[Finding]:
     """Replay one pod with the settings that an operator would give.
 
@@ -135,6 +137,7 @@ def replay_pod(
         faults: Takes detectors that raised.
         delay_ms: Longest time (seeded, random) until a notification is followed: a busy or throttled agent.
         emit: Takes every record.
+        detectors: Only these.
     """
     book = SettingsBook({key: Setting(str(value), "flag") for key, value in settings.items()})
     disk = MemoryDisk()
@@ -144,6 +147,7 @@ def replay_pod(
         first_time_us(trace),
         emit,
         on_fault=lambda detector, error: faults.append(f"{trace.parent.name}: {detector}: {error!r}"),
+        detectors=detectors,
     )
     replay(trace, pipeline, disk, QUIET_US, delays=_delays(delay_ms))
     return pipeline.ledger.findings()

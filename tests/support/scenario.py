@@ -18,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
+from agent.detectors import DETECTORS
 from agent.findings.ledger import Finding
+from agent.judging.base import Detector
 from tests.support.scenario_app import App
 from tests.support.scenario_release import Habits
 from tests.support.scenario_tasks import IN_MEMORY, KEY_VALUE, TIMESTAMPED, UNLOGGED, WINDOWED, SimTask
@@ -41,6 +43,7 @@ class Scenario:
         told: Mapping[str, object] | None = None,
         hidden: Iterable[str] = (),
         watched: bool = True,
+        detectors: tuple[Detector, ...] = DETECTORS,
     ) -> None:
         """Describe the application.
 
@@ -53,6 +56,7 @@ class Scenario:
             told: Further settings that the operator gives.
             hidden: Settings that the operator does not give; "*" = none at all.
             watched: Whether the agent runs from the beginning.
+            detectors: Its detectors.
         """
         self.stores = dict(stores) if stores is not None else {"s": KEY_VALUE}
         self.application = application
@@ -66,7 +70,7 @@ class Scenario:
         }
         dark = set(hidden)
         known = {k: v for k, v in settings.items() if v is not None and k not in dark and "*" not in dark}
-        self.world = World(known, watched=watched)
+        self.world = World(known, watched=watched, detectors=detectors)
         self._identities = 0
 
     @property

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from agent.contract.events import Record
+from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Finding
 from agent.inventory.disk import EntryKind, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.settings import Setting, SettingsBook
+from agent.judging.base import Detector
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.player import Player
 from agent.replay.trace import Operation
@@ -32,8 +34,15 @@ class World:
     `unlink_us` is how long a removal takes: a slow volume needs a third of a second.
     """
 
-    def __init__(self, settings: Mapping[str, object], *, watched: bool = True) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, object],
+        *,
+        watched: bool = True,
+        detectors: tuple[Detector, ...] = DETECTORS,
+    ) -> None:
         """Begin with an empty state directory; `watched=False` leaves the agent out until `watch`."""
+        self.detectors = detectors
         self.now_us = BEGIN_US
         self.disk = MemoryDisk()
         self.operations: list[Operation] = []
@@ -58,12 +67,13 @@ class World:
             self.now_us,
             self.records.append,
             on_fault=lambda detector, error: self.faults.append(f"{detector}: {error!r}"),
+            detectors=self.detectors,
         )
         self.pipeline.scan(self.now_us)
 
     def attached_at(self, index: int) -> World:
         """Tell the same story to an agent that is started just before the operation with this index."""
-        other = World(self.settings, watched=False)
+        other = World(self.settings, watched=False, detectors=self.detectors)
         for number, operation in enumerate(self.operations):
             if number == index:
                 other.now_us = operation.at_us - 1

@@ -54,6 +54,23 @@ def test_old_logs_that_stay(lines, kept):
     assert parse_options(OPTIONS.replace(b"  wal_dir=/data/s\n", lines)).old_logs_kept == kept
 
 
+@pytest.mark.parametrize(
+    ("line", "forgets"),
+    [
+        (b"  compaction_style=kCompactionStyleFIFO\n", True),
+        (b"  compaction_filter_factory=MyExpiry\n", True),
+        (b"  compaction_filter=MyFilter\r\n", True),
+        (b"  compaction_style=kCompactionStyleUniversal\n", False),
+        (b"  compaction_filter=nullptr\n  compaction_filter_factory=nullptr\r\n", False),
+        (b"  compaction_filter=\n", False),
+        (b"  compaction_options_fifo={ttl=0;}\n", False),
+    ],
+)
+def test_entries_that_rocksdb_drops(line, forgets):
+    """FIFO compaction and a compaction filter drop live entries; what every recording says does not."""
+    assert parse_options(OPTIONS.replace(b"  compression=kNoCompression\n", line)).forgets is forgets
+
+
 def test_options_with_escaped_name():
     """A family name with an escaped character is told as it is."""
     assert parse_options(b'[CFOptions "a\\#b"]\n').column_families == ("a#b",)

@@ -1,0 +1,145 @@
+"""Detector `store-shrank`: a store holds less than it did at a lower offset, and no deletion explains it.
+
+A law: it holds on every release, and no known fault is behind it. A changelog record ends one entry at most, and a
+restoration gives back every entry that is live at its end, however the changelog was compacted; segments of a windowed
+store go in order of age.
+Fires when a store claims an offset as high as an earlier one, or higher, with fewer live entries than there were,
+less one for each offset between; when a store that was recreated claims one after fewer puts than there were live
+entries, as long as no deletion can have gone from the changelog (`delete.retention.ms`); and when a segment is gone
+while an older one, made before, is still there.
+Clears when the store is gone.
+Stays quiet where a detector of a known fault reports the same damage, for an offset that went back, for a store in the
+middle of its restoration, for compaction, deletions and expiry, for what was flushed beyond an offset, for what an
+owner wiped right after it wrote its offset under exactly-once, for versioned and global stores, and for a source
+topic in place of a changelog.
+Blind spots: fewer entries than were deleted meanwhile; a plain store on a release that may have versioned ones, which
+look the same; entries that were not counted; the oldest segment. A changelog that is also cut by time
+(`cleanup.policy=compact,delete`, chosen by the application) makes a store shrink: it is never more than suspected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from agent.contract.events import Confidence, Level, Severity
+from agent.contract.units import Twin
+from agent.inventory.model import Session, Store, Task
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.segment_order import dropped_segments
+from agent.judging.wording import where
+from agent.layout.profile import Truth
+from agent.quantities.claims import (
+    Claim,
+    Knowledge,
+    claim_now,
+    claims_before,
+    got_too_little,
+    has_seen_it_all,
+    is_countable,
+    lacks_entries,
+    puts_since_birth,
+)
+
+META = DetectorMeta(
+    id="store-shrank",
+    title="Store holds less than it did before",
+    level=Level.DAMAGE,
+    severity=Severity.WARNING,
+    kind=Kind.DAMAGE,
+    scope=Scope.TASK,
+    is_law=True,
+    next_action=(
+        "Compare the store with its changelog before anything is removed. If the changelog has the missing keys: stop"
+        " this instance cleanly, keep a copy of the task directory, remove that task directory only, start again. If it"
+        " has not: another pod's copy may be the only complete one, keep it. No known fault explains it: report it."
+    ),
+    consequence="Entries are gone from the store: what is computed from it may be wrong.",
+    twin=Twin(
+        "N8, the cleaner took the directory and the task came back with a full restoration",
+        "control-8187-2.2.2",
+    ),
+)
+
+
+def judge(case: TaskCase) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        docs/state-format.md#puts; LogCleaner keeps the newest record of each key; AbstractSegments.
+        cleanupExpiredSegments (2.0.1 to 4.3.1: all that are older than the retention, oldest first).
+    """
+    task = case.task
+    if task.is_global or not task.exists:
+        return
+    for store in task.stores.values():
+        if store.segmented:
+            yield from _out_of_order(case, task, store)
+            continue
+        session = store.sessions[-1] if store.sessions else None
+        if session is None or not session.is_of(store.identities) or not is_countable(store, case.profile):
+            continue
+        later = claim_now(store, session)
+        if later is not None:
+            yield from _fewer(case, task, store, session, later)
+
+
+def _fewer(case: TaskCase, task: Task, store: Store, session: Session, later: Claim) -> Iterator[Verdict]:
+    for earlier in claims_before(task, store, session, Knowledge(case.settings, case.profile)):
+        puts = puts_since_birth(store, session, earlier)
+        if puts is not None and has_seen_it_all(later, puts):
+            continue
+        if lacks_entries(earlier, later) is Truth.YES:
+            now = f"{later.entries.high} live entries or fewer"
+        elif puts is not None and _keeps_deletions(case, earlier, later):
+            if got_too_little(earlier, later, puts) is not Truth.YES:
+                continue
+            now = f"been recreated since, {puts} puts in all"
+        else:
+            continue
+        yield Verdict(
+            subject=f"incarnation {task.incarnation}.{store.incarnation}",
+            opened_at_us=later.at_us,
+            summary=(
+                f"Task {task.id}: store {store.name} held {earlier.entries.low} entries or more at offset"
+                f" {earlier.offset}; at offset {later.offset} it has {now}: entries are missing."
+            ),
+            evidence=(
+                Evidence(
+                    earlier.at_us,
+                    f"offset {earlier.offset}, {earlier.entries.low} live entries or more",
+                    where(task, store),
+                ),
+                Evidence(later.at_us, f"offset {later.offset}, {now}", where(task, store)),
+            ),
+            severity=Severity.WARNING,
+            confidence=Confidence.SUSPECTED,
+            store=store.name,
+            identity=store.identity,
+        )
+        return
+
+
+def _keeps_deletions(case: TaskCase, earlier: Claim, later: Claim) -> bool:
+    """Return whether the changelog still has every deletion that came after the earlier claim."""
+    retention_ms = case.settings.assumed("delete_retention_ms")
+    return retention_ms is not None and later.at_us - earlier.at_us < retention_ms * 1_000
+
+
+def _out_of_order(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
+    for gone, older in dropped_segments(store, case.now_us):
+        yield Verdict(
+            subject=f"segment {gone.identity}",
+            opened_at_us=gone.ended_us,
+            summary=(
+                f"Task {task.id}: segment {gone.segment} of store {store.name} is gone, although the older"
+                f" {older.segment} is still there: it did not expire."
+            ),
+            evidence=(
+                Evidence(gone.ended_us, "its files were deleted", f"{where(task, store)}/{gone.segment}"),
+                Evidence(older.seen_us, "older, made before, and there", older.path),
+            ),
+            severity=Severity.WARNING,
+            confidence=Confidence.SUSPECTED,
+            store=store.name,
+            identity=older.identity,
+        )

@@ -1,0 +1,48 @@
+"""Segments of a windowed store that went before their time: all that are older than the retention go, oldest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agent.inventory.disk import LockState
+from agent.inventory.model import Database, PastDatabase, Shape, Store
+
+SETTLED_US = 10_000_000
+"""A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
+
+_STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
+
+
+def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, Database]]:
+    """List (segment that is gone, an older one that was there and stayed) of a store that a process has open again.
+
+    Segments with an older spelling of their names are left out: an opening renames them.
+
+    Source:
+        AbstractSegments.cleanupExpiredSegments (3.9.2, 4.3.1), Segments.cleanupEarlierThan (2.0.1).
+    """
+    if not store.segmented or store.lock is not LockState.HELD:
+        return
+    for gone in store.past:
+        starts = _start(gone.segment)
+        if starts is None or now_us - gone.ended_us < SETTLED_US or gone.identity in store.identities:
+            continue
+        if gone.shape is Shape.CLEANER_WALK and not _opened_since(store, gone.ended_us):
+            continue
+        older = [
+            x
+            for x in store.databases.values()
+            if (begins := _start(x.segment)) is not None and begins < starts and 0 < x.born_us < gone.ended_us
+        ]
+        if older:
+            yield gone, max(older, key=lambda x: _start(x.segment) or 0)
+
+
+def _start(segment: str | None) -> int | None:
+    match = _STARTS.search(segment or "")
+    return None if match is None else int(match[1])
+
+
+def _opened_since(store: Store, at_us: int) -> bool:
+    return any(session.opened_us > at_us for session in store.sessions)

@@ -1,0 +1,180 @@
+"""Law `data-beyond-changelog`: under exactly-once a store never holds more than its changelog gave it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
+from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
+
+ID = "data-beyond-changelog"
+
+
+def crashed(release: str, guarantee: str = EOS, *, flush: bool = True, puts: int = 6000, **more) -> Scenario:
+    """A store at offset 1999 that took more records, flushed them, and was killed before it committed them."""
+    run = lawful(release, guarantee, **more)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    app.commits("0_0", 1999) if app.habits.offsets_in_store else None
+    app.flushes("0_0")
+    run.wait(5)
+    app.puts("0_0", puts)
+    if flush:
+        app.flushes("0_0")
+    run.wait(1)
+    app.crash()
+    run.wait(5)
+    return run
+
+
+def not_wiped(run: Scenario, end: int = 1999, puts: int = 0) -> App:
+    """The next start takes the store as it is, reads its changelog to the end, and works on."""
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", end, puts=puts)
+    run.wait(30)
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(30)
+    return app
+
+
+# -- it speaks ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.1.2", "4.2.1"])
+def test_a_wipe_that_was_skipped(release):
+    """Nothing of what had been flushed came back with the changelog."""
+    run = crashed(release)
+    not_wiped(run)
+    finding = said(run, ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status, finding.affected) == (
+        Level.DAMAGE,
+        Severity.WARNING,
+        Confidence.SUSPECTED,
+        Status.OPEN,
+        Affected.POSSIBLY,
+    )
+    assert (finding.task_id, finding.store, finding.upstream) == ("0_0", "s", ())
+    assert (
+        "6000 puts had been flushed beyond offset 1999, and the restoration ended at 1999" in finding.summary
+    )
+
+
+@pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
+def test_a_wipe_that_was_skipped_with_offsets_in_the_store(release):
+    """Nobody knows the release: what lay behind the stored offset does not come back with the next one."""
+    run = crashed(release)
+    app = not_wiped(run)
+    app.stops({"0_0": 2500})
+    run.wait(30)
+    assert "and the next one is 2500" in said(run, ID).summary
+
+
+def test_a_replay_of_the_whole_changelog_gives_back_less():
+    """Up to 2.5 a restoration from the start is seen as a whole."""
+    run = crashed("2.4.1", flush=True)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 2000, puts=2000)
+    run.wait(30)
+    finding = said(run, ID)
+    assert finding.confidence is Confidence.CONFIRMED
+    assert "6000 live entries or more, and the whole changelog gave back 2000 puts" in finding.summary
+
+
+def test_it_ends_with_the_store():
+    """A wipe removes what should not be there."""
+    run = crashed("4.1.2")
+    app = not_wiped(run)
+    assert run.only(ID).status is Status.OPEN
+    app.wipes("0_0")
+    run.wait(5)
+    assert run.only(ID).status is Status.RESOLVED
+
+
+# -- it is silent ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["2.4.1", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
+def test_wiped(release):
+    """What exactly-once does: the store is made anew."""
+    run = crashed(release)
+    app = run.start()
+    app.opens("0_0")
+    app.wipes("0_0")
+    app.restores("0_0", 1999, puts=2000)
+    run.wait(60)
+    assert broken(run) == []
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.2.1"])
+@pytest.mark.parametrize("end", [7999, 8100])
+def test_everything_was_committed(release, end):
+    """The changelog gives back as much as had been flushed."""
+    run = crashed(release)
+    not_wiped(run, end, puts=end - 1999)
+    assert broken(run) == []
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
+def test_nothing_was_flushed(release):
+    """What was in memory only is gone."""
+    run = crashed(release, flush=False)
+    not_wiped(run)
+    assert broken(run) == []
+
+
+@pytest.mark.parametrize("guarantee", [ALOS, None])
+def test_at_least_once(guarantee):
+    """What was not acknowledged may stay under at-least-once; and where nobody says, nothing is said."""
+    hidden = () if guarantee else ("processing_guarantee",)
+    run = crashed("4.1.2", guarantee or EOS, hidden=hidden)
+    not_wiped(run)
+    assert broken(run) == []
+
+
+def test_a_plain_store_that_may_put_more_than_once():
+    """6,000 puts may be 2,000 records of a versioned store, which the offsets would cover."""
+    run = crashed("4.1.2", stores={"s": KEY_VALUE})
+    not_wiped(run, 4999, puts=3000)
+    assert broken(run) == []
+
+
+def test_each_segment_has_its_own_offset():
+    """4.3: what lies behind one segment's offset is not compared with that of another."""
+    run = lawful("4.3.1", EOS, stores={"w": WINDOWED})
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 600, segment=0)
+    app.checkpoints("0_0", 599)
+    app.flushes("0_0")
+    app.puts("0_0", 600, segment=0)
+    app.puts("0_0", 700, segment=60_000)
+    app.checkpoints("0_0", 1899)
+    run.task("0_0").databases["w", "60000"].flush()
+    run.wait(5)
+    app.stops({"0_0": 1899})
+    run.wait(5)
+    again = run.start()
+    again.opens("0_0")
+    run.wait(5)
+    again.stops({"0_0": 1899})
+    run.wait(30)
+    assert broken(run) == []
+
+
+def test_it_is_not_said_before_the_end_of_the_restoration():
+    """Half way the offset is low for every store."""
+    run = crashed("3.9.2")
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 1000)
+    run.wait(60)
+    assert broken(run) == []
+    app.puts("0_0", 5000)
+    app.checkpoints("0_0", 7999)
+    run.wait(60)
+    assert broken(run) == []

@@ -1,0 +1,163 @@
+"""A law yields to a detector of a known fault that reports the same damage: one cause, one finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from agent.detectors import DETECTORS
+from agent.engine.laws import give_way, laws_last
+from agent.findings.ledger import Ledger, Place
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
+from tests.support.laws import LAWS, broken, lawful
+from tests.support.scenario import KEY_VALUE, Scenario
+
+INFO, WARNING, CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
+LAW, OTHER = Place("law", "app", "0_0"), Place("other", "app", "0_0")
+
+
+def meta(place: Place) -> DetectorMeta:
+    """A detector of damage."""
+    return DetectorMeta(place.detector, "title", Level.DAMAGE, CRITICAL, Kind.DAMAGE, Scope.TASK, "act")
+
+
+def verdict(severity: Severity = WARNING, store: str | None = "s", level: Level | None = None) -> Verdict:
+    """What a detector says of a store."""
+    steps = (Evidence(5, "seen", "app/0_0"),)
+    return Verdict("x", 5, "it is so", steps, severity, Confidence.SUSPECTED, store, "id-1", level)
+
+
+def settle(ledger: Ledger, place: Place, *verdicts: Verdict) -> None:
+    """One judgement of a detector."""
+    ledger.settle(meta(place), place, verdicts, 10, frozenset({"id-1"}))
+
+
+def left(ledger: Ledger, said: Verdict, before: frozenset[str] = frozenset({"other"})) -> list[Verdict]:
+    """What a law still says."""
+    kept, closed = give_way(ledger, LAW, [said], before, 20)
+    assert closed == []
+    return kept
+
+
+# -- the rule -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("other", "said", "yields"),
+    [
+        (verdict(), verdict(), True),
+        (verdict(CRITICAL), verdict(), True),
+        (verdict(store=None), verdict(), True),  # of the whole task
+        (verdict(), verdict(store=None), True),
+        (verdict(), verdict(CRITICAL), False),  # it is surer than the other one
+        (verdict(store="t"), verdict(), False),
+        (verdict(INFO), verdict(INFO), False),
+        (verdict(CRITICAL, level=Level.EXPOSURE), verdict(), False),  # no damage, but what may become one
+    ],
+)
+def test_the_same_damage_at_least_as_severe(other, said, yields):
+    """Damage of the same store, or of the whole task."""
+    ledger = Ledger()
+    settle(ledger, OTHER, other)
+    assert left(ledger, said) == ([] if yields else [said])
+
+
+def test_nothing_is_open():
+    """Without another finding the law speaks."""
+    assert left(Ledger(), verdict()) == [verdict()]
+
+
+def test_of_another_task():
+    """Findings of other tasks are about something else."""
+    ledger = Ledger()
+    settle(ledger, Place("other", "app", "0_1"), verdict())
+    assert left(ledger, verdict()) == [verdict()]
+
+
+def test_a_detector_that_is_judged_later():
+    """Of two laws the second yields to the first, never the other way round."""
+    ledger = Ledger()
+    settle(ledger, OTHER, verdict())
+    assert left(ledger, verdict(), frozenset()) == [verdict()]
+
+
+def test_it_closes_what_it_had_said_first():
+    """The other detector needed longer: from then on there is one finding, and the law's says where to look."""
+    ledger = Ledger()
+    settle(ledger, LAW, verdict())
+    settle(ledger, OTHER, verdict(CRITICAL))
+    kept, (closed,) = give_way(ledger, LAW, [verdict()], {"other"}, 20)
+    (known,) = ledger.open_about("app", "0_0")
+    assert kept == []
+    assert (known.detector, closed.detector, closed.status, closed.resolved_at_us) == (
+        "other",
+        "law",
+        Status.RESOLVED,
+        20,
+    )
+    assert (closed.evidence[-1].what, closed.evidence[-1].where) == (
+        "reported by other from here on",
+        f"finding {known.id}",
+    )
+    assert ledger.closed_since(20) == [closed]
+    assert set(ledger.pending("app", "0_0")) == {"other"}
+
+
+def test_what_was_closed_stays_closed():
+    """The law still holds, and is not told again when the other finding ends."""
+    ledger = Ledger()
+    settle(ledger, LAW, verdict())
+    settle(ledger, OTHER, verdict(CRITICAL))
+    give_way(ledger, LAW, [verdict()], {"other"}, 20)
+    ledger.settle(meta(OTHER), OTHER, [], 30, frozenset({"id-2"}))
+    kept, closed = give_way(ledger, LAW, [verdict()], {"other"}, 40)
+    assert (len(kept), closed) == (1, [])
+    assert ledger.settle(meta(LAW), LAW, kept, 40, frozenset({"id-1"})) == []
+
+
+# -- in the registry, and in an agent -------------------------------------------------------------------------
+
+
+def test_laws_are_judged_last():
+    """What they yield to is settled before, whatever the order of the list."""
+    mixed = (*LAWS, *(x for x in DETECTORS if x not in LAWS))
+    assert [x.meta.is_law for x in laws_last(mixed)] == sorted(x.meta.is_law for x in mixed)
+    assert tuple(laws_last(mixed))[-len(LAWS) :] == LAWS
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda x: x.meta.id)
+def test_a_law_names_no_fault(law):
+    """It is about damage, and no issue is behind it."""
+    assert (law.meta.level, law.meta.kind, law.meta.upstream) == (Level.DAMAGE, Kind.DAMAGE, ())
+
+
+def torn(**more) -> Scenario:
+    """A store that is made anew beside its old checkpoint."""
+    run = lawful("3.9.2", **{"stores": {"s": KEY_VALUE}, "detectors": DETECTORS, **more})
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 3000)
+    app.stops({"0_0": 3000})
+    run.wait(60)
+    run.start().delete_tree("app/0_0/rocksdb")
+    run.task("0_0").databases.clear()
+    run.wait(10)
+    run.start().opens("0_0")
+    run.wait(10)
+    return run
+
+
+def test_one_finding_where_the_fault_is_known():
+    """The detector of the known fault, and no law."""
+    run = torn()
+    assert run.only("resurrected-checkpoint").severity is CRITICAL
+    assert not {x.meta.id for x in LAWS} & set(broken(run))
+
+
+def test_the_law_where_the_fault_is_unknown():
+    """Without that detector the law tells the same damage."""
+    run = torn(detectors=tuple(x for x in DETECTORS if x.meta.id != "resurrected-checkpoint"))
+    assert run.only("offset-beyond-durable").severity is CRITICAL
+    assert replace(run.only("offset-beyond-durable"), id="").upstream == ()
