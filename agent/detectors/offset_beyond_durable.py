@@ -4,9 +4,10 @@ A law: it holds on every release, and no known fault is behind it. What an openi
 for the database that is there, and each database had flushed everything up to it; a replay from there never brings
 back the rest.
 Fires when a key-value store was made by the very opening that trusts an offset: confirmed, nothing can be in it. When
-it was there, and held fewer entries than when it last claimed an offset as high, less one for each offset since. When a
-segment of a windowed store (4.3 and later) claims, after an opening, the offset of another one, although it was not
-flushed since it last took records, and nothing was flushed to it since.
+it was there, and held fewer entries than when it last claimed an offset as high, less one for each offset since. From
+2.6 on also when its offset moves though nothing is put, or nothing ever was. When a segment of a windowed store (4.3
+and later) claims, after an opening, the offset of another one, although it was not flushed since it last took records,
+and nothing was flushed to it since.
 Clears when the store or segment is gone.
 Stays quiet where a detector of a known fault reports the same damage, for a store that its owner wiped, for a copy that
 kept no file times, for segments made after the offset was stored, after an orderly close, for versioned stores, and for
@@ -25,6 +26,7 @@ from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.segments import Opening
+from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import is_settled
@@ -40,6 +42,7 @@ from agent.quantities.claims import (
     is_countable,
     lacks_entries,
 )
+from agent.quantities.unmoved import jump_without_put
 
 META = DetectorMeta(
     id="offset-beyond-durable",
@@ -76,15 +79,51 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     for store in task.stores.values():
         if store.segmented:
             yield from _segments(case, task, store)
-            continue
-        session = next((x for x in reversed(store.sessions) if x.is_of(store.identities)), None)
-        trusted = None if session is None else claim_of_opening(session)
-        if session is None or trusted is None or any(is_copied(x) for x in store.databases.values()):
-            continue
-        if session.created:
-            yield _made_for_it(case, task, store, session, trusted)
-        elif is_countable(store, case.profile) and is_settled(session, case.now_us):
-            yield from _held_less(case, task, store, session, trusted)
+        elif not any(is_copied(x) for x in store.databases.values()):
+            verdict = _of_key_value(case, task, store)
+            if verdict is not None:
+                yield verdict
+
+
+def _of_key_value(case: TaskCase, task: Task, store: Store) -> Verdict | None:
+    """Judge a key-value store: one verdict per incarnation, the surest."""
+    sessions = [session for session in store.sessions if session.is_of(store.identities)]
+    for session in sessions:
+        trusted = claim_of_opening(session)
+        if trusted is not None and session.created:
+            return _made_for_it(case, task, store, session, trusted)
+    jump = _jump(case, task, store)
+    if jump is not None or not sessions:
+        return jump
+    trusted = claim_of_opening(sessions[-1])
+    if trusted is None or not is_countable(store, case.profile) or not is_settled(sessions[-1], case.now_us):
+        return None
+    return _held_less(case, task, store, sessions[-1], trusted)
+
+
+def _jump(case: TaskCase, task: Task, store: Store) -> Verdict | None:
+    born_us = min((x.born_us for x in store.databases.values()), default=0)
+    birth_seen = born_us >= task.first_seen_us - SEEN_BEFORE_BORN_US
+    jump = jump_without_put(store, case.profile, case.inventory.volume, birth_seen=birth_seen)
+    if jump is None:
+        return None
+    if jump.start is None:
+        what, before = "but nothing was ever put into it", "made empty"
+    else:
+        what, before = f"but nothing was put into it since offset {jump.start}", f"offset {jump.start}"
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=jump.end_us,
+        summary=f"Task {task.id}: store {store.name} says offset {jump.end}, {what}; records may be missing.",
+        evidence=(
+            Evidence(jump.start_us, before, where(task, store)),
+            Evidence(jump.end_us, f"offset {jump.end}, and no put since", where(task, store)),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+    )
 
 
 def _made_for_it(case: TaskCase, task: Task, store: Store, session: Session, trusted: Claim) -> Verdict:
@@ -116,37 +155,31 @@ def _may_be_wiped(case: TaskCase, task: Task, store: Store, session: Session) ->
     return not seen and case.settings.exactly_once is not False and case.says(Fact.WIPE_STORE) is not Truth.NO
 
 
-def _held_less(
-    case: TaskCase, task: Task, store: Store, session: Session, trusted: Claim
-) -> Iterator[Verdict]:
-    for before in claims_before(task, store, session, Knowledge(case.settings, case.profile)):
-        if lacks_entries(before, trusted) is not Truth.YES:
-            continue
-        yield Verdict(
-            subject=f"opening@{session.opened_us}",
-            opened_at_us=session.opened_us,
-            summary=(
-                f"Task {task.id}: store {store.name} reads on from offset {trusted.offset} with {trusted.entries.high}"
-                f" entries at most; at offset {before.offset} it held {before.entries.low} at least."
+def _held_less(case: TaskCase, task: Task, store: Store, session: Session, trusted: Claim) -> Verdict | None:
+    known = claims_before(task, store, session, Knowledge(case.settings, case.profile))
+    before = next((x for x in known if lacks_entries(x, trusted) is Truth.YES), None)
+    if before is None:
+        return None
+    least, most = before.entries.low, trusted.entries.high
+    place = where(task, store)
+    return Verdict(
+        subject=store.identity or "",
+        opened_at_us=session.opened_us,
+        summary=(
+            f"Task {task.id}: store {store.name} reads on from offset {trusted.offset} with {most} entries at most;"
+            f" at offset {before.offset} it held {least} at least."
+        ),
+        evidence=(
+            Evidence(before.at_us, f"offset {before.offset}, {least} live entries or more", place),
+            Evidence(
+                trusted.at_us, f"opened at offset {trusted.offset}, {most} live entries or fewer", place
             ),
-            evidence=(
-                Evidence(
-                    before.at_us,
-                    f"offset {before.offset}, {before.entries.low} live entries or more",
-                    where(task, store),
-                ),
-                Evidence(
-                    trusted.at_us,
-                    f"opened at offset {trusted.offset}, {trusted.entries.high} live entries or fewer",
-                    where(task, store),
-                ),
-            ),
-            severity=Severity.WARNING,
-            confidence=Confidence.SUSPECTED,
-            store=store.name,
-            identity=store.identity,
-        )
-        return
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+    )
 
 
 def _segments(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:

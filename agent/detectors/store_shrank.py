@@ -78,7 +78,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         session = store.sessions[-1] if store.sessions else None
         if session is None or not session.is_of(store.identities) or not is_countable(store, case.profile):
             continue
-        later = claim_now(store, session)
+        later = claim_now(store, session, case.inventory.volume)
         if later is not None:
             yield from _fewer(case, task, store, session, later)
 

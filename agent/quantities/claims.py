@@ -22,6 +22,9 @@ from agent.quantities.kinds import puts_per_record
 WIPED_WITHIN_US = 10_000_000
 """A corrupted task writes its offset right before its wipe, what was not committed included; a slow volume takes
 seconds to close its stores in between."""
+LATE_VOLUMES = frozenset({"network", "fuse"})
+SHOWS_LATE_US = 60_000_000
+"""The attributes of a network file system are up to a minute old (nfs: `acregmax`); a renamed file is seen at once."""
 PASSING_US = 10_000_000
 """A task that is wiped when it is taken has its store made twice (recorded: 0.3 s apart)."""
 
@@ -173,7 +176,19 @@ def claim_of_opening(session: Session) -> Claim | None:
     return Claim(session.opened_us, offset, Bounds(0, session.entries_at_open + since))
 
 
-def claim_now(store: Store, session: Session) -> Claim | None:
+def is_read_since(store: Store, at_us: int, volume: str) -> bool:
+    """Return whether every database was read after a checkpoint: what it says was flushed before.
+
+    Args:
+        store: The store.
+        at_us: When the checkpoint was written.
+        volume: Kind of volume; some show what a holder writes late.
+    """
+    late_us = SHOWS_LATE_US if volume in LATE_VOLUMES else 0
+    return all(database.seen_us > at_us + late_us for database in store.databases.values())
+
+
+def claim_now(store: Store, session: Session, volume: str) -> Claim | None:
     """Return what a store claims now, by the last checkpoint of its session, or by its own offset (4.3+)."""
     highs = [database.entries_high for database in store.databases.values()]
     known = [high for high in highs if high is not None]
@@ -182,6 +197,8 @@ def claim_now(store: Store, session: Session) -> Claim | None:
     high, counted = sum(known), counted_puts(store)
     mark = session.last
     if mark is not None and is_real(mark.offset):
+        if not is_read_since(store, mark.at_us, volume):
+            return None
         return Claim(mark.at_us, mark.offset, Bounds(0, high + abs(counted - mark.puts)))
     offset, beyond = stored_offset(store), uncovered_puts(store)
     if offset is None or not is_real(offset) or beyond is None:

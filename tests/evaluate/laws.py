@@ -30,10 +30,6 @@ UNSEEN = {
         "its last close wrote an offset that covers the records that were never committed; a task that was committed"
         " leaves the same files (`corrupt-kill-before-wipe-4.1.2`), only the changelog decides"
     ),
-    "kafka-16017": (
-        "no file says which offset the wiped store had reached; a changelog of nothing but aborted records leaves the"
-        " same"
-    ),
     "kafka-7672-gap": (
         "aborted and compacted records make the same jump of the offset; only another pod's copy decides (the rollup)"
     ),

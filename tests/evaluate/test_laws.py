@@ -13,6 +13,7 @@ DAMAGED = {
     "torn-clean-3.9.2": "offset-beyond-durable",
     "kafka-8574-2.1.1": "offset-beyond-durable",
     "lost-segment-4.3.1": "offset-beyond-durable",
+    "kafka-16017-3.6.1": "offset-beyond-durable",
     "kafka-8187-stage2-eos-2.1.1": "store-shrank",
     "kafka-7672-eos": "store-shrank",
     "kafka-7192-2.0.0": "data-beyond-changelog",
@@ -52,8 +53,8 @@ def test_what_no_law_sees_is_explained() -> None:
     """Each reason belongs to a recording, and stands on the page."""
     names = [path.name for path in TRACES.iterdir()]
     assert [x for x in UNSEEN if not any(name.startswith(x) for name in names)] == []
-    row = Row("kafka-16017-3.6.1", "it was wiped", {("pod-a", "0_0")})
-    assert f"- kafka-16017-3.6.1 (0_0): {UNSEEN['kafka-16017']}." in render([row])
+    row = Row("kafka-20805-4.3.1", "it was cleaned", {("pod-a", "0_0")})
+    assert f"- kafka-20805-4.3.1 (0_0): {UNSEEN['kafka-20805']}." in render([row])
 
 
 def test_a_wrong_word_is_on_the_page() -> None:

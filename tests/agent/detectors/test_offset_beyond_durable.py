@@ -169,6 +169,59 @@ def test_global_stores():
     assert judge(ID, case(task(store([database(born=20)], [opened]), task_id="global"))) == []
 
 
+# -- an offset that moves on its own --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.2", "4.2.1"])
+def test_the_offset_of_another_store(release):
+    """The end of the restoration writes an offset that is not that of the store."""
+    run = at_3000(release)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    app.checkpoints("0_0", 9000)
+    run.wait(70)
+    finding = said(run, ID)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert "says offset 9000, but nothing was put into it since offset 3000" in finding.summary
+
+
+@pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
+def test_the_offset_of_another_store_in_the_store(release):
+    """4.3 and later: the start-up pass writes it into the store."""
+    run = at_3000(release)
+    starts(run, 9000)
+    run.wait(70)
+    assert "but nothing was put into it since offset 3000" in said(run, ID).summary
+
+
+def test_an_offset_for_a_store_that_never_held_anything():
+    """A close that claims what a wiped store had."""
+    run = lawful("3.6.1", EOS)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    app.stops({"0_0": 4022})
+    run.wait(70)
+    assert "says offset 4022, but nothing was ever put into it" in said(run, ID).summary
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
+def test_an_offset_moves_with_its_records(release):
+    """Few records over many offsets: aborted and compacted ones look like that."""
+    run = at_3000(release)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    app.puts("0_0", 1)
+    app.checkpoints("0_0", 9000)
+    app.flushes("0_0")
+    run.wait(70)
+    app.stops({"0_0": 9000})
+    run.wait(70)
+    assert broken(run) == []
+
+
 # -- a store that holds less than the offset that is trusted --------------------------------------------------
 
 

@@ -208,7 +208,7 @@ def shrunk(**more: Any) -> TaskCase:
     before.entries_at_release, before.counted_at_release = 2500, 3000
     after = session(20, puts_at_open=3000, last=mark(30, 3000, 3000))
     made = database(puts=3000)
-    made.manifest, made.counted_puts = 5, 3000
+    made.manifest, made.counted_puts, made.seen_us = 5, 3000, at(40)
     made.entries_low, made.entries_high = 2000, more.pop("entries", 2400)
     made.forgets = more.pop("forgets", False)
     made.manifest_problem = more.pop("problem", None)

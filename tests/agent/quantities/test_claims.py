@@ -308,7 +308,7 @@ def test_what_an_opening_trusts():
 def counted(**more: Any) -> Database:
     """A database whose entries were counted at its last flush."""
     made = database(puts=2000, entries=900)
-    made.entries_high, made.counted_puts, made.manifest = 1000, 2000, 5
+    made.entries_high, made.counted_puts, made.manifest, made.seen_us = 1000, 2000, 5, at(30)
     for name, value in more.items():
         setattr(made, name, value)
     return made
@@ -316,19 +316,35 @@ def counted(**more: Any) -> Database:
 
 def test_what_a_store_claims_now():
     """What was flushed since its last checkpoint may have ended entries."""
-    one = store([counted()])
-    assert entries_of(claim_now(one, session(10, last=mark(20, 1900, 1900)))) == Bounds(0, 1100)
-    assert claim_now(one, session(10)) is None
-    assert claim_now(store([counted(entries_high=None)]), session(10, last=mark(20, 1900, 1900))) is None
-    assert claim_now(store([counted(manifest_problem="cut")]), session(10, last=mark(20, 1900, 1900))) is None
+    opened = session(10, last=mark(20, 1900, 1900))
+    assert entries_of(claim_now(store([counted()]), opened, "")) == Bounds(0, 1100)
+    assert claim_now(store([counted()]), session(10), "") is None
+    assert claim_now(store([counted(entries_high=None)]), opened, "") is None
+    assert claim_now(store([counted(manifest_problem="cut")]), opened, "") is None
+
+
+@pytest.mark.parametrize(
+    ("volume", "seconds", "is_read"),
+    [
+        ("local", 20, False),
+        ("local", 20.1, True),
+        ("network", 80, False),
+        ("network", 80.1, True),
+        ("fuse", 80, False),
+    ],
+)
+def test_a_store_that_was_not_read_since_its_checkpoint(volume, seconds, is_read):
+    """What was flushed before the checkpoint may not have been seen yet, on some volumes for a minute."""
+    one = store([counted(seen_us=at(seconds))])
+    assert (claim_now(one, session(10, last=mark(20, 1900, 1900)), volume) is not None) is is_read
 
 
 def test_what_a_store_claims_by_its_own_offset():
     """4.3: the offset that lies with the data; its order to the data must be known."""
     offsets = StoreOffsets(offsets=(("app-s-changelog-0", 1999, 1996),))
-    assert entries_of(claim_now(store([counted(offsets=offsets)]), session(10))) == Bounds(0, 1004)
+    assert entries_of(claim_now(store([counted(offsets=offsets)]), session(10), "")) == Bounds(0, 1004)
     zeroed = StoreOffsets(offsets=(("app-s-changelog-0", 1999, 0),))
-    assert claim_now(store([counted(offsets=zeroed)]), session(10)) is None
+    assert claim_now(store([counted(offsets=zeroed)]), session(10), "") is None
 
 
 def test_puts_of_a_store_that_was_made_since():

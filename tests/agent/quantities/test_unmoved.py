@@ -1,0 +1,120 @@
+"""An offset that moved although nothing was put: only a fault does that from 2.6 on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent.inventory.model import Database, Session, Store
+from agent.inventory.observations import StoreOffsets
+from agent.layout.profile import Profile
+from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from agent.quantities.unmoved import Jump, jump_without_put
+from tests.support.scenario_case import PLAIN, at, database, mark, session, store
+
+
+def jump(
+    one: Store, release: str | None = "4.1.2", *, birth_seen: bool = True, volume: str = ""
+) -> Jump | None:
+    """How the offset of a store jumped."""
+    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
+    return jump_without_put(one, profile, volume, birth_seen=birth_seen)
+
+
+def read(puts: int = 3000, seen: float = 90, **more: Any) -> Database:
+    """A database that was read whole."""
+    made = database(puts=puts)
+    made.manifest, made.seen_us = 5, at(seen)
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def opened(end: int = 5000, puts: int = 3000) -> Session:
+    """A session that began at offset 3000 with 3,000 puts, and has written a checkpoint."""
+    return session(20, offset_at_open=3000, puts_at_open=3000, last=mark(30, end, puts))
+
+
+@pytest.mark.parametrize("release", ["2.6.0", "2.8.2", "3.9.2", "4.2.1", "5.1.0"])
+def test_an_offset_moved_on_its_own(release):
+    """The offset of another store, for example: nothing was put since the opening."""
+    assert jump(store([read()], [opened()]), release) == Jump(3000, at(20), 5000, at(30))
+
+
+def test_within_a_session():
+    """From one checkpoint to the next."""
+    one = session(20, first=mark(25, 3000, 3000), last=mark(30, 5000, 3000), created=True)
+    assert jump(store([read()], [one])) == Jump(3000, at(25), 5000, at(30))
+
+
+@pytest.mark.parametrize(
+    ("made", "one", "release"),
+    [
+        (read(3001), opened(), "4.1.2"),  # one record, and compacted or aborted ones
+        (read(), opened(3001), "4.1.2"),  # up to 2.5 it was the next one, in place of the last one
+        (read(), opened(2000), "4.1.2"),
+        (read(), opened(-4), "4.1.2"),
+        (read(seen=30), opened(), "4.1.2"),  # not read since the checkpoint
+        (read(manifest_problem="cut"), opened(), "4.1.2"),
+        (read(families=PLAIN), opened(), "4.1.2"),  # a versioned store passes over what is too late
+        (read(forgets=True), opened(), "4.1.2"),
+        (read(), opened(), "2.5.1"),  # a position moves over markers
+        (read(), opened(), None),
+        (read(), session(20), "4.1.2"),
+    ],
+)
+def test_silent(made, one, release):
+    """Where anything else may have moved it."""
+    assert jump(store([made], [one]), release) is None
+
+
+def test_a_volume_that_shows_late_what_was_flushed():
+    """A renamed checkpoint is seen at once, the manifest up to a minute later."""
+    assert jump(store([read(seen=90)], [opened()]), volume="network") is None
+    assert jump(store([read(seen=91)], [opened()]), volume="network") is not None
+
+
+@pytest.mark.parametrize("families", [None, PLAIN])
+def test_a_store_into_which_nothing_was_ever_put(families):
+    """It can have no offset, of whatever kind it is."""
+    made = read(0) if families is None else read(0, families=families)
+    one = session(5, last=mark(30, 4022, 0), created=True)
+    assert jump(store([made], [one])) == Jump(None, at(0), 4022, at(30))
+    assert jump(store([made], [one]), birth_seen=False) is None
+    made.families_in_use = ("default",)  # it was compacted before anybody saw it
+    assert jump(store([made], [one])) is None
+
+
+def test_windowed_stores_and_source_topics():
+    """A windowed store passes over expired records; offsets of a source topic move with every record of it."""
+    one = session(5, last=mark(30, 4022, 0), created=True)
+    assert jump(store([read(0, segment="w.0")], [one], segmented=True)) is None
+    assert jump(store([], [one])) is None
+    one.by_source_topic = True
+    assert jump(store([read(0)], [one])) is None
+
+
+def stored(offset: int, *, puts: int = 3000, others: tuple[tuple[str, int, int], ...] = ()) -> Database:
+    """4.3: a database with its own offset."""
+    rows = (("app-s-changelog-0", offset, 0), *others)
+    return read(puts, offsets=StoreOffsets(offsets=rows), offset_us=at(40))
+
+
+def let_go(offset: int = 3000, puts: int = 3000) -> Session:
+    """4.3: a session that left an offset in the store."""
+    one = session(1, 10, puts=puts)
+    one.covering_offset = offset
+    return one
+
+
+def test_offsets_in_the_store():
+    """4.3: offset and data reach the disk together."""
+    sessions = [let_go(), session(20)]
+    assert jump(store([stored(5000)], sessions), "4.3.1") == Jump(3000, at(10), 5000, at(40))
+    assert jump(store([stored(5000)], sessions), "5.1.0") is not None
+    assert jump(store([stored(5000, puts=3001)], sessions), "4.3.1") is None
+    assert jump(store([stored(3000)], sessions), "4.3.1") is None
+    assert jump(store([stored(5000, others=(("other-0", 1, 0),))], sessions), "4.3.1") is None
+    assert jump(store([stored(-4)], sessions), "4.3.1") is None
+    assert jump(store([stored(5000, puts=0)], [session(1)]), "4.3.1") == Jump(None, at(0), 5000, at(40))
