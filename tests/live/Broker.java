@@ -58,14 +58,16 @@ public final class Broker {
                 final NewTopic topic = new NewTopic(words[1], Integer.parseInt(words[2]), (short) 1);
                 admin.createTopics(List.of(topic.configs(settings))).all().get();
                 return "made";
-            case "produce": // produce TOPIC PARTITION PREFIX FROM TO FIRST_MS STEP_MS [delete]
+            case "produce": // produce TOPIC PARTITION PREFIX FROM TO FIRST_MS STEP_MS [delete|keyed]
                 final int partition = Integer.parseInt(words[2]);
                 final long first = Long.parseLong(words[6]);
                 final long step = Long.parseLong(words[7]);
-                final String value = words.length > 8 ? null : "v";
+                final String kind = words.length > 8 ? words[8] : "";
                 long at = first;
                 for (int i = Integer.parseInt(words[4]); i < Integer.parseInt(words[5]); i++, at += step) {
-                    producer.send(new ProducerRecord<>(words[1], partition, at, words[3] + i, value));
+                    final String key = words[3] + i;
+                    final String value = kind.equals("delete") ? null : kind.equals("keyed") ? key : "v";
+                    producer.send(new ProducerRecord<>(words[1], partition, at, key, value));
                 }
                 producer.flush();
                 return "produced";

@@ -1,0 +1,89 @@
+"""Draw a run from a seed: the same seed, release and guarantee always give the same run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from tests.hunt.actions import ACTIONS
+from tests.hunt.design import PODS, Run, Step, parse_name
+from tests.live.plan import ALOS, EOS, numbers
+
+MOST_ACTIONS = 6
+RETENTION_MS = 120_000
+"""A segment is half of it, and never less than a minute."""
+GRACE_MS = 20_000
+WINDOW_MS = 10_000
+STORES: tuple[tuple[str, str, int], ...] = (
+    ("plain", "2.0.0", 3),
+    ("window", "2.0.0", 8),
+    ("session", "2.0.0", 4),
+    ("versioned", "3.5.0", 5),
+)
+"""Store beside `kv`, oldest release, in how many of ten runs it is there."""
+
+
+def draw(seed: int, release: str, guarantee: str) -> Run:
+    """Draw a run.
+
+    Args:
+        seed: Any number.
+        release: Of Kafka Streams.
+        guarantee: `ALOS` or `EOS`.
+    """
+    dice = random.Random(f"{seed} {release} {guarantee}")
+    stores = ("kv", *(name for name, since, tenths in STORES if _has(dice, tenths, since, release)))
+    run = Run(seed, release, guarantee, stores, dice.choice((1, 1, 2)), PODS[:1], _settings(dice, guarantee))
+    return run.with_steps(_steps(dice, run))
+
+
+def draw_named(name: str) -> Run:
+    """Draw the run of a name."""
+    release, guarantee, seed = parse_name(name)
+    return draw(seed, release, guarantee)
+
+
+def draw_many(seed: int, count: int, releases: Sequence[str]) -> list[Run]:
+    """Draw runs that go through releases and guarantees in turn."""
+    both = [(release, guarantee) for release in releases for guarantee in (ALOS, EOS)]
+    return [draw(seed * 10_000 + number, *both[number % len(both)]) for number in range(count)]
+
+
+def _has(dice: random.Random, tenths: int, since: str, release: str) -> bool:
+    wanted = dice.random() < tenths / 10
+    return wanted and numbers(release) >= numbers(since)
+
+
+def _settings(dice: random.Random, guarantee: str) -> dict[str, Any]:
+    commit_ms = dice.choice((100, 100, 1000, 1000, 5000))
+    settings: dict[str, Any] = {
+        "commit.interval.ms": commit_ms,
+        "live.write.buffer": dice.choice((65_536, 65_536, 65_536, 262_144, 16_777_216)),
+        "retention.ms": RETENTION_MS,
+        "grace.ms": GRACE_MS,
+        "window.ms": WINDOW_MS,
+    }
+    if guarantee == EOS:
+        settings["producer.transaction.timeout.ms"] = 10_000
+    return settings
+
+
+def _steps(dice: random.Random, run: Run) -> list[Step]:
+    """Records, an action, often a look at the truth; and so on."""
+    steps: list[Step | None] = []
+    possible = [name for name, action in ACTIONS.items() if numbers(run.release) >= numbers(action.since)]
+    for _ in range(dice.randint(2, MOST_ACTIONS)):
+        steps += [_step(dice, run, "records") for _ in range(dice.choice((1, 1, 2)))]
+        if dice.random() < 0.3:
+            steps.append(_step(dice, run, "again"))
+        name = dice.choices(possible, [ACTIONS[name].weight for name in possible])[0]
+        steps.append(_step(dice, run, name))
+        if dice.random() < 0.4:
+            steps.append(Step("check"))
+    return [step for step in steps if step is not None]
+
+
+def _step(dice: random.Random, run: Run, name: str) -> Step | None:
+    args = ACTIONS[name].draw(dice, run)
+    return None if args is None else Step(name, args)

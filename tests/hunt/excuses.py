@@ -1,0 +1,58 @@
+"""Loud words that are true of a directory although no store is wrong: one entry per detector, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tests.hunt.design import Run
+from tests.live.judge import UNCLEAN, Said
+from tests.live.plan import EOS, is_exposed, numbers
+
+Marks = Sequence[tuple[int, str]]
+Excuse = Callable[[Run, Said, Marks], str]
+
+
+def excuse(run: Run, said: Said, marks: Marks) -> str:
+    """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth.
+
+    Args:
+        run: What was played.
+        said: The word.
+        marks: The timeline.
+    """
+    ask = EXCUSES.get(said.detector)
+    return ask(run, said, marks) if ask and said.severity == "warning" else ""
+
+
+def _exposed(run: Run, _said: Said, _marks: Marks) -> str:
+    return "the release has KAFKA-20685" if run.guarantee == EOS and is_exposed(run.release) else ""
+
+
+def _exposed_and_ended(run: Run, said: Said, marks: Marks) -> str:
+    return _exposed(run, said, marks) and ("after an unclean end" if _unclean(said, marks) else "")
+
+
+def _wiped_often(run: Run, said: Said, marks: Marks) -> str:
+    return (
+        "several unclean ends under exactly-once"
+        if run.guarantee == EOS and _unclean(said, marks) > 2
+        else ""
+    )
+
+
+def _early_cleaner(run: Run, _said: Said, _marks: Marks) -> str:
+    return "the release has KAFKA-20805" if numbers(run.release)[:2] == (4, 3) else ""
+
+
+def _unclean(said: Said, marks: Marks) -> int:
+    """Count what ended uncleanly before a word."""
+    return sum(at_us <= said.opened_at_us and what.endswith(UNCLEAN) for at_us, what in marks)
+
+
+EXCUSES: dict[str, Excuse] = {
+    "stale-eos-checkpoint": _exposed,
+    "stale-eos-state": _exposed,
+    "skipped-eos-wipe": _exposed_and_ended,
+    "wipe-storm": _wiped_often,
+    "premature-cleanup": _early_cleaner,
+}

@@ -1,0 +1,192 @@
+"""Play a run: processes, disk and network on one side, values for the judge on the other."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deploy.demo.agents import Agent, AgentError
+from tests.hunt.actions import ACTIONS
+from tests.hunt.design import Run, Step
+from tests.hunt.fleet import audit
+from tests.hunt.ground import Ground, Look
+from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
+from tests.live.judge import Said, loudest
+from tests.live.processes import Broker, LiveError
+
+CHECK = Step("check")
+_BLIND = re.compile(r"^statewarden_agent_blind_seconds_total\{[^}]*\} (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a run.
+
+    Args of the dataclass:
+        problem: Why it broke off; such a run has no verdict and is not counted.
+        failures: What ended by itself and was started again.
+    """
+
+    run: Run
+    seconds: float
+    judgements: tuple[Judgement, ...] = ()
+    truths: tuple[Truth, ...] = ()
+    saids: tuple[Said, ...] = ()
+    healths: tuple[Health, ...] = ()
+    marks: tuple[tuple[int, str], ...] = ()
+    failures: tuple[str, ...] = ()
+    problem: str = ""
+    looks: int = field(default=0)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether something counts against us."""
+        return any(one.is_wrong for one in self.judgements)
+
+    def line(self) -> str:
+        """One line for people."""
+        counts = " ".join(f"{kind}={count}" for kind, count in sorted(verdict(self.judgements).items()))
+        found = sorted({f"({one.detector})" for one in self.judgements if not one.is_wrong})
+        wrong = sorted({x.difference.store for x in self.truths if not x.is_allowed})
+        truth = f"WRONG {','.join(wrong)}" if wrong else "right"
+        word = f"BROKE OFF {self.problem[:160]}" if self.problem else counts or "right"
+        memory = max((health.peak_mib for health in self.healths), default=0.0)
+        return f"{self.run.name:22} {word}; truth {truth} {' '.join(found)} {memory:.0f} MiB {self.seconds:.0f} s"
+
+    def as_json(self) -> dict[str, Any]:
+        """For the file of a run."""
+        names = (
+            "agent",
+            "detector",
+            "task",
+            "store",
+            "severity",
+            "confidence",
+            "affected",
+            "summary",
+            "when",
+        )
+        return {
+            "name": self.run.name,
+            "run": self.run.as_json(),
+            "seconds": round(self.seconds, 1),
+            "problem": self.problem,
+            "judgements": [one.as_json() for one in self.judgements],
+            "truths": [
+                {"at_us": x.at_us, "task": x.task, "allowed": x.is_allowed, **x.difference.as_json()}
+                for x in self.truths
+            ],
+            "looks": self.looks,
+            "findings": [{name: getattr(said, name) for name in names} for said in self.saids],
+            "agents": [
+                {
+                    "agent": x.agent,
+                    "exit_code": x.exit_code,
+                    "peak_mib": round(x.peak_mib, 1),
+                    "blind_s": x.blind_s,
+                }
+                for x in self.healths
+            ],
+            "failures": list(self.failures),
+            "timeline": [[at_us / 1e6, what] for at_us, what in self.marks],
+        }
+
+
+def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
+    """Play one run and judge it.
+
+    Args:
+        broker: A running one.
+        base: Directory for this run's directory.
+        run: What to play.
+        keep: Leave the directory.
+    """
+    begun = time.monotonic()
+    ground = Ground(broker, base / run.name, run)
+    try:
+        truths: list[Truth] = []
+        problem = ""
+        try:
+            truths = _perform(ground, run)
+        except (LiveError, AgentError) as error:
+            problem = str(error)
+        healths = _stop(ground)
+        records = ground.finish()
+        standbys = int(str(run.settings.get("num.standby.replicas", 0))) > 0
+        saids = [*loudest(records, ground.marks), *audit(records, standbys)]
+        return Result(
+            run,
+            time.monotonic() - begun,
+            () if problem else judge(run, truths, saids, healths, ground.marks),
+            tuple(truths),
+            tuple(saids),
+            healths,
+            tuple(ground.marks),
+            tuple(ground.failures),
+            problem,
+            len(ground.looks),
+        )
+    finally:
+        ground.close(keep=keep)
+
+
+def _perform(ground: Ground, run: Run) -> list[Truth]:
+    """Do the steps; gives every difference of every look."""
+    for pod in run.pods:
+        ground.watch(pod)
+        ground.back(pod)
+    truths: list[Truth] = []
+    done: list[str] = []
+    steps = run.steps if run.steps[-1:] == (CHECK,) else (*run.steps, CHECK)
+    for step in steps:
+        ground.mark(f"step {step.words()}")
+        looks = len(ground.looks)
+        ACTIONS[step.action].play(ground, **step.args)
+        for look in ground.looks[looks:]:
+            truths += _truths(ground, run, done, look)
+        done.append(step.action)
+    return truths
+
+
+def _truths(ground: Ground, run: Run, done: Sequence[str], look: Look) -> list[Truth]:
+    return [
+        Truth(
+            look.at_us,
+            f"{ground.parts.get(one.store, 0)}_{one.partition}",
+            one,
+            is_allowed(run, done, one),
+        )
+        for one in look.differences
+    ]
+
+
+def _stop(ground: Ground) -> tuple[Health, ...]:
+    """Close the application in order and look after the agents, which look on for a moment more."""
+    for pod in list(ground.pods):
+        if ground.pods[pod].is_alive:
+            try:
+                ground.stop(pod)
+            except LiveError:
+                ground.kill(pod)
+    ground.idle(2, "agents look on")
+    agents = [agent for pair in ground.agents.values() for agent in pair]
+    ground.agents.clear()
+    return tuple(_leave(agent) for agent in agents)
+
+
+def _leave(agent: Agent) -> Health:
+    """Measure an agent and stop it."""
+    try:
+        peak_mib = agent.memory_mib()[1]
+        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=10) as answer:
+            blind_s = sum(float(value) for value in _BLIND.findall(answer.read().decode()))
+        code: int | None = agent.stop()
+    except (AgentError, OSError, KeyError) as error:
+        return Health(agent.pod, None, 0.0, (str(error), agent.errors))
+    errors = [str(line.get("message")) for line in agent.lines if line.get("level") in ("error", "critical")]
+    return Health(agent.pod, code, peak_mib, (*errors, *filter(None, [agent.errors])), blind_s)
