@@ -15,11 +15,32 @@ RETENTION_MS = 120_000
 """A segment is half of it, and never less than a minute."""
 GRACE_MS = 20_000
 WINDOW_MS = 10_000
+ODD: tuple[dict[str, Any], ...] = (
+    {"hunt.volume.mib": 64},
+    {"hunt.volume.mib": 64},
+    {"hunt.slow_sync_us": 60_000},
+    {"hunt.slow_unlink_us": 60_000},
+    {"live.universal": 1},
+    {"live.rolling.log": 1},
+    {"live.small.manifest": 1},
+)
+"""Volumes and options of RocksDB that are not the usual ones."""
 STORES: tuple[tuple[str, str, int], ...] = (
     ("plain", "2.0.0", 3),
-    ("window", "2.0.0", 8),
-    ("session", "2.0.0", 4),
-    ("versioned", "3.5.0", 5),
+    ("window", "2.0.0", 7),
+    ("session", "2.0.0", 3),
+    ("versioned", "3.5.0", 3),
+    ("memory", "2.0.0", 2),
+    ("table", "2.0.0", 3),
+    ("global", "2.0.0", 1),
+    ("repartition", "2.0.0", 1),
+    ("unlogged", "2.0.0", 1),
+    ("join", "2.0.0", 1),
+    ("inner", "2.0.0", 2),
+    ("foreign", "2.5.0", 1),
+    ("suppress", "2.1.0", 1),
+    ("empty", "2.0.0", 1),
+    ("third", "2.0.0", 1),
 )
 """Store beside `kv`, oldest release, in how many of ten runs it is there."""
 
@@ -34,7 +55,9 @@ def draw(seed: int, release: str, guarantee: str) -> Run:
     """
     dice = random.Random(f"{seed} {release} {guarantee}")
     stores = ("kv", *(name for name, since, tenths in STORES if _has(dice, tenths, since, release)))
-    run = Run(seed, release, guarantee, stores, dice.choice((1, 1, 2)), PODS[:1], _settings(dice, guarantee))
+    pods = PODS[: dice.choices((1, 2, 3), (5, 4, 1))[0]]
+    settings = _settings(dice, guarantee, len(pods))
+    run = Run(seed, release, guarantee, stores, dice.choice((1, 1, 2, 3)), pods, settings)
     return run.with_steps(_steps(dice, run))
 
 
@@ -55,10 +78,14 @@ def _has(dice: random.Random, tenths: int, since: str, release: str) -> bool:
     return wanted and numbers(release) >= numbers(since)
 
 
-def _settings(dice: random.Random, guarantee: str) -> dict[str, Any]:
-    commit_ms = dice.choice((100, 100, 1000, 1000, 5000))
+def _settings(dice: random.Random, guarantee: str, pods: int) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "commit.interval.ms": commit_ms,
+        "commit.interval.ms": dice.choice((100, 100, 1000, 1000, 5000)),
+        "state.cleanup.delay.ms": dice.choice((600_000, 600_000, 5000)),
+        "num.standby.replicas": dice.choice((0, 1)) if pods > 1 else 0,
+        "num.stream.threads": dice.choice((1, 1, 2)),
+        "topology.optimization": dice.choice(("all", "none")),
+        "live.poison": 1,
         "live.write.buffer": dice.choice((65_536, 65_536, 65_536, 262_144, 16_777_216)),
         "retention.ms": RETENTION_MS,
         "grace.ms": GRACE_MS,
@@ -66,6 +93,9 @@ def _settings(dice: random.Random, guarantee: str) -> dict[str, Any]:
     }
     if guarantee == EOS:
         settings["producer.transaction.timeout.ms"] = 10_000
+    if dice.random() < 0.5:
+        settings["live.replace.threads"] = 1
+    settings |= dice.choices([{}, *ODD], [12, *(1 for _ in ODD)])[0]
     return settings
 
 

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
 from tests.live.judge import UNCLEAN, Said
 from tests.live.plan import EOS, is_exposed, numbers
 
+FACTS = frozenset({"cloned-volume", "cloned-process"})
+"""What these state is seen, not concluded: at any severity."""
 Marks = Sequence[tuple[int, str]]
 Excuse = Callable[[Run, Said, Marks], str]
 
 
 def excuse(run: Run, said: Said, marks: Marks) -> str:
-    """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth.
+    """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth, or a fact.
 
     Args:
         run: What was played.
         said: The word.
         marks: The timeline.
     """
+    told_by = sorted({x.action for x in run.steps if said.detector in ACTIONS[x.action].tells})
+    if said.severity != "warning" and said.detector not in FACTS:
+        return ""
     ask = EXCUSES.get(said.detector)
-    return ask(run, said, marks) if ask and said.severity == "warning" else ""
+    return ", ".join(told_by) or (ask(run, said, marks) if ask else "")
 
 
 def _exposed(run: Run, _said: Said, _marks: Marks) -> str:

@@ -103,7 +103,10 @@ def is_allowed(run: Run, done: Iterable[str], difference: Difference) -> bool:
         done: Actions before the look.
         difference: What was found.
     """
-    may = {effect for name in done for effect in ACTIONS[name].may}
+    may: set[str] = set()
+    for name in done:
+        effects = ACTIONS[name].may
+        may = (may - {"adds"} if "doubles" in effects else may) | effects
     lost_is_allowed = not difference.lost or "loses" in may
     extra_is_allowed = not difference.extra or "loses" in may or (run.guarantee != EOS and "adds" in may)
     return lost_is_allowed and extra_is_allowed

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deploy.demo.agents import Agent, AgentError
+from deploy.demo.agents import AgentError
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run, Step
 from tests.hunt.fleet import audit
@@ -18,9 +16,9 @@ from tests.hunt.ground import Ground, Look
 from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
 from tests.live.judge import Said, loudest
 from tests.live.processes import Broker, LiveError
+from tests.support.shipped import shipped_records
 
 CHECK = Step("check")
-_BLIND = re.compile(r"^statewarden_agent_blind_seconds_total\{[^}]*\} (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +110,12 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
         truths: list[Truth] = []
         problem = ""
         try:
-            truths = _perform(ground, run)
+            _perform(ground, run, truths)
         except (LiveError, AgentError) as error:
             problem = str(error)
-        healths = _stop(ground)
-        records = ground.finish()
+        _stop(ground)
+        healths = tuple(ground.healths)
+        records = shipped_records(ground.home / "shipped")
         standbys = int(str(run.settings.get("num.standby.replicas", 0))) > 0
         saids = [*loudest(records, ground.marks), *audit(records, standbys)]
         return Result(
@@ -135,22 +134,18 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
         ground.close(keep=keep)
 
 
-def _perform(ground: Ground, run: Run) -> list[Truth]:
-    """Do the steps; gives every difference of every look."""
+def _perform(ground: Ground, run: Run, truths: list[Truth]) -> None:
+    """Do the steps; adds every difference of every look."""
     for pod in run.pods:
-        ground.watch(pod)
-        ground.back(pod)
-    truths: list[Truth] = []
+        ground.join(pod)
     done: list[str] = []
-    steps = run.steps if run.steps[-1:] == (CHECK,) else (*run.steps, CHECK)
-    for step in steps:
+    for step in run.steps if run.steps[-1:] == (CHECK,) else (*run.steps, CHECK):
         ground.mark(f"step {step.words()}")
-        looks = len(ground.looks)
-        ACTIONS[step.action].play(ground, **step.args)
-        for look in ground.looks[looks:]:
-            truths += _truths(ground, run, done, look)
-        done.append(step.action)
-    return truths
+        if step.args.get("pod", "") in ("", *ground.pods):
+            ACTIONS[step.action].play(ground, **step.args)
+            done.append(step.action)
+        if step.action == CHECK.action:
+            truths += _truths(ground, run, done, ground.looks[-1])
 
 
 def _truths(ground: Ground, run: Run, done: Sequence[str], look: Look) -> list[Truth]:
@@ -165,28 +160,11 @@ def _truths(ground: Ground, run: Run, done: Sequence[str], look: Look) -> list[T
     ]
 
 
-def _stop(ground: Ground) -> tuple[Health, ...]:
-    """Close the application in order and look after the agents, which look on for a moment more."""
+def _stop(ground: Ground) -> None:
+    """Close the application in order; its agents look on for a moment more."""
     for pod in list(ground.pods):
         if ground.pods[pod].is_alive:
-            try:
-                ground.stop(pod)
-            except LiveError:
-                ground.kill(pod)
+            ground.stop(pod)
     ground.idle(2, "agents look on")
-    agents = [agent for pair in ground.agents.values() for agent in pair]
-    ground.agents.clear()
-    return tuple(_leave(agent) for agent in agents)
-
-
-def _leave(agent: Agent) -> Health:
-    """Measure an agent and stop it."""
-    try:
-        peak_mib = agent.memory_mib()[1]
-        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=10) as answer:
-            blind_s = sum(float(value) for value in _BLIND.findall(answer.read().decode()))
-        code: int | None = agent.stop()
-    except (AgentError, OSError, KeyError) as error:
-        return Health(agent.pod, None, 0.0, (str(error), agent.errors))
-    errors = [str(line.get("message")) for line in agent.lines if line.get("level") in ("error", "critical")]
-    return Health(agent.pod, code, peak_mib, (*errors, *filter(None, [agent.errors])), blind_s)
+    for pod in list(ground.agents):
+        ground.unwatch(pod)

@@ -6,11 +6,15 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
@@ -84,16 +88,39 @@ public final class Broker {
                 admin.deleteConsumerGroups(List.of(words[1])).all().get();
                 return "forgotten";
             case "drop": // drop PREFIX: remove topics of a finished scenario
-                final List<String> names = new ArrayList<>();
-                for (final String name : admin.listTopics().names().get()) {
-                    if (name.startsWith(words[1])) {
-                        names.add(name);
-                    }
+                return drop(admin, words[1], "\n");
+            case "reset": // reset APPLICATION INPUT: remove an application's own topics, as its reset does
+                return drop(admin, words[1] + "-", words[2]);
+            case "cut": // cut TOPIC: delete the first half of each partition's records
+                final Map<TopicPartition, OffsetSpec> first = new HashMap<>();
+                final Map<TopicPartition, OffsetSpec> last = new HashMap<>();
+                for (final TopicPartitionInfo info :
+                    admin.describeTopics(List.of(words[1])).allTopicNames().get().get(words[1]).partitions()) {
+                    first.put(new TopicPartition(words[1], info.partition()), OffsetSpec.earliest());
+                    last.put(new TopicPartition(words[1], info.partition()), OffsetSpec.latest());
                 }
-                admin.deleteTopics(names).all().get();
-                return "dropped " + names.size();
+                final Map<TopicPartition, ListOffsetsResultInfo> ends = admin.listOffsets(last).all().get();
+                final Map<TopicPartition, RecordsToDelete> before = new HashMap<>();
+                for (final Map.Entry<TopicPartition, ListOffsetsResultInfo> begin :
+                    admin.listOffsets(first).all().get().entrySet()) {
+                    final long end = ends.get(begin.getKey()).offset();
+                    before.put(begin.getKey(), RecordsToDelete.beforeOffset((begin.getValue().offset() + end) / 2));
+                }
+                admin.deleteRecords(before).all().get();
+                return "cut";
             default:
                 return "problem unknown " + words[0];
         }
+    }
+
+    private static String drop(final Admin admin, final String prefix, final String but) throws Exception {
+        final List<String> names = new ArrayList<>();
+        for (final String name : admin.listTopics().names().get()) {
+            if (name.startsWith(prefix) && !name.startsWith(but)) {
+                names.add(name);
+            }
+        }
+        admin.deleteTopics(names).all().get();
+        return "dropped " + names.size();
     }
 }
