@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
 UPGRADES = ("2.8.2", "3.6.2", "3.9.2", "4.2.1", "4.3.1")
-DOWNGRADES = {"4.3.1": "4.2.1", "4.3.0": "4.2.1", "4.2.1": "4.0.0", "3.9.2": "3.7.2"}
-"""Pairs whose stores the older one can open."""
+DOWNGRADES = {"4.2.1": "4.0.0", "3.9.2": "3.7.2"}
+"""Pairs whose stores the older one can open; 4.2 fails on stores of 4.3: it does not know their offsets' family."""
 ALTERABLE = ("plain", "memory", "window", "session", "front")
 
 

@@ -62,5 +62,9 @@ def leave(agent: Agent) -> Health:
         code = agent.stop()
     except (AgentError, OSError, KeyError) as error:
         return Health(agent.pod, None, 0.0, (str(error), agent.errors))
-    errors = [str(line.get("message")) for line in agent.lines if line.get("level") in ("error", "critical")]
+    errors = [
+        str(line.get("message"))
+        for line in agent.lines
+        if line.get("level") in ("error", "critical") and "finding_id" not in line
+    ]
     return Health(agent.pod, code, peak_mib, (*errors, *filter(None, [agent.errors])), blind_s)

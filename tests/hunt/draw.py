@@ -10,6 +10,8 @@ from tests.hunt.actions import ACTIONS
 from tests.hunt.design import PODS, Run, Step, parse_name
 from tests.live.plan import ALOS, EOS, numbers
 
+CHECK = Step("check")
+RECORDS = ("records", "again")
 MOST_ACTIONS = 6
 RETENTION_MS = 120_000
 """A segment is half of it, and never less than a minute."""
@@ -103,15 +105,27 @@ def _steps(dice: random.Random, run: Run) -> list[Step]:
     """Records, an action, often a look at the truth; and so on."""
     steps: list[Step | None] = []
     possible = [name for name, action in ACTIONS.items() if numbers(run.release) >= numbers(action.since)]
+    weights = [ACTIONS[name].weight for name in possible]
     for _ in range(dice.randint(2, MOST_ACTIONS)):
         steps += [_step(dice, run, "records") for _ in range(dice.choice((1, 1, 2)))]
         if dice.random() < 0.3:
             steps.append(_step(dice, run, "again"))
-        name = dice.choices(possible, [ACTIONS[name].weight for name in possible])[0]
-        steps.append(_step(dice, run, name))
+        steps.append(_step(dice, run, dice.choices(possible, weights)[0]))
         if dice.random() < 0.4:
-            steps.append(Step("check"))
-    return [step for step in steps if step is not None]
+            steps.append(CHECK)
+    return with_checks([step for step in steps if step is not None])
+
+
+def with_checks(steps: Sequence[Step]) -> list[Step]:
+    """Look at the truth before stream time jumps on: what expires then, nobody can look at afterwards."""
+    looked: list[Step] = []
+    is_due = False
+    for step in steps:
+        if is_due and step.args.get("jump_ms"):
+            looked.append(CHECK)
+        looked.append(step)
+        is_due = step != CHECK and (is_due or step.action not in RECORDS)
+    return looked
 
 
 def _step(dice: random.Random, run: Run, name: str) -> Step | None:

@@ -28,6 +28,8 @@ TELLS_EXCESS = frozenset(
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""
+NEEDS_ACTION = frozenset({"changelog-truncated"})
+"""What these state happens only if an action of the run does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +133,13 @@ def judge(
     loud = [said for said in saids if said.severity in LOUD]
     wrong = [truth for truth in truths if not truth.is_allowed]
     return (
-        *_misses(wrong, loud),
+        *_misses(run, wrong, loud),
         *(_word(run, said, truths, marks) for said in loud),
         *(judgement for health in healths for judgement in _unwell(health)),
     )
 
 
-def _misses(wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
+def _misses(run: Run, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
     """Ask of each task with a wrong store whether the told agents said so, and for the right reason."""
     seen = set()
     for truth in wrong:
@@ -148,22 +150,25 @@ def _misses(wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]
         said = [x for x in loud if x.agent.endswith("-told") and x.task in (truth.task, "-")]
         if not said:
             yield Judgement("miss", "told", truth.task, truth.what)
-        elif not any(explains(x.detector, truth.difference) for x in said):
+        elif not any(explains(run, x.detector, truth.difference) for x in said):
             names = ", ".join(sorted({x.detector for x in said}))
             yield Judgement("wrong_reason", "told", truth.task, f"{truth.what}; said: {names}")
 
 
-def explains(detector: str, difference: Difference) -> bool:
-    """Tell whether what a detector states can be the cause of a difference."""
+def explains(run: Run, detector: str, difference: Difference) -> bool:
+    """Tell whether what a detector states can be the cause of a difference in this run."""
     tells = (TELLS_LOSS if difference.lost else frozenset()) | (
         TELLS_EXCESS if difference.extra else frozenset()
     )
-    return detector in tells
+    could_be = detector not in NEEDS_ACTION or any(
+        detector in ACTIONS[step.action].tells for step in run.steps
+    )
+    return detector in tells and could_be
 
 
 def _word(run: Run, said: Said, truths: Sequence[Truth], marks: Sequence[tuple[int, str]]) -> Judgement:
     """Judge one loud word: it is right if its task is wrong by such a cause, or if it is a true one all the same."""
-    true = [x for x in truths if said.task in (x.task, "-") and explains(said.detector, x.difference)]
+    true = [x for x in truths if said.task in (x.task, "-") and explains(run, said.detector, x.difference)]
     reason = true[0].what if true else excuse(run, said, marks)
     kind = "excused" if reason else "blind" if said.detector == "auditor-blind" else "false_alarm"
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"

@@ -10,15 +10,14 @@ from typing import Any
 
 from deploy.demo.agents import AgentError
 from tests.hunt.actions import ACTIONS
-from tests.hunt.design import Run, Step
+from tests.hunt.design import Run
+from tests.hunt.draw import CHECK
 from tests.hunt.fleet import audit
 from tests.hunt.ground import Ground, Look
 from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
 from tests.live.judge import Said, loudest
 from tests.live.processes import Broker, LiveError
 from tests.support.shipped import shipped_records
-
-CHECK = Step("check")
 
 
 @dataclass(frozen=True, slots=True)

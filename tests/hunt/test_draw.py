@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
 from tests.hunt.draw import draw, draw_many, draw_named
+from tests.hunt.excuses import EXCUSES, FACTS
+from tests.hunt.judge import TELLS_EXCESS, TELLS_LOSS
 from tests.live.plan import ALOS, EOS, RELEASES, numbers
 
 RUNS = st.builds(draw, st.integers(0, 10**6), st.sampled_from(RELEASES), st.sampled_from((ALOS, EOS)))
@@ -54,3 +56,19 @@ def test_stream_time_often_crosses_into_another_segment():
 def test_another_word_is_no_name(name):
     with pytest.raises((ValueError, KeyError)):
         draw_named(name)
+
+
+@given(RUNS)
+def test_the_truth_is_looked_at_before_stream_time_jumps_on_after_an_action(run):
+    is_due = False
+    for step in run.steps:
+        assert not (is_due and step.args.get("jump_ms"))
+        is_due = step.action != "check" and (is_due or step.action not in ("records", "again"))
+
+
+def test_what_actions_tell_are_detectors_and_rules(repository):
+    known = {
+        path.stem for folder in ("detectors", "rules") for path in (repository / "docs" / folder).glob("*.md")
+    }
+    assert {name for action in ACTIONS.values() for name in action.tells} <= known
+    assert {*EXCUSES, *FACTS, *TELLS_LOSS, *TELLS_EXCESS} <= known

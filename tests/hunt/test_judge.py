@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -68,6 +69,14 @@ def test_the_right_word_is_right():
 def test_a_word_that_does_not_explain_it_is_the_wrong_reason():
     judged = kinds(run("4.2.1", EOS), [true(LOST)], [said("stale-eos-checkpoint")])
     assert judged == ["excused", "wrong_reason"]
+
+
+def test_a_changelog_is_not_truncated_where_nobody_cut_it():
+    """Found by the hunt: on 4.3.1 it was said of a store that had lost a segment."""
+    word = said("changelog-truncated", "critical")
+    cut = dataclasses.replace(run(), steps=(*KILL, Step("delete-records", {"store": "window"})))
+    assert kinds(run(), [true(LOST)], [word]) == ["false_alarm", "wrong_reason"]
+    assert kinds(cut, [true(LOST)], [word]) == ["excused"]
 
 
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():

@@ -92,25 +92,29 @@ public final class Broker {
             case "reset": // reset APPLICATION INPUT: remove an application's own topics, as its reset does
                 return drop(admin, words[1] + "-", words[2]);
             case "cut": // cut TOPIC: delete the first half of each partition's records
-                final Map<TopicPartition, OffsetSpec> first = new HashMap<>();
-                final Map<TopicPartition, OffsetSpec> last = new HashMap<>();
-                for (final TopicPartitionInfo info :
-                    admin.describeTopics(List.of(words[1])).allTopicNames().get().get(words[1]).partitions()) {
-                    first.put(new TopicPartition(words[1], info.partition()), OffsetSpec.earliest());
-                    last.put(new TopicPartition(words[1], info.partition()), OffsetSpec.latest());
-                }
-                final Map<TopicPartition, ListOffsetsResultInfo> ends = admin.listOffsets(last).all().get();
-                final Map<TopicPartition, RecordsToDelete> before = new HashMap<>();
-                for (final Map.Entry<TopicPartition, ListOffsetsResultInfo> begin :
-                    admin.listOffsets(first).all().get().entrySet()) {
-                    final long end = ends.get(begin.getKey()).offset();
-                    before.put(begin.getKey(), RecordsToDelete.beforeOffset((begin.getValue().offset() + end) / 2));
-                }
-                admin.deleteRecords(before).all().get();
-                return "cut";
+                return cut(admin, words[1]);
             default:
                 return "problem unknown " + words[0];
         }
+    }
+
+    private static String cut(final Admin admin, final String topic) throws Exception {
+        final Map<TopicPartition, OffsetSpec> first = new HashMap<>();
+        final Map<TopicPartition, OffsetSpec> last = new HashMap<>();
+        for (final TopicPartitionInfo info :
+            admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions()) {
+            first.put(new TopicPartition(topic, info.partition()), OffsetSpec.earliest());
+            last.put(new TopicPartition(topic, info.partition()), OffsetSpec.latest());
+        }
+        final Map<TopicPartition, ListOffsetsResultInfo> ends = admin.listOffsets(last).all().get();
+        final Map<TopicPartition, RecordsToDelete> before = new HashMap<>();
+        for (final Map.Entry<TopicPartition, ListOffsetsResultInfo> begin :
+            admin.listOffsets(first).all().get().entrySet()) {
+            final long end = ends.get(begin.getKey()).offset();
+            before.put(begin.getKey(), RecordsToDelete.beforeOffset((begin.getValue().offset() + end) / 2));
+        }
+        admin.deleteRecords(before).all().get();
+        return "cut";
     }
 
     private static String drop(final Admin admin, final String prefix, final String but) throws Exception {
