@@ -23,7 +23,7 @@ HALVES := -n 2 --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
-  lifelike hunt prove locks clean
+  lifelike hunt record prove locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ lifelike: setup ## play stories of an application on real RocksDB under the agen
 
 hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.3.1,3.9.2")
 	@$(PY) tools/run_part.py hunt $(ARGS)
+
+record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
+	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)
 
 check-containers: setup-charts ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
 	@tools/packages.sh containers

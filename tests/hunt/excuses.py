@@ -50,6 +50,11 @@ def _early_cleaner(run: Run, _said: Said, _marks: Marks) -> str:
     return "the release has KAFKA-20805" if numbers(run.release)[:2] == (4, 3) else ""
 
 
+def _moved_often(_run: Run, said: Said, marks: Marks) -> str:
+    starts = sum(at_us <= said.opened_at_us and " starts " in what for at_us, what in marks)
+    return "restarted and disturbed again and again" if starts + _unclean(said, marks) > 3 else ""
+
+
 def _unclean(said: Said, marks: Marks) -> int:
     """Count what ended uncleanly before a word."""
     return sum(at_us <= said.opened_at_us and what.endswith(UNCLEAN) for at_us, what in marks)
@@ -61,4 +66,5 @@ EXCUSES: dict[str, Excuse] = {
     "skipped-eos-wipe": _exposed_and_ended,
     "wipe-storm": _wiped_often,
     "premature-cleanup": _early_cleaner,
+    "task-churn": _moved_often,
 }

@@ -140,7 +140,7 @@ class Ground(Stage):
 
     def leave(self, pod: str) -> None:
         """Let a pod that has ended stay away, its agents with it."""
-        self.pods.pop(pod)
+        del self.pods[pod]
         self.unwatch(pod)
 
     def order(self, pod: str, command: str) -> None:
@@ -173,7 +173,7 @@ class Ground(Stage):
                 if len(self.failures) > MOST_RETURNS:
                     raise LiveError(f"{pod} fails again and again: {self.failures[-1]}")
                 self.mark(f"{pod} has failed, an exception")
-                java.kill()
+                self.kill(pod)
                 self.back(pod)
 
     # -------------------------------------------------------------------------------- agents

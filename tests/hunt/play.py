@@ -109,10 +109,10 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
         truths: list[Truth] = []
         problem = ""
         try:
-            _perform(ground, run, truths)
+            perform(ground, run, truths)
         except (LiveError, AgentError) as error:
             problem = str(error)
-        _stop(ground)
+        end(ground)
         healths = tuple(ground.healths)
         records = shipped_records(ground.home / "shipped")
         standbys = int(str(run.settings.get("num.standby.replicas", 0))) > 0
@@ -133,7 +133,7 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
         ground.close(keep=keep)
 
 
-def _perform(ground: Ground, run: Run, truths: list[Truth]) -> None:
+def perform(ground: Ground, run: Run, truths: list[Truth]) -> None:
     """Do the steps; adds every difference of every look."""
     for pod in run.pods:
         ground.join(pod)
@@ -159,7 +159,7 @@ def _truths(ground: Ground, run: Run, done: Sequence[str], look: Look) -> list[T
     ]
 
 
-def _stop(ground: Ground) -> None:
+def end(ground: Ground) -> None:
     """Close the application in order; its agents look on for a moment more."""
     for pod in list(ground.pods):
         if ground.pods[pod].is_alive:
