@@ -10,6 +10,7 @@ from tests.hunt.design import Run
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
+UNSEEN = frozenset({"auditor-blind", "unaudited"})
 CUT = frozenset({"changelog-truncated"})
 RESETTABLE = frozenset({"kv", "plain", "memory", "window", "session", "empty"})
 """Stores that are filled from the input alone, so that reading it again fills them again."""
@@ -106,6 +107,6 @@ ACTIONS = {
     "restart-broker": Action(draw_nothing, restart_broker, ADDS),
     "reset": Action(draw_reset, reset, DOUBLES, CUT, weight=2),
     "delete-records": Action(draw_cut, delete_records, LOSES, CUT),
-    "restart-agents": Action(draw_agent, restart_agents, weight=3),
-    "step-clock": Action(draw_step, step_clock, weight=2),
+    "restart-agents": Action(draw_agent, restart_agents, tells=UNSEEN, weight=3),
+    "step-clock": Action(draw_step, step_clock, tells=UNSEEN, weight=2),
 }

@@ -39,20 +39,25 @@ def _exposed_and_ended(run: Run, said: Said, marks: Marks) -> str:
 
 
 def _wiped_often(run: Run, said: Said, marks: Marks) -> str:
-    return (
-        "several unclean ends under exactly-once"
-        if run.guarantee == EOS and _unclean(said, marks) > 2
-        else ""
-    )
+    disturbed = run.guarantee == EOS and _disturbances(said, marks) > 3
+    return "under exactly-once every start and every unclean end may wipe" if disturbed else ""
 
 
 def _early_cleaner(run: Run, _said: Said, _marks: Marks) -> str:
     return "the release has KAFKA-20805" if numbers(run.release)[:2] == (4, 3) else ""
 
 
+def _old_segment(run: Run, said: Said, marks: Marks) -> str:
+    return "the release has KAFKA-20663" if run.release == "4.3.0" and _unclean(said, marks) else ""
+
+
 def _moved_often(_run: Run, said: Said, marks: Marks) -> str:
+    return "restarted and disturbed again and again" if _disturbances(said, marks) > 3 else ""
+
+
+def _disturbances(said: Said, marks: Marks) -> int:
     starts = sum(at_us <= said.opened_at_us and " starts " in what for at_us, what in marks)
-    return "restarted and disturbed again and again" if starts + _unclean(said, marks) > 3 else ""
+    return starts + _unclean(said, marks)
 
 
 def _unclean(said: Said, marks: Marks) -> int:
@@ -66,5 +71,6 @@ EXCUSES: dict[str, Excuse] = {
     "skipped-eos-wipe": _exposed_and_ended,
     "wipe-storm": _wiped_often,
     "premature-cleanup": _early_cleaner,
+    "stale-segment-offset": _old_segment,
     "task-churn": _moved_often,
 }
