@@ -62,8 +62,8 @@ def draw_away(dice: Dice, _run: Run) -> Drawn:
 
 
 def draw_freeze(dice: Dice, run: Run) -> Drawn:
-    """Sessions end after 3 s, transactions after 10 s."""
-    return {"pod": pod_of(dice, run), "for_ms": dice.choice((2 * MS, 6 * MS, 14 * MS))}
+    """Sessions end after 6 s, transactions after 10 s."""
+    return {"pod": pod_of(dice, run), "for_ms": dice.choice((2 * MS, 9 * MS, 16 * MS))}
 
 
 def freeze(ground: Ground, pod: str, for_ms: int) -> None:

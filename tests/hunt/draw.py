@@ -87,6 +87,7 @@ def _settings(dice: random.Random, guarantee: str, pods: int) -> dict[str, Any]:
         "num.standby.replicas": dice.choice((0, 1)) if pods > 1 else 0,
         "num.stream.threads": dice.choice((1, 1, 2)),
         "topology.optimization": dice.choice(("all", "none")),
+        "session.timeout.ms": 6000,
         "live.poison": 1,
         "live.write.buffer": dice.choice((65_536, 65_536, 65_536, 262_144, 16_777_216)),
         "retention.ms": RETENTION_MS,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
+from tests.hunt.truth import Difference
 from tests.live.judge import UNCLEAN, Said
 from tests.live.plan import EOS, is_exposed, numbers
 
@@ -28,6 +29,14 @@ def excuse(run: Run, said: Said, marks: Marks) -> str:
         return ""
     ask = EXCUSES.get(said.detector)
     return ", ".join(told_by) or (ask(run, said, marks) if ask else "")
+
+
+def blind_spot(run: Run, difference: Difference) -> str:
+    """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none."""
+    was_reset = any(step.action == "reset" and not step.args.get("cleanup") for step in run.steps)
+    if was_reset and difference.extra and numbers(run.release) >= (4, 3):
+        return "changelog-truncated: from 4.3 on a changelog may grow past the old offset before anything is flushed"
+    return ""
 
 
 def _exposed(run: Run, _said: Said, _marks: Marks) -> str:

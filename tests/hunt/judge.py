@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
-from tests.hunt.excuses import excuse
+from tests.hunt.excuses import blind_spot, excuse
 from tests.hunt.truth import Difference
 from tests.live.judge import LOUD, Said
 from tests.live.plan import EOS
@@ -28,6 +28,7 @@ TELLS_EXCESS = frozenset(
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""
+HARMLESS = frozenset({"excused", "blind_spot"})
 NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
 
@@ -72,10 +73,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One thing that is not as it must be, or, as `excused`, a loud word that was a true one.
+    """One thing that is not as it must be; or a loud word that was true, or a silence that a page announces.
 
     Args of the dataclass:
-        kind: `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash` or `excused`.
+        kind: `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash`; or `excused`, `blind_spot`.
         who: Agent, or `rollup`.
         detector: Of a word that was said.
     """
@@ -90,7 +91,7 @@ class Judgement:
     @property
     def is_wrong(self) -> bool:
         """Whether it counts against us."""
-        return self.kind != "excused"
+        return self.kind not in HARMLESS
 
     def as_json(self) -> dict[str, Any]:
         """For a result."""
@@ -149,7 +150,9 @@ def _misses(run: Run, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[
         seen.add(key)
         said = [x for x in loud if x.agent.endswith("-told") and x.task in (truth.task, "-")]
         if not said:
-            yield Judgement("miss", "told", truth.task, truth.what)
+            announced = blind_spot(run, truth.difference)
+            what = f"{truth.what} [{announced}]" if announced else truth.what
+            yield Judgement("blind_spot" if announced else "miss", "told", truth.task, what)
         elif not any(explains(run, x.detector, truth.difference) for x in said):
             names = ", ".join(sorted({x.detector for x in said}))
             yield Judgement("wrong_reason", "told", truth.task, f"{truth.what}; said: {names}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.hunt.design import SHORT
+from tests.hunt.judge import HARMLESS
 from tests.live.plan import numbers
 
 Row = Mapping[str, Any]
@@ -37,6 +38,7 @@ def render(rows: Iterable[Row], page: str = "") -> str:
         f"## Runs\n\n{_matrix(counted)}",
         f"## Judged\n\n{_judged(counted)}",
         f"## Stores that were wrong\n\n{_wrong(counted)}",
+        f"## Silences in announced blind spots\n\n{_blind_spots(counted)}",
         f"## True words while every store was right, or about what was wrong\n\n{_excused(counted)}",
         f"## Actions\n\n{_actions(counted)}",
         MARKER + (page.partition(MARKER)[2] or "\n"),
@@ -46,7 +48,9 @@ def render(rows: Iterable[Row], page: str = "") -> str:
 
 def _figures(counted: Sequence[Row], broken: int) -> str:
     peak = max((agent["peak_mib"] for row in counted for agent in row["agents"]), default=0.0)
-    kinds = Counter(one["kind"] for row in counted for one in row["judgements"] if one["kind"] != "excused")
+    kinds = Counter(
+        one["kind"] for row in counted for one in row["judgements"] if one["kind"] not in HARMLESS
+    )
     critical = sum(
         one["kind"] == "false_alarm" and one["severity"] == "critical"
         for row in counted
@@ -72,7 +76,7 @@ def _matrix(counted: Sequence[Row]) -> str:
     )
     for release, guarantee in keys:
         here = [x for x in counted if (x["run"]["release"], x["run"]["guarantee"]) == (release, guarantee)]
-        judged = sum(any(one["kind"] != "excused" for one in row["judgements"]) for row in here)
+        judged = sum(any(one["kind"] not in HARMLESS for one in row["judgements"]) for row in here)
         wrong = sum(any(not truth["allowed"] for truth in row["truths"]) for row in here)
         ended = sum(bool(row["failures"]) for row in here)
         lines.append(f"| {release} | {SHORT[guarantee]} | {len(here)} | {judged} | {wrong} | {ended} |")
@@ -83,7 +87,7 @@ def _judged(counted: Sequence[Row]) -> str:
     found: Counter[tuple[str, ...]] = Counter()
     for row in counted:
         for one in row["judgements"]:
-            if one["kind"] != "excused":
+            if one["kind"] not in HARMLESS:
                 word = f"{one['detector']} {one['severity']}".strip()
                 found[row["name"], one["kind"], one["who"], one["task"], word or _cell(one["what"])] += 1
     lines = ["| run | kind | who | task | word |", "|---|---|---|---|---|"]
@@ -105,6 +109,16 @@ def _wrong(counted: Sequence[Row]) -> str:
             words = ", ".join(sorted(said)) or "nothing"
             lines.append(f"| {row['name']} | {truth['task']} | {truth['store']} | {figures} | {words} |")
     return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
+
+
+def _blind_spots(counted: Sequence[Row]) -> str:
+    lines = [
+        f"- {row['name']} {one['task']}: {_cell(one['what'])}"
+        for row in counted
+        for one in row["judgements"]
+        if one["kind"] == "blind_spot"
+    ]
+    return "\n".join(lines) + "\n" if lines else "None.\n"
 
 
 def _excused(counted: Sequence[Row]) -> str:

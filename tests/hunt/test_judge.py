@@ -79,6 +79,16 @@ def test_a_changelog_is_not_truncated_where_nobody_cut_it():
     assert kinds(cut, [true(LOST)], [word]) == ["excused"]
 
 
+def test_a_silence_that_a_page_announces_is_no_miss():
+    reset = Step("reset", {"cleanup": False})
+    of = dataclasses.replace(run(), steps=(*KILL, reset))
+    assert kinds(of, [true(TWICE)]) == ["blind_spot"]
+    assert kinds(of, [true(LOST)]) == ["miss"]
+    assert kinds(dataclasses.replace(of, release="3.9.2"), [true(TWICE)]) == ["miss"]
+    assert not is_allowed(of, ["kill", "reset"], TWICE)
+    assert is_allowed(of, ["reset", "kill"], TWICE)
+
+
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():
     assert kinds(run(), [true(TWICE, allowed=True)]) == []
     assert is_allowed(run(), ["kill"], TWICE)
