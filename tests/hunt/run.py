@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -150,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.runs = options.runs or 10
         sys.stdout.writelines(f"{run.name} {json.dumps(run.as_json())}\n" for run in choose(options))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
     results = hunt(options) if options.runs != 0 else []
     if options.page:
         rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*-[0-9]*.json"))]
