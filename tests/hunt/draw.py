@@ -18,8 +18,8 @@ RETENTION_MS = 120_000
 GRACE_MS = 20_000
 WINDOW_MS = 10_000
 ODD: tuple[dict[str, Any], ...] = (
-    {"hunt.volume.mib": 64},
-    {"hunt.volume.mib": 64},
+    {"hunt.volume.mib": 256},
+    {"hunt.volume.mib": 256},
     {"hunt.slow_sync_us": 60_000},
     {"hunt.slow_unlink_us": 60_000},
     {"live.universal": 1},

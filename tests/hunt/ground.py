@@ -135,7 +135,7 @@ class Ground(Stage):
         """Start a pod with its agents."""
         self.volumes.make(pod)
         if pod not in self.agents:
-            self.watch(pod, self.release)
+            self.watch(pod)
         self.back(pod)
 
     def leave(self, pod: str) -> None:
@@ -183,6 +183,10 @@ class Ground(Stage):
         if self._clocks is None:
             return super().agent_command(pod)
         return self._clocks.setdefault(pod, Clock(self.home / "clocks" / pod)).launcher()
+
+    def watch(self, pod: str, release: str | None = None) -> None:
+        """Start the agents of a pod, configured for the release that runs now."""
+        super().watch(pod, release or self.release)
 
     def set_clock(self, pod: str, by_s: int) -> None:
         """Set the clock of a pod's agents wrong by so much."""
