@@ -23,7 +23,7 @@ HALVES := -n 2 --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
-  lifelike prove new-release locks clean
+  lifelike hunt hunt-short record prove new-release locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ test: setup ## all tests but the heavy ones (at most 5 minutes)
 test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest $(HALVES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
-check: lint docs-check dashboards-check check-charts test-services test evaluate ## everything that CI runs
+check: lint docs-check dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
@@ -117,6 +117,15 @@ mutate: setup ## break the code on purpose; a test must notice
 
 lifelike: setup ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
 	@$(PY) tools/run_part.py lifelike $(ARGS)
+
+hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.3.1,3.9.2")
+	@$(PY) tools/run_part.py hunt $(ARGS)
+
+hunt-short: setup ## two minutes of it, always the same (needs Maven, gcc and root)
+	@$(PY) tools/run_part.py hunt --runs 3 --seed 1 --releases 4.3.1,3.9.2 --results build/hunt-short
+
+record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
+	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)
 
 check-containers: setup-charts ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
 	@tools/packages.sh containers

@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -55,11 +56,15 @@ import org.rocksdb.InfoLogLevel;
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
- * {@code versioned}, {@code unlogged}, {@code join}, {@code inner}, {@code foreign}, {@code suppress}, {@code empty}, {@code third}), {@code input} names the topic,
- * {@code restore.delay.ms} slows restoration, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
+ * {@code versioned}, {@code unlogged}, {@code join}, {@code inner}, {@code foreign}, {@code suppress}, {@code empty},
+ * {@code third}, {@code front}), {@code input} names the topic, {@code restore.delay.ms} slows restoration,
+ * {@code window.ms}, {@code grace.ms} and {@code retention.ms} tell of windows, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
     private static volatile int restoreDelayMs;
+    private static Duration span;
+    private static Duration grace;
+    private static Duration retention;
     private static volatile boolean commitFails;
     private static final AtomicInteger POISON = new AtomicInteger();
 
@@ -135,25 +140,25 @@ public final class App {
         }
         final String input = (String) settings.remove("input");
         final Set<String> stores = new HashSet<>(Arrays.asList(((String) settings.remove("stores")).split(",")));
-        restoreDelayMs = Integer.parseInt((String) settings.getOrDefault("restore.delay.ms", "0"));
-        settings.remove("restore.delay.ms");
+        restoreDelayMs = (int) take(settings, "restore.delay.ms", 0).toMillis();
+        span = take(settings, "window.ms", 10_000);
+        grace = take(settings, "grace.ms", 0);
+        retention = take(settings, "retention.ms", 120_000);
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.String().getClass());
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.String().getClass());
         settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, Memtables.class);
         if (stores.contains("table")) {
-            settings.put("topology.optimization", "all");
+            settings.putIfAbsent("topology.optimization", "all");
         }
         final Topology topology = build(stores, input, settings);
         final KafkaStreams streams = new KafkaStreams(topology, settings, new Clients());
         streams.setStateListener((now, before) -> say("state " + now));
         streams.setGlobalStateRestoreListener(new Restores());
-        if (settings.containsKey("live.replace.threads")) {
-            replaceThreads(streams);
-        }
+        tellFailures(streams, settings.containsKey("live.replace.threads") ? "REPLACE_THREAD" : "SHUTDOWN_CLIENT");
         final BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             try {
-                say("answer " + obey(streams, line.split(" ")));
+                say("answer " + obey(streams, topology, line.split(" ")));
             } catch (final Throwable problem) {
                 say("answer problem " + problem);
             }
@@ -163,24 +168,54 @@ public final class App {
         }
     }
 
-    /** Lets a thread that fails be replaced, from 2.8 on. */
-    private static void replaceThreads(final KafkaStreams streams) throws Exception {
-        final Class<?> handler = Class.forName("org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler");
+    private static Duration take(final Properties settings, final String name, final long otherwise) {
+        final Object given = settings.remove(name);
+        return Duration.ofMillis(given == null ? otherwise : Long.parseLong(given.toString()));
+    }
+
+    /** Says why a thread failed, and what becomes of it; releases before 2.8 end the thread and nothing else. */
+    private static void tellFailures(final KafkaStreams streams, final String response) throws Exception {
+        final Class<?> handler;
+        try {
+            handler = Class.forName("org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler");
+        } catch (final ClassNotFoundException before28) {
+            final Thread.UncaughtExceptionHandler old = (thread, failure) -> tell(failure);
+            KafkaStreams.class.getMethod("setUncaughtExceptionHandler", Thread.UncaughtExceptionHandler.class)
+                .invoke(streams, old);
+            return;
+        }
         final Class<?> answers = Class.forName(handler.getName() + "$StreamThreadExceptionResponse");
-        final Object replace = answers.getField("REPLACE_THREAD").get(null);
+        final Object answer = answers.getField(response).get(null);
         final Object proxy = Proxy.newProxyInstance(
-            App.class.getClassLoader(), new Class<?>[] {handler}, (self, method, given) -> replace);
+            App.class.getClassLoader(), new Class<?>[] {handler}, (self, method, given) -> {
+                tell((Throwable) given[0]);
+                return answer;
+            });
         KafkaStreams.class.getMethod("setUncaughtExceptionHandler", handler).invoke(streams, proxy);
     }
 
-    private static Object obey(final KafkaStreams streams, final String[] words) throws Exception {
+    private static void tell(final Throwable failure) {
+        final StringBuilder causes = new StringBuilder("failed");
+        for (Throwable one = failure; one != null; one = one.getCause()) {
+            causes.append(" <- ").append(one);
+        }
+        say(causes.toString().replaceAll("\\s+", " "));
+        failure.printStackTrace();
+    }
+
+    private static Object obey(final KafkaStreams streams, final Topology topology, final String[] words)
+        throws Exception {
         switch (words[0]) {
             case "start":
                 streams.start();
                 return "started";
             case "close":
-                streams.close();
+                close(streams, words);
                 return "closed";
+            case "dump":
+                return Contents.write(streams, words);
+            case "stores":
+                return Contents.stores(topology);
             case "cleanup":
                 streams.cleanUp();
                 return "cleaned";
@@ -223,6 +258,20 @@ public final class App {
         }
     }
 
+    /** {@code close}, or {@code close MS}: gives up waiting after so long. */
+    private static void close(final KafkaStreams streams, final String[] words) throws Exception {
+        if (words.length == 1) {
+            streams.close();
+            return;
+        }
+        final long ms = Long.parseLong(words[1]);
+        try {
+            KafkaStreams.class.getMethod("close", Duration.class).invoke(streams, Duration.ofMillis(ms));
+        } catch (final NoSuchMethodException before21) {
+            KafkaStreams.class.getMethod("close", long.class, TimeUnit.class).invoke(streams, ms, TimeUnit.MILLISECONDS);
+        }
+    }
+
     /** Active tasks of this instance, for releases from 3.0 on. */
     private static String active(final KafkaStreams streams) throws Exception {
         final Object threads = KafkaStreams.class.getMethod("metadataForLocalThreads").invoke(streams);
@@ -243,6 +292,10 @@ public final class App {
     private static Topology build(final Set<String> stores, final String input, final Properties settings)
         throws Exception {
         final StreamsBuilder builder = new StreamsBuilder();
+        if (stores.contains("front")) { // another source before the others: every sub-topology's number changes
+            builder.<String, String>stream(input + "-front").groupByKey()
+                .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("front"));
+        }
         final KStream<String, String> source = builder.stream(input);
         final KStream<String, String> records =
             settings.containsKey("live.poison") ? source.peek((key, value) -> swallow()) : source;
@@ -258,14 +311,14 @@ public final class App {
         if (stores.contains("window")) {
             final Materialized<String, Long, WindowStore<Bytes, byte[]>> window = Materialized.as("window");
             retain(window);
-            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeWithNoGrace", "of");
+            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeAndGrace", "of");
             records.groupByKey().windowedBy(size).count(window);
         }
         if (stores.contains("session")) {
             final Materialized<String, Long, SessionStore<Bytes, byte[]>> session = Materialized.as("session");
             retain(session);
             final SessionWindows gap =
-                (SessionWindows) lasting(SessionWindows.class, "ofInactivityGapWithNoGrace", "with");
+                (SessionWindows) lasting(SessionWindows.class, "ofInactivityGapAndGrace", "with");
             records.groupByKey().windowedBy(gap).count(session);
         }
         if (stores.contains("repartition")) {
@@ -284,18 +337,18 @@ public final class App {
                 Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("unlogged").withLoggingDisabled());
         }
         if (stores.contains("join")) {
-            final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceWithNoGrace", "of");
+            final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceAndGrace", "of");
             records.leftJoin(records.filter((key, value) -> key.endsWith("7")), (one, other) -> one, near);
         }
         if (stores.contains("inner")) {
-            final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceWithNoGrace", "of");
+            final JoinWindows near = (JoinWindows) lasting(JoinWindows.class, "ofTimeDifferenceAndGrace", "of");
             records.join(records.filter((key, value) -> key.endsWith("7")), (one, other) -> one, near);
         }
         if (stores.contains("foreign")) {
             joinForeign(records);
         }
         if (stores.contains("suppress")) {
-            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeWithNoGrace", "of");
+            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeAndGrace", "of");
             suppress(records.groupByKey().windowedBy(size).count(Materialized.with(Serdes.String(), Serdes.Long())));
         }
         if (stores.contains("table")) {
@@ -352,26 +405,25 @@ public final class App {
         return Materialized.as(from);
     }
 
-    /** Ten seconds of a window or gap without grace, by the names that the release has. */
+    /** A window or gap and its grace, by the names that the release has. */
     private static Object lasting(final Class<?> type, final String young, final String old) throws Exception {
-        final Duration span = Duration.ofSeconds(10);
         try {
-            return type.getMethod(young, Duration.class).invoke(null, span);
+            return type.getMethod(young, Duration.class, Duration.class).invoke(null, span, grace);
         } catch (final NoSuchMethodException before30) {
             try {
                 final Object windows = type.getMethod(old, Duration.class).invoke(null, span);
-                return type.getMethod("grace", Duration.class).invoke(windows, Duration.ZERO);
+                return type.getMethod("grace", Duration.class).invoke(windows, grace);
             } catch (final NoSuchMethodException before21) {
                 final Object windows = type.getMethod(old, long.class).invoke(null, span.toMillis());
-                return type.getMethod("until", long.class).invoke(windows, 120_000L);
+                return type.getMethod("until", long.class).invoke(windows, retention.toMillis());
             }
         }
     }
 
-    /** Two minutes of retention, so that segments expire; 2.0 knows it on the windows only. */
+    /** How long windows are kept, so that segments expire; 2.0 knows it on the windows only. */
     private static void retain(final Materialized<?, ?, ?> store) throws Exception {
         try {
-            Materialized.class.getMethod("withRetention", Duration.class).invoke(store, Duration.ofMinutes(2));
+            Materialized.class.getMethod("withRetention", Duration.class).invoke(store, retention);
         } catch (final NoSuchMethodException before21) {
             return;
         }
@@ -442,7 +494,7 @@ public final class App {
     }
 
     @SuppressWarnings("unchecked")
-    private static <T> T store(final KafkaStreams streams, final String name, final QueryableStoreType<T> type)
+    static <T> T store(final KafkaStreams streams, final String name, final QueryableStoreType<T> type)
         throws Exception {
         try {
             return (T) KafkaStreams.class

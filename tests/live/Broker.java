@@ -6,11 +6,15 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
@@ -58,14 +62,16 @@ public final class Broker {
                 final NewTopic topic = new NewTopic(words[1], Integer.parseInt(words[2]), (short) 1);
                 admin.createTopics(List.of(topic.configs(settings))).all().get();
                 return "made";
-            case "produce": // produce TOPIC PARTITION PREFIX FROM TO FIRST_MS STEP_MS [delete]
+            case "produce": // produce TOPIC PARTITION PREFIX FROM TO FIRST_MS STEP_MS [delete|keyed]
                 final int partition = Integer.parseInt(words[2]);
                 final long first = Long.parseLong(words[6]);
                 final long step = Long.parseLong(words[7]);
-                final String value = words.length > 8 ? null : "v";
+                final String kind = words.length > 8 ? words[8] : "";
                 long at = first;
                 for (int i = Integer.parseInt(words[4]); i < Integer.parseInt(words[5]); i++, at += step) {
-                    producer.send(new ProducerRecord<>(words[1], partition, at, words[3] + i, value));
+                    final String key = words[3] + i;
+                    final String value = kind.equals("delete") ? null : kind.equals("keyed") ? key : "v";
+                    producer.send(new ProducerRecord<>(words[1], partition, at, key, value));
                 }
                 producer.flush();
                 return "produced";
@@ -82,16 +88,43 @@ public final class Broker {
                 admin.deleteConsumerGroups(List.of(words[1])).all().get();
                 return "forgotten";
             case "drop": // drop PREFIX: remove topics of a finished scenario
-                final List<String> names = new ArrayList<>();
-                for (final String name : admin.listTopics().names().get()) {
-                    if (name.startsWith(words[1])) {
-                        names.add(name);
-                    }
-                }
-                admin.deleteTopics(names).all().get();
-                return "dropped " + names.size();
+                return drop(admin, words[1], "\n");
+            case "reset": // reset APPLICATION INPUT: remove an application's own topics, as its reset does
+                return drop(admin, words[1] + "-", words[2]);
+            case "cut": // cut TOPIC: delete the first half of each partition's records
+                return cut(admin, words[1]);
             default:
                 return "problem unknown " + words[0];
         }
+    }
+
+    private static String cut(final Admin admin, final String topic) throws Exception {
+        final Map<TopicPartition, OffsetSpec> first = new HashMap<>();
+        final Map<TopicPartition, OffsetSpec> last = new HashMap<>();
+        for (final TopicPartitionInfo info :
+            admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions()) {
+            first.put(new TopicPartition(topic, info.partition()), OffsetSpec.earliest());
+            last.put(new TopicPartition(topic, info.partition()), OffsetSpec.latest());
+        }
+        final Map<TopicPartition, ListOffsetsResultInfo> ends = admin.listOffsets(last).all().get();
+        final Map<TopicPartition, RecordsToDelete> before = new HashMap<>();
+        for (final Map.Entry<TopicPartition, ListOffsetsResultInfo> begin :
+            admin.listOffsets(first).all().get().entrySet()) {
+            final long end = ends.get(begin.getKey()).offset();
+            before.put(begin.getKey(), RecordsToDelete.beforeOffset((begin.getValue().offset() + end) / 2));
+        }
+        admin.deleteRecords(before).all().get();
+        return "cut";
+    }
+
+    private static String drop(final Admin admin, final String prefix, final String but) throws Exception {
+        final List<String> names = new ArrayList<>();
+        for (final String name : admin.listTopics().names().get()) {
+            if (name.startsWith(prefix) && !name.startsWith(but)) {
+                names.add(name);
+            }
+        }
+        admin.deleteTopics(names).all().get();
+        return "dropped " + names.size();
     }
 }

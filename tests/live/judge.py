@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -119,17 +120,9 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
         records: Everything shipped.
         problem: Why the scenario broke off; empty = it did not.
     """
-    loudest: dict[tuple[str, str], Said] = {}
-    for data in records:
-        if data["kind"] != "finding":
-            continue
-        said = _said(data, stage)
-        key = (said.agent, data["finding_id"])
-        before = loudest.get(key)
-        if before is None or rank(said) > rank(before):
-            loudest[key] = said
-    loud = tuple(said for said in loudest.values() if said.severity in LOUD)
-    quiet = tuple(said for said in loudest.values() if said.severity not in LOUD)
+    words = loudest(records, stage.marks)
+    loud = tuple(said for said in words if said.severity in LOUD)
+    quiet = tuple(said for said in words if said.severity not in LOUD)
     told = {
         said.detector
         for said in loud
@@ -160,6 +153,25 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
     )
 
 
+def loudest(records: Iterable[Data], marks: Sequence[tuple[int, str]]) -> list[Said]:
+    """Take each finding at its loudest.
+
+    Args:
+        records: Everything shipped.
+        marks: The driver's timeline.
+    """
+    found: dict[tuple[str, str], Said] = {}
+    for data in records:
+        if data["kind"] != "finding":
+            continue
+        said = _said(data, marks)
+        key = (said.agent, data["finding_id"])
+        before = found.get(key)
+        if before is None or rank(said) > rank(before):
+            found[key] = said
+    return list(found.values())
+
+
 def is_exposure(said: Said, marks: list[tuple[int, str]]) -> bool:
     """Tell whether a word about an exposed application is what must be said of any such application."""
     if said.detector not in EXPOSURES or said.severity != "warning":
@@ -174,10 +186,8 @@ def rank(said: Said) -> tuple[int, bool]:
     return loudness, said.confidence == "confirmed"
 
 
-def _said(data: Data, stage: Stage) -> Said:
-    when = next(
-        (what for at_us, what in reversed(stage.marks) if at_us <= data["opened_at_us"]), "the beginning"
-    )
+def _said(data: Data, marks: Sequence[tuple[int, str]]) -> Said:
+    when = next((what for at_us, what in reversed(marks) if at_us <= data["opened_at_us"]), "the beginning")
     return Said(
         data["pod"],
         data["detector"],

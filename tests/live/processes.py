@@ -203,10 +203,23 @@ class Broker:
         subprocess.run(
             [tool("java"), *_JVM, "-cp", class_path, *format_command], check=True, capture_output=True
         )
-        self._java = JavaProcess(
-            "broker", class_path, ["Broker", str(properties), self.address], "tool: ", home / "tmp"
+        self._command = (
+            "broker",
+            class_path,
+            ["Broker", str(properties), self.address],
+            "tool: ",
+            home / "tmp",
         )
+        self._start()
+
+    def _start(self) -> None:
+        self._java = JavaProcess(*self._command)
         self._java.wait_for("ready", within_s=START_S)
+
+    def restart(self) -> None:
+        """Kill it and start it again on its directory."""
+        self._java.kill()
+        self._start()
 
     def do(self, command: str) -> str:
         """Let the broker's tool do something; see `Broker.java`.

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.live.plan import Plan
 from tests.live.processes import Broker, LiveError
-from tests.live.recorded import LIVES, Life, Truth
+from tests.live.recorded import LIVES, Truth
 from tests.live.recording import Recording
 from tests.live.toolbox import BROKER_RELEASE
 
@@ -51,7 +51,8 @@ def record(broker: Broker, base: Path, name: str, release: str, target: Path) ->
         checks = {
             pod: stage.write(pod, folder / f"trace-{named(pod)}.jsonl.gz") for pod in sorted(stage.runs)
         }
-        scenario = describe(stage, f"{name}-{release}", life, truth, checks)
+        told = " ".join((life.play.__doc__ or "").split())
+        scenario = describe(stage, f"{name}-{release}", life.jira, told, truth, checks)
         (folder / "scenario.json").write_text(json.dumps(scenario, indent=1) + "\n")
         differ = [path for check in checks.values() for path in check["differ"]]
         if differ:
@@ -77,14 +78,19 @@ def tries(broker: Broker, base: Path, name: str, release: str, target: Path) -> 
 
 
 def describe(
-    stage: Recording, identity: str, life: Life, truth: Truth, checks: dict[str, dict[str, Any]]
+    stage: Recording,
+    identity: str,
+    jira: str | None,
+    description: str,
+    truth: Truth,
+    checks: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
     """Give the content of `scenario.json`."""
     told = stage.settings(truth.pod, stage.plan.release)
     at, decisive = _decisive(stage, truth)
     return {
         "id": identity,
-        "jira": life.jira if truth.verdict != "benign" else None,
+        "jira": jira if truth.verdict != "benign" else None,
         "kafka_streams_version": stage.plan.release,
         "broker_version": BROKER_RELEASE,
         "guarantee": told["processing.guarantee"],
@@ -98,7 +104,7 @@ def describe(
             }
             for pod, runs in sorted(stage.runs.items())
         ],
-        "description": " ".join((life.play.__doc__ or "").split()),
+        "description": description,
         "expected": {
             "verdict": truth.verdict,
             "what": truth.what,

@@ -102,10 +102,18 @@ class Stage:
             "session_timeout_ms": str(settings.get("session.timeout.ms", 3000)),
         }
         self.state_dir(pod).mkdir(parents=True, exist_ok=True)
-        apart = (sys.executable, str(HERE / "apart.py"), sys.executable, "-m", "agent")
+        command = self.agent_command(pod)
+        apart = (sys.executable, str(HERE / "apart.py"), *command)
         shipped = self.home / "shipped"
         self.agents[pod] = [
-            Agent(f"{pod}-told", self.state_dir(pod), self.home / "agents" / f"{pod}-told", shipped, told),
+            Agent(
+                f"{pod}-told",
+                self.state_dir(pod),
+                self.home / "agents" / f"{pod}-told",
+                shipped,
+                told,
+                launcher=command,
+            ),
             Agent(
                 f"{pod}-untold",
                 self.state_dir(pod),
@@ -118,6 +126,10 @@ class Stage:
         for agent in self.agents[pod]:
             self._stack.callback(agent.kill)
             agent.wait_ready()
+
+    def agent_command(self, _pod: str) -> tuple[str, ...]:
+        """Give the command that runs an agent's command line."""
+        return (sys.executable, "-m", "agent")
 
     def unwatch(self, pod: str) -> None:
         """Stop the agents of a pod, as its end would."""

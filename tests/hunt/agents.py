@@ -1,0 +1,70 @@
+"""The agents of a run: how each fared, and a clock of theirs that can be set."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from deploy.demo.agents import Agent, AgentError
+from tests.hunt.judge import Health
+from tests.live.toolbox import CACHE, tool
+
+SOURCE = Path(__file__).resolve().parent / "set_clock.c"
+_BLIND = re.compile(r"^statewarden_agent_blind_seconds_total\{[^}]*\} (\S+)", re.MULTILINE)
+
+
+class Clock:
+    """A file that says by how much the clock of a pod's agents is wrong."""
+
+    def __init__(self, file: Path) -> None:
+        """Let it be right."""
+        self._file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(struct.pack("q", 0))
+
+    def launcher(self) -> tuple[str, ...]:
+        """Give the command that runs an agent with this clock."""
+        library = set_clock_library()
+        return (
+            tool("env"),
+            f"LD_PRELOAD={library}",
+            f"HUNT_CLOCK={self._file}",
+            sys.executable,
+            "-m",
+            "agent",
+        )
+
+    def set(self, by_s: int) -> None:
+        """Let it be wrong by so much."""
+        with self._file.open("r+b") as file:
+            file.write(struct.pack("q", by_s))
+
+
+def set_clock_library() -> Path:
+    """Give the library that changes the clock of a process; compiles the first time."""
+    library = CACHE / f"set_clock-{SOURCE.stat().st_mtime_ns}.so"
+    if not library.is_file():
+        command = [tool("gcc"), "-O1", "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"]
+        subprocess.run(command, check=True, capture_output=True)
+    return library
+
+
+def leave(agent: Agent) -> Health:
+    """Measure an agent and stop it."""
+    try:
+        peak_mib = agent.memory_mib()[1]
+        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=10) as answer:
+            blind_s = sum(float(value) for value in _BLIND.findall(answer.read().decode()))
+        code = agent.stop()
+    except (AgentError, OSError, KeyError) as error:
+        return Health(agent.pod, None, 0.0, (str(error), agent.errors))
+    errors = [
+        str(line.get("message"))
+        for line in agent.lines
+        if line.get("level") in ("error", "critical") and "finding_id" not in line
+    ]
+    return Health(agent.pod, code, peak_mib, (*errors, *filter(None, [agent.errors])), blind_s)

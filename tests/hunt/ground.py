@@ -1,0 +1,287 @@
+"""Where a run is played: a stage that knows what every store must hold, and that brings back what failed by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hunt.agents import Clock, leave
+from tests.hunt.contents import NotNowError, differences, failure_of, has_failed, is_running, subtopologies
+from tests.hunt.design import Run
+from tests.hunt.judge import Health
+from tests.hunt.truth import STORES, Batch, Difference, Spans
+from tests.hunt.volumes import Volumes
+from tests.live.plan import Plan
+from tests.live.processes import Broker, JavaProcess, LiveError, wait_until
+from tests.live.stage import INNER, Stage
+
+OLD_MS = 6 * 3_600_000
+"""How old the first record is: no broker of 4.x refuses a time in the future, no changelog is cut by its age."""
+STILL_S = 15.0
+"""A difference that stays for so long while everything runs and is committed is the truth."""
+CATCH_UP_S = 240.0
+MOST_RETURNS = 8
+"""How often instances that fail by themselves are started again."""
+OWN = "hunt."
+"""Settings that begin so are ours, not Kafka Streams'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at the truth: when it was certain, and what was not as it must be."""
+
+    at_us: int
+    differences: tuple[Difference, ...]
+
+
+class Ground(Stage):
+    """Runs one application; see `Stage`."""
+
+    def __init__(self, broker: Broker, home: Path, run: Run) -> None:
+        """Make the topics; no pod runs yet."""
+        settings = {key: value for key, value in run.settings.items() if not key.startswith(OWN)}
+        self._own = {key: int(value) for key, value in run.settings.items() if key.startswith(OWN)}
+        self.volumes = Volumes(home, self._own.get("hunt.volume.mib", 0))
+        super().__init__(
+            broker,
+            home,
+            "hunt",
+            Plan(run.release, run.guarantee, ",".join(run.stores), run.partitions, settings),
+        )
+        broker.do(f"topic {self.input}-front {run.partitions}")
+        self.release = run.release
+        self.begun_ms -= OLD_MS
+        self.clock_ms = self.begun_ms
+        self.all_sent: dict[str, list[Batch]] = defaultdict(list)
+        """Topic's ending -> what was sent to it."""
+        self.sent_to: dict[str, list[Batch]] = defaultdict(list)
+        """Store -> what was sent while it was in the topology."""
+        self.keys: Counter[int] = Counter()
+        self.failures: list[str] = []
+        self.looks: list[Look] = []
+        self.parts: dict[str, int] = {}
+        self.healths: list[Health] = []
+        self.spans = Spans(int(run.settings["window.ms"]), int(run.settings["retention.ms"]))
+        has_steps = any(step.action == "step-clock" for step in run.steps)
+        self._clocks: dict[str, Clock] | None = {} if has_steps else None
+
+    # -------------------------------------------------------------------------------- records
+
+    def feed(self, count: int, step_ms: int, jump_ms: int) -> None:
+        """Send new keys to each partition of each topic that is read, after a jump of stream time."""
+        self.clock_ms += jump_ms
+        for number in range(self.plan.partitions):
+            first = self.keys[number]
+            self.keys[number] += count
+            self._send(Batch(number, first, first + count, self.clock_ms, step_ms))
+        self.clock_ms += count * step_ms
+        self.mark(f"{count} records sent, stream time {(self.clock_ms - self.begun_ms) // 1000} s")
+
+    def feed_again(self, share: int, back_ms: int, is_deletion: bool) -> None:
+        """Send the newest keys again, `share` percent of them; as deletions to the tables only."""
+        for number in range(self.plan.partitions):
+            last = self.keys[number]
+            first = last - last * share // 100
+            at_ms = self.clock_ms - (0 if is_deletion else back_ms)
+            if last > first:
+                self._send(Batch(number, first, last, at_ms, 0, is_deletion))
+        self.mark("records sent again")
+
+    def _send(self, batch: Batch) -> None:
+        present = self.stores.split(",")
+        tables = sorted({store.topic for word, store in STORES.items() if word in present and store.topic})
+        for ending in [*tables, *(() if batch.is_deletion else ("",))]:
+            self.broker.do(
+                f"produce {self.input}{ending} {batch.partition} p{batch.partition}- {batch.first} {batch.last}"
+                f" {batch.at_ms} {batch.step_ms} {'delete' if batch.is_deletion else 'keyed'}"
+            )
+            self.all_sent[ending].append(batch)
+            for word in present:
+                if word not in STORES or STORES[word].topic == ending:
+                    self.sent_to[word].append(batch)
+
+    def wait(self, until: str) -> None:
+        """Wait for nothing (`sent`), for a first commit (`some`) or for all of them (`committed`)."""
+        if until == "committed":
+            self.catch_up()
+        elif until == "some":
+            before = self.committed()
+            with contextlib.suppress(LiveError):
+                wait_until(lambda: self.committed() > before, "some are committed", 10)
+
+    # -------------------------------------------------------------------------------- pods
+
+    def state_dir(self, pod: str) -> Path:
+        """Directory that the pod's application and agents share."""
+        return self.volumes.path(pod)
+
+    def prepare(self, pod: str) -> JavaProcess:
+        """Start a pod's JVM of the present release; it has not joined."""
+        self.volumes.make(pod)
+        self.mark(f"{pod} starts {self.release}")
+        unlink_us, sync_us = (self._own.get(f"hunt.slow_{name}_us", 0) for name in ("unlink", "sync"))
+        return self.launch(pod, self.release, slow_unlink_us=unlink_us, slow_sync_us=sync_us)
+
+    def back(self, pod: str, away_ms: int = 0) -> None:
+        """Start a pod again after a while."""
+        if away_ms:
+            self.idle(away_ms / 1000, f"{pod} is away")
+        self.prepare(pod).ask("start")
+
+    def join(self, pod: str) -> None:
+        """Start a pod with its agents."""
+        self.volumes.make(pod)
+        if pod not in self.agents:
+            self.watch(pod)
+        self.back(pod)
+
+    def leave(self, pod: str) -> None:
+        """Let a pod that has ended stay away, its agents with it."""
+        del self.pods[pod]
+        self.unwatch(pod)
+
+    def order(self, pod: str, command: str) -> None:
+        """Ask an instance for something; that it cannot is part of its life."""
+        try:
+            self.mark(f"{pod} {command}: {self.pods[pod].ask(command)}")
+        except (LiveError, BrokenPipeError):
+            self.mark(f"{pod} does not answer to {command}")
+
+    def stop(self, pod: str = "a") -> None:
+        """Close an instance in order; one that has failed meanwhile is only ended."""
+        try:
+            super().stop(pod)
+        except (LiveError, BrokenPipeError):
+            self.kill(pod)
+
+    def close_for(self, pod: str, command: str, ms: int) -> None:
+        """Ask for a close and end the process after a while, whether it has closed or not."""
+        self.mark(f"{pod} closes")
+        with contextlib.suppress(BrokenPipeError):
+            self.pods[pod].tell(command)
+        time.sleep(ms / 1000)
+        self.kill(pod)
+
+    def heal(self) -> None:
+        """Start again what ended by itself, as the platform would."""
+        for pod, java in list(self.pods.items()):
+            if has_failed(java):
+                self.failures.append(f"{pod}: {failure_of(java)}")
+                if len(self.failures) > MOST_RETURNS:
+                    raise LiveError(f"{pod} fails again and again: {self.failures[-1]}")
+                self.mark(f"{pod} has failed, an exception")
+                self.kill(pod)
+                self.back(pod)
+
+    # -------------------------------------------------------------------------------- agents
+
+    def agent_command(self, pod: str) -> tuple[str, ...]:
+        """Give the command that runs an agent: with a clock that can be set, if the run sets one."""
+        if self._clocks is None:
+            return super().agent_command(pod)
+        return self._clocks.setdefault(pod, Clock(self.home / "clocks" / pod)).launcher()
+
+    def watch(self, pod: str, release: str | None = None) -> None:
+        """Start the agents of a pod, configured for the release that runs now."""
+        super().watch(pod, release or self.release)
+
+    def set_clock(self, pod: str, by_s: int) -> None:
+        """Set the clock of a pod's agents wrong by so much."""
+        assert self._clocks is not None
+        self._clocks[pod].set(by_s)
+        self.mark(f"the clock of {pod}'s agents is {by_s} s off")
+
+    def unwatch(self, pod: str) -> None:
+        """Stop the agents of a pod, as its end would, and note how they fared."""
+        self.healths += [leave(agent) for agent in self.agents.pop(pod, [])]
+
+    def end_agents(self, pod: str, how: str) -> None:
+        """End a pod's agents, by `kill` or `stop`."""
+        self.mark(f"{how} of the agents of {pod}")
+        if how == "stop":
+            self.unwatch(pod)
+        for agent in self.agents.pop(pod, []):
+            agent.kill()
+
+    # -------------------------------------------------------------------------------- topology
+
+    def alter(self, store: str) -> None:
+        """Add a store to the topology, or remove it."""
+        words = self.stores.split(",")
+        self.stores = ",".join([x for x in words if x != store] if store in words else [*words, store])
+        self.mark(f"the stores are {self.stores}")
+
+    def forget(self) -> None:
+        """Reset the application, all of whose pods have ended: its own topics and its offsets are deleted."""
+        self.broker.do(f"reset {self.id} {self.input}")
+        wait_until(self._is_forgotten, "members have left and offsets are deleted")
+        for word in self.stores.split(","):
+            if word in STORES:
+                self.sent_to[word] = list(self.all_sent[STORES[word].topic])
+        self.mark("the application is reset")
+
+    def _is_forgotten(self) -> bool:
+        try:
+            self.broker.do(f"forget {self.id}")
+        except LiveError:
+            return False
+        return True
+
+    # -------------------------------------------------------------------------------- truth
+
+    def catch_up(self) -> None:
+        """Wait until every pod runs and all that was sent is committed."""
+        wait_until(self._is_caught_up, "everything is committed", CATCH_UP_S)
+        self.mark("committed")
+
+    def settle_down(self) -> None:
+        """The same, and that the application's own topics are read to their ends, too."""
+        self.catch_up()
+        if INNER & set(self.stores.split(",")):
+            self._wait_inner_committed(CATCH_UP_S)
+
+    def _is_caught_up(self) -> bool:
+        self.heal()
+        if not all(is_running(java) for java in self.pods.values()):
+            return False
+        sent = sum(
+            x.last - x.first for ending, all_ in self.all_sent.items() if ending != "-global" for x in all_
+        )
+        return self.committed() >= sent
+
+    def check(self) -> None:
+        """Compare every store until all are right, or a difference stays."""
+        self.settle_down()
+        since_s, before = time.monotonic(), None
+        while True:
+            found = self._differences() if self._is_caught_up() else None
+            if found == ():
+                break
+            if found is None or found != before:
+                since_s, before = time.monotonic(), found
+            elif time.monotonic() - since_s > STILL_S:
+                break
+            time.sleep(0.3)
+        self.looks.append(Look(time.time_ns() // 1000, found))
+        wrong = "; ".join(f"{x.store} {x.partition}: -{x.lost} +{x.extra} of {x.expected}" for x in found)
+        self.mark(f"truth: {wrong or 'right'}")
+
+    def _differences(self) -> tuple[Difference, ...] | None:
+        """Compare now; None: it cannot be done now."""
+        self.parts |= subtopologies(next(iter(self.pods.values())))
+        words, scratch = self.stores.split(","), self.home / "tmp"
+        try:
+            return differences(self.pods, words, self.release, self.sent_to, self.spans, scratch)
+        except NotNowError:
+            return None
+
+    # -------------------------------------------------------------------------------- end
+
+    def close(self, *, keep: bool = False) -> None:
+        """End every process, take volumes away, remove topics and directory."""
+        self._stack.close()
+        self.volumes.close()
+        super().close(keep=keep)

@@ -1,0 +1,195 @@
+"""Judge a run: what is true against what the agents and the rollup said. Values in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tests.hunt.actions import ACTIONS
+from tests.hunt.design import Run
+from tests.hunt.excuses import blind_spot, excuse
+from tests.hunt.truth import Difference
+from tests.live.judge import LOUD, Said
+from tests.live.plan import EOS
+
+MOST_MEMORY_MIB = 64.0
+TELLS_LOSS = frozenset(
+    {
+        "carried-checkpoint", "changelog-truncated", "false-clean-store", "lost-segment", "overlaid-store",
+        "resurrected-checkpoint", "shared-state-dir", "temp-cleaner", "torn-store", "unrestored-store", "zombie-state",
+    }
+)  # fmt: skip
+"""Detectors whose statement explains that something is missing."""
+TELLS_EXCESS = frozenset(
+    {
+        "changelog-truncated", "interrupted-wipe", "overlaid-store", "shared-state-dir", "skipped-eos-wipe",
+        "zombie-state",
+    }
+)  # fmt: skip
+"""Detectors whose statement explains that something is counted twice, or was never committed."""
+HARMLESS = frozenset({"excused", "blind_spot"})
+NEEDS_ACTION = frozenset({"changelog-truncated"})
+"""What these state happens only if an action of the run does it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One difference of a look, with its task.
+
+    Args of the dataclass:
+        is_allowed: The guarantee, or an action, allows it.
+    """
+
+    at_us: int
+    task: str
+    difference: Difference
+    is_allowed: bool
+
+    @property
+    def what(self) -> str:
+        """In one line."""
+        one = self.difference
+        return f"{one.store}: {one.lost} lost, {one.extra} too many of {one.expected} ({', '.join(one.examples)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How one agent fared.
+
+    Args of the dataclass:
+        exit_code: None: it had to be killed.
+        peak_mib: Its resident memory at its highest.
+        errors: What it wrote to standard error, and lines of its log at level error.
+        blind_s: Time for which changes could go unseen, seconds.
+    """
+
+    agent: str
+    exit_code: int | None
+    peak_mib: float
+    errors: tuple[str, ...] = ()
+    blind_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One thing that is not as it must be; or a loud word that was true, or a silence that a page announces.
+
+    Args of the dataclass:
+        kind: `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash`; or `excused`, `blind_spot`.
+        who: Agent, or `rollup`.
+        detector: Of a word that was said.
+    """
+
+    kind: str
+    who: str
+    task: str
+    what: str
+    detector: str = ""
+    severity: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it counts against us."""
+        return self.kind not in HARMLESS
+
+    def as_json(self) -> dict[str, Any]:
+        """For a result."""
+        return asdict(self)
+
+
+def is_allowed(run: Run, done: Iterable[str], difference: Difference) -> bool:
+    """Tell whether a difference is what the guarantee, or an action, allows.
+
+    Args:
+        run: With its guarantee.
+        done: Actions before the look.
+        difference: What was found.
+    """
+    may: set[str] = set()
+    for name in done:
+        effects = ACTIONS[name].may
+        may = (may - {"adds"} if "doubles" in effects else may) | effects
+    lost_is_allowed = not difference.lost or "loses" in may
+    extra_is_allowed = not difference.extra or "loses" in may or (run.guarantee != EOS and "adds" in may)
+    return lost_is_allowed and extra_is_allowed
+
+
+def judge(
+    run: Run,
+    truths: Sequence[Truth],
+    saids: Sequence[Said],
+    healths: Sequence[Health],
+    marks: Sequence[tuple[int, str]],
+) -> tuple[Judgement, ...]:
+    """Compare.
+
+    Args:
+        run: What was played.
+        truths: All differences, allowed ones included.
+        saids: The loudest word of each finding and of each verdict of the rollup.
+        healths: Of each agent.
+        marks: The timeline of the run.
+    """
+    loud = [said for said in saids if said.severity in LOUD]
+    wrong = [truth for truth in truths if not truth.is_allowed]
+    return (
+        *_misses(run, wrong, loud),
+        *(_word(run, said, truths, marks) for said in loud),
+        *(judgement for health in healths for judgement in _unwell(health)),
+    )
+
+
+def _misses(run: Run, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
+    """Ask of each task with a wrong store whether the told agents said so, and for the right reason."""
+    seen = set()
+    for truth in wrong:
+        key = (truth.task, truth.difference.store)
+        if key in seen:
+            continue
+        seen.add(key)
+        said = [x for x in loud if x.agent.endswith("-told") and x.task in (truth.task, "-")]
+        if not said:
+            announced = blind_spot(run, truth.difference)
+            what = f"{truth.what} [{announced}]" if announced else truth.what
+            yield Judgement("blind_spot" if announced else "miss", "told", truth.task, what)
+        elif not any(explains(run, x.detector, truth.difference) for x in said):
+            names = ", ".join(sorted({x.detector for x in said}))
+            yield Judgement("wrong_reason", "told", truth.task, f"{truth.what}; said: {names}")
+
+
+def explains(run: Run, detector: str, difference: Difference) -> bool:
+    """Tell whether what a detector states can be the cause of a difference in this run."""
+    tells = (TELLS_LOSS if difference.lost else frozenset()) | (
+        TELLS_EXCESS if difference.extra else frozenset()
+    )
+    could_be = detector not in NEEDS_ACTION or any(
+        detector in ACTIONS[step.action].tells for step in run.steps
+    )
+    return detector in tells and could_be
+
+
+def _word(run: Run, said: Said, truths: Sequence[Truth], marks: Sequence[tuple[int, str]]) -> Judgement:
+    """Judge one loud word: it is right if its task is wrong by such a cause, or if it is a true one all the same."""
+    true = [x for x in truths if said.task in (x.task, "-") and explains(run, said.detector, x.difference)]
+    reason = true[0].what if true else excuse(run, said, marks)
+    kind = "excused" if reason else "blind" if said.detector == "auditor-blind" else "false_alarm"
+    what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
+    return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)
+
+
+def _unwell(health: Health) -> Iterable[Judgement]:
+    if health.exit_code != 0 or health.errors:
+        what = f"exit code {health.exit_code}; {'; '.join(health.errors)[:300]}"
+        yield Judgement("crash", health.agent, "-", what)
+    if health.peak_mib > MOST_MEMORY_MIB:
+        yield Judgement("growth", health.agent, "-", f"{health.peak_mib:.0f} MiB at its highest")
+
+
+def verdict(judgements: Iterable[Judgement]) -> Mapping[str, int]:
+    """Count what counts against us, by kind."""
+    counts: dict[str, int] = {}
+    for one in judgements:
+        if one.is_wrong:
+            counts[one.kind] = counts.get(one.kind, 0) + 1
+    return counts

@@ -1,0 +1,146 @@
+"""The page of the hunt: counted runs by release and guarantee, and every judgement by its name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tests.hunt.design import SHORT
+from tests.hunt.judge import HARMLESS
+from tests.live.plan import numbers
+
+Row = Mapping[str, Any]
+MARKER = "<!-- generated up to here (tests/hunt/page.py); below, written by hand -->"
+_HEAD = """# The hunt
+
+Applications drawn from a seed lived through kills, pauses, full disks, copied volumes, upgrades and more, on
+real releases of Kafka Streams and a real broker. Beside each instance ran two agents: one with every setting
+configured, one with none and in a PID namespace of its own. What every store must hold is known from what was sent; it
+was compared with what the application itself answers. Every warning and critical word was judged against that, and
+every silence. Written by `make hunt ARGS="--runs 0 --page docs/hunt.md"` from the results in its folder; a run is
+played again by its name: `make hunt ARGS="--replay NAME"`.
+"""
+
+
+def render(rows: Iterable[Row], page: str = "") -> str:
+    """Write the page.
+
+    Args:
+        rows: Results as `Result.as_json` gives them.
+        page: The page as it is; what is below the marker is kept.
+    """
+    known = sorted(rows, key=lambda row: (numbers(row["run"]["release"]), row["name"]))
+    counted = [row for row in known if not row["problem"]]
+    parts = [
+        _HEAD,
+        _figures(counted, len(known) - len(counted)),
+        f"## Runs\n\n{_matrix(counted)}",
+        f"## Judged\n\n{_judged(counted)}",
+        f"## Stores that were wrong\n\n{_wrong(counted)}",
+        f"## Silences in announced blind spots\n\n{_blind_spots(counted)}",
+        f"## True words while every store was right, or about what was wrong\n\n{_excused(counted)}",
+        f"## Actions\n\n{_actions(counted)}",
+        MARKER + (page.partition(MARKER)[2] or "\n"),
+    ]
+    return "\n".join(parts)
+
+
+def _figures(counted: Sequence[Row], broken: int) -> str:
+    peak = max((agent["peak_mib"] for row in counted for agent in row["agents"]), default=0.0)
+    kinds = Counter(
+        one["kind"] for row in counted for one in row["judgements"] if one["kind"] not in HARMLESS
+    )
+    critical = sum(
+        one["kind"] == "false_alarm" and one["severity"] == "critical"
+        for row in counted
+        for one in row["judgements"]
+    )
+    alarmed = sum(any(one["kind"] == "false_alarm" for one in row["judgements"]) for row in counted)
+    return (
+        f"{len(counted)} runs counted, {broken} broke off and are not. {sum(row['looks'] for row in counted)} looks at"
+        f" the truth. {', '.join(f'{kind}: {kinds[kind]}' for kind in sorted(kinds)) or 'Nothing was judged'};"
+        f" false criticals: {critical}; runs with a false word: {alarmed} of {len(counted)}."
+        f" An agent took {peak:.0f} MiB at most.\n"
+    )
+
+
+def _matrix(counted: Sequence[Row]) -> str:
+    lines = [
+        "| release | guarantee | runs | judged | with a wrong store | ended by itself |",
+        "|---|---|---|---|---|---|",
+    ]
+    keys = sorted(
+        {(row["run"]["release"], row["run"]["guarantee"]) for row in counted},
+        key=lambda x: (numbers(x[0]), x[1]),
+    )
+    for release, guarantee in keys:
+        here = [x for x in counted if (x["run"]["release"], x["run"]["guarantee"]) == (release, guarantee)]
+        judged = sum(any(one["kind"] not in HARMLESS for one in row["judgements"]) for row in here)
+        wrong = sum(any(not truth["allowed"] for truth in row["truths"]) for row in here)
+        ended = sum(bool(row["failures"]) for row in here)
+        lines.append(f"| {release} | {SHORT[guarantee]} | {len(here)} | {judged} | {wrong} | {ended} |")
+    return "\n".join(lines) + "\n"
+
+
+def _judged(counted: Sequence[Row]) -> str:
+    found: Counter[tuple[str, ...]] = Counter()
+    for row in counted:
+        for one in row["judgements"]:
+            if one["kind"] not in HARMLESS:
+                word = f"{one['detector']} {one['severity']}".strip()
+                found[row["name"], one["kind"], one["who"], one["task"], word or _cell(one["what"])] += 1
+    lines = ["| run | kind | who | task | word |", "|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(key)} |" for key in found]
+    return "\n".join(lines) + "\n" if found else "Nothing.\n"
+
+
+def _wrong(counted: Sequence[Row]) -> str:
+    lines = ["| run | task | store | lost | too many | of | said |", "|---|---|---|---|---|---|---|"]
+    for row in counted:
+        seen = set()
+        for truth in row["truths"]:
+            key = (truth["task"], truth["store"])
+            if truth["allowed"] or key in seen:
+                continue
+            seen.add(key)
+            said = {x["detector"] for x in row["judgements"] if x["severity"] and x["task"] == truth["task"]}
+            figures = f"{truth['lost']} | {truth['extra']} | {truth['expected']}"
+            words = ", ".join(sorted(said)) or "nothing"
+            lines.append(f"| {row['name']} | {truth['task']} | {truth['store']} | {figures} | {words} |")
+    return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
+
+
+def _blind_spots(counted: Sequence[Row]) -> str:
+    lines = [
+        f"- {row['name']} {one['task']}: {_cell(one['what'])}"
+        for row in counted
+        for one in row["judgements"]
+        if one["kind"] == "blind_spot"
+    ]
+    return "\n".join(lines) + "\n" if lines else "None.\n"
+
+
+def _excused(counted: Sequence[Row]) -> str:
+    said: Counter[tuple[str, str]] = Counter()
+    runs: dict[tuple[str, str], set[str]] = {}
+    for row in counted:
+        for one in row["judgements"]:
+            if one["kind"] == "excused":
+                key = (one["detector"], one["severity"])
+                said[key] += 1
+                runs.setdefault(key, set()).add(row["name"])
+    lines = ["| word | severity | times | runs |", "|---|---|---|---|"]
+    lines += [f"| {key[0]} | {key[1]} | {said[key]} | {len(runs[key])} |" for key in sorted(said)]
+    return "\n".join(lines) + "\n" if said else "None.\n"
+
+
+def _actions(counted: Sequence[Row]) -> str:
+    played = Counter(action for row in counted for action, _ in row["run"]["steps"])
+    lines = ["| action | times |", "|---|---|"]
+    lines += [f"| {action} | {played[action]} |" for action in sorted(played)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/")[:200]

@@ -1,0 +1,169 @@
+"""Play a run: processes, disk and network on one side, values for the judge on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deploy.demo.agents import AgentError
+from tests.hunt.actions import ACTIONS
+from tests.hunt.design import Run
+from tests.hunt.draw import CHECK
+from tests.hunt.fleet import audit
+from tests.hunt.ground import Ground, Look
+from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
+from tests.live.judge import Said, loudest
+from tests.live.processes import Broker, LiveError
+from tests.support.shipped import shipped_records
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a run.
+
+    Args of the dataclass:
+        problem: Why it broke off; such a run has no verdict and is not counted.
+        failures: What ended by itself and was started again.
+    """
+
+    run: Run
+    seconds: float
+    judgements: tuple[Judgement, ...] = ()
+    truths: tuple[Truth, ...] = ()
+    saids: tuple[Said, ...] = ()
+    healths: tuple[Health, ...] = ()
+    marks: tuple[tuple[int, str], ...] = ()
+    failures: tuple[str, ...] = ()
+    problem: str = ""
+    looks: int = field(default=0)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether something counts against us."""
+        return any(one.is_wrong for one in self.judgements)
+
+    def line(self) -> str:
+        """One line for people."""
+        counts = " ".join(f"{kind}={count}" for kind, count in sorted(verdict(self.judgements).items()))
+        found = sorted({f"({one.detector})" for one in self.judgements if not one.is_wrong})
+        wrong = sorted({x.difference.store for x in self.truths if not x.is_allowed})
+        truth = f"WRONG {','.join(wrong)}" if wrong else "right"
+        word = f"BROKE OFF {self.problem[:160]}" if self.problem else counts or "right"
+        memory = max((health.peak_mib for health in self.healths), default=0.0)
+        return f"{self.run.name:22} {word}; truth {truth} {' '.join(found)} {memory:.0f} MiB {self.seconds:.0f} s"
+
+    def as_json(self) -> dict[str, Any]:
+        """For the file of a run."""
+        names = (
+            "agent",
+            "detector",
+            "task",
+            "store",
+            "severity",
+            "confidence",
+            "affected",
+            "summary",
+            "when",
+        )
+        return {
+            "name": self.run.name,
+            "run": self.run.as_json(),
+            "seconds": round(self.seconds, 1),
+            "problem": self.problem,
+            "judgements": [one.as_json() for one in self.judgements],
+            "truths": [
+                {"at_us": x.at_us, "task": x.task, "allowed": x.is_allowed, **x.difference.as_json()}
+                for x in self.truths
+            ],
+            "looks": self.looks,
+            "findings": [{name: getattr(said, name) for name in names} for said in self.saids],
+            "agents": [
+                {
+                    "agent": x.agent,
+                    "exit_code": x.exit_code,
+                    "peak_mib": round(x.peak_mib, 1),
+                    "blind_s": x.blind_s,
+                }
+                for x in self.healths
+            ],
+            "failures": list(self.failures),
+            "timeline": [[at_us / 1e6, what] for at_us, what in self.marks],
+        }
+
+
+def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
+    """Play one run and judge it.
+
+    Args:
+        broker: A running one.
+        base: Directory for this run's directory.
+        run: What to play.
+        keep: Leave the directory.
+    """
+    begun = time.monotonic()
+    ground = Ground(broker, base / run.name, run)
+    try:
+        truths: list[Truth] = []
+        problem = ""
+        try:
+            perform(ground, run, truths)
+        except (LiveError, AgentError) as error:
+            problem = str(error)
+        end(ground)
+        healths = tuple(ground.healths)
+        records = shipped_records(ground.home / "shipped")
+        standbys = int(str(run.settings.get("num.standby.replicas", 0))) > 0
+        saids = [*loudest(records, ground.marks), *audit(records, standbys)]
+        return Result(
+            run,
+            time.monotonic() - begun,
+            () if problem else judge(run, truths, saids, healths, ground.marks),
+            tuple(truths),
+            tuple(saids),
+            healths,
+            tuple(ground.marks),
+            tuple(ground.failures),
+            problem,
+            len(ground.looks),
+        )
+    finally:
+        ground.close(keep=keep)
+
+
+def perform(ground: Ground, run: Run, truths: list[Truth]) -> None:
+    """Do the steps; adds every difference of every look."""
+    for pod in run.pods:
+        ground.join(pod)
+    done: list[str] = []
+    for step in run.steps if run.steps[-1:] == (CHECK,) else (*run.steps, CHECK):
+        ground.mark(f"step {step.words()}")
+        if step.args.get("pod", "") in ("", *ground.pods):
+            ACTIONS[step.action].play(ground, **step.args)
+            done.append(step.action)
+        if step.action == CHECK.action:
+            truths += _truths(ground, run, done, ground.looks[-1])
+
+
+def _truths(ground: Ground, run: Run, done: Sequence[str], look: Look) -> list[Truth]:
+    return [
+        Truth(
+            look.at_us,
+            f"{ground.parts.get(one.store, 0)}_{one.partition}",
+            one,
+            is_allowed(run, done, one),
+        )
+        for one in look.differences
+    ]
+
+
+def end(ground: Ground) -> None:
+    """Close the application in order; its agents look on for a moment more."""
+    for pod in list(ground.pods):
+        if ground.pods[pod].is_alive:
+            ground.stop(pod)
+    ground.idle(2, "agents look on")
+    for pod in list(ground.agents):
+        ground.unwatch(pod)

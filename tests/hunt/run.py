@@ -1,0 +1,165 @@
+"""The hunt: applications drawn from a seed live through mishaps under live agents, and every word is judged.
+
+    make hunt ARGS="--minutes 60 --seed 1 --releases 4.3.1,3.9.2"
+    make hunt ARGS="--runs 10 --releases 4.2.1"
+    make hunt ARGS="--list --runs 10"                 what would be played
+    make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  one run again, by its name or its result's file
+    make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
+    make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
+
+Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`; exit code 1: something was judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.hunt.brokers import Brokers
+from tests.hunt.design import Run
+from tests.hunt.draw import draw_many, draw_named
+from tests.hunt.judge import verdict
+from tests.hunt.page import render
+from tests.hunt.play import Result, play
+from tests.hunt.reduce import reduce_run
+
+RELEASES = "4.3.1,3.9.2"
+
+
+def named(word: str) -> Run:
+    """Give the run of a name, or of a result's file."""
+    path = Path(word)
+    return Run.from_json(json.loads(path.read_text())["run"]) if path.is_file() else draw_named(word)
+
+
+def choose(options: argparse.Namespace) -> list[Run]:
+    """Tell what is to be played."""
+    if options.replay:
+        return [named(options.replay)]
+    count = 10_000 if options.runs is None else options.runs
+    return draw_many(options.seed, count, options.releases.split(","))
+
+
+def within(runs: Iterable[Run], minutes: float) -> Iterator[Run]:
+    """Give runs until the time is over; none is broken off."""
+    ends_s = time.monotonic() + minutes * 60
+    for run in runs:
+        if time.monotonic() > ends_s:
+            return
+        yield run
+
+
+def report(result: Result, results: Path) -> None:
+    """Print a line and what was judged, and write the run's file."""
+    sys.stdout.write(result.line() + "\n")
+    for one in result.judgements:
+        if one.is_wrong:
+            sys.stdout.write(
+                f"    {one.kind}: {one.who} {one.task} {one.detector} {one.severity} {one.what}\n"
+            )
+    sys.stdout.writelines(f"    failed: {failure[:300]}\n" for failure in result.failures)
+    sys.stdout.flush()
+    (results / f"{result.run.name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Say what came of all runs in a few lines."""
+    counted = [result for result in results if not result.problem]
+    totals = verdict(one for result in counted for one in result.judgements)
+    peak = max((health.peak_mib for result in counted for health in result.healths), default=0.0)
+    return (
+        f"{len(counted)} runs counted, {len(results) - len(counted)} broke off; "
+        f"{sum(result.is_judged for result in counted)} judged: "
+        f"{', '.join(f'{kind} {count}' for kind, count in sorted(totals.items())) or 'nothing'}; "
+        f"agents at most {peak:.0f} MiB\n"
+    )
+
+
+def reduced(run: Run, tries: int, play_one: Callable[[Run], Result]) -> Run:
+    """Leave out steps as long as the run is judged for something that the whole run was judged for.
+
+    Args:
+        run: One that was judged.
+        tries: How often a shorter one is played before it passes for right: real processes are not the same twice.
+        play_one: Plays and reports.
+    """
+    first = _reasons(play_one(run))
+
+    def still_fails(shorter: Run) -> bool:
+        return any(_reasons(play_one(shorter)) & first for _ in range(tries))
+
+    return reduce_run(run, still_fails) if first else run
+
+
+def _reasons(result: Result) -> set[tuple[str, str]]:
+    return {(one.kind, one.detector) for one in result.judgements if one.is_wrong}
+
+
+def hunt(options: argparse.Namespace) -> list[Result]:
+    """Play what was asked for."""
+    results: list[Result] = []
+    options.results.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="statewarden-hunt-") as scratch:
+        brokers = Brokers(Path(scratch))
+        base = (options.results / "kept" if options.keep else Path(scratch)).resolve()
+
+        def play_one(run: Run) -> Result:
+            results.append(play(brokers.for_run(run), base, run, keep=options.keep))
+            report(results[-1], options.results)
+            return results[-1]
+
+        try:
+            if options.reduce:
+                shortest = reduced(named(options.reduce), options.tries, play_one)
+                sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
+                path = options.results / f"{shortest.name}-reduced.json"
+                path.write_text(json.dumps({"run": shortest.as_json()}, indent=1) + "\n")
+            else:
+                for run in within(choose(options), options.minutes):
+                    play_one(run)
+        finally:
+            brokers.stop()
+    return results
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, print, write; 1 if something was judged or broke off."""
+    parser = argparse.ArgumentParser(prog="hunt", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="start no run after so long (default: 60)"
+    )
+    parser.add_argument("--runs", type=int, help="how many runs (default: as many as there is time for)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--releases", default=RELEASES, help=f"separated by commas (default: {RELEASES})")
+    parser.add_argument("--replay", metavar="NAME|FILE", help="one run again, by its name or its file")
+    parser.add_argument("--reduce", metavar="NAME|FILE", help="find the steps that a judged run needs")
+    parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
+    parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")
+    parser.add_argument("--keep", action="store_true", help="keep the directories of all runs")
+    parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where results go")
+    parser.add_argument("--page", type=Path, help="write the page of all results there")
+    options = parser.parse_args(arguments)
+    if options.list:
+        options.runs = options.runs or 10
+        sys.stdout.writelines(f"{run.name} {json.dumps(run.as_json())}\n" for run in choose(options))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
+    results = hunt(options) if options.runs != 0 else []
+    if options.page:
+        rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*-[0-9]*.json"))]
+        page = options.page.read_text() if options.page.exists() else ""
+        options.page.write_text(render([row for row in rows if "judgements" in row], page))
+    sys.stdout.write(summary(results))
+    return int(any(result.is_judged or result.problem for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Runs are drawn from a seed, can be written down and read back, and are ones that can be played."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.hunt.actions import ACTIONS
+from tests.hunt.design import Run
+from tests.hunt.draw import draw, draw_many, draw_named
+from tests.hunt.excuses import EXCUSES, FACTS
+from tests.hunt.judge import TELLS_EXCESS, TELLS_LOSS
+from tests.live.plan import ALOS, EOS, RELEASES, numbers
+
+RUNS = st.builds(draw, st.integers(0, 10**6), st.sampled_from(RELEASES), st.sampled_from((ALOS, EOS)))
+
+
+@given(RUNS)
+def test_a_run_is_drawn_again_from_its_name_and_read_back_from_its_file(run):
+    assert draw_named(run.name) == run
+    assert Run.from_json(json.loads(json.dumps(run.as_json()))) == run
+
+
+@given(RUNS)
+def test_every_step_is_one_that_its_release_can_do_with_the_arguments_that_it_takes(run):
+    assert run.steps
+    for step in run.steps:
+        action = ACTIONS[step.action]
+        assert numbers(run.release) >= numbers(action.since)
+        assert {"ground", *step.args} == set(inspect.signature(action.play).parameters)
+
+
+def test_runs_go_through_releases_and_guarantees_in_turn():
+    runs = draw_many(3, 5, ["4.3.1", "3.9.2"])
+    assert [run.name for run in runs] == [
+        "4.3.1-alos-30000", "4.3.1-eos-30001", "3.9.2-alos-30002", "3.9.2-eos-30003", "4.3.1-alos-30004",
+    ]  # fmt: skip
+
+
+def test_stream_time_often_crosses_into_another_segment():
+    """It is how lost segments were found: data that is not flushed in a segment that is no longer the newest."""
+    runs = draw_many(1, 200, ["4.3.1"])
+    crossing = [
+        run
+        for run in runs
+        if "window" in run.stores and any(step.args.get("jump_ms", 0) >= 60_000 for step in run.steps)
+    ]
+    assert len(crossing) > 100
+
+
+@pytest.mark.parametrize("name", ["4.3.1", "4.3.1-both-1", "4.3.1-eos-x"])
+def test_another_word_is_no_name(name):
+    with pytest.raises((ValueError, KeyError)):
+        draw_named(name)
+
+
+@given(RUNS)
+def test_the_truth_is_looked_at_before_stream_time_jumps_on_after_an_action(run):
+    is_due = False
+    for step in run.steps:
+        assert not (is_due and step.args.get("jump_ms"))
+        is_due = step.action != "check" and (is_due or step.action not in ("records", "again"))
+
+
+def test_what_actions_tell_are_detectors_and_rules(repository):
+    known = {
+        path.stem for folder in ("detectors", "rules") for path in (repository / "docs" / folder).glob("*.md")
+    }
+    assert {name for action in ACTIONS.values() for name in action.tells} <= known
+    assert {*EXCUSES, *FACTS, *TELLS_LOSS, *TELLS_EXCESS} <= known

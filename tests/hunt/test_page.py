@@ -1,0 +1,57 @@
+"""The page counts runs and names every judgement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.hunt.page import MARKER, render
+
+
+def row(name: str, judgements: list[dict[str, Any]], problem: str = "") -> dict[str, Any]:
+    """One result."""
+    release, guarantee, seed = name.split("-")
+    long = {"eos": "exactly_once", "alos": "at_least_once"}[guarantee]
+    return {
+        "name": name,
+        "run": {
+            "release": release,
+            "guarantee": long,
+            "seed": int(seed),
+            "steps": [["kill", {}], ["check", {}]],
+        },
+        "problem": problem,
+        "judgements": judgements,
+        "truths": [],
+        "looks": 2,
+        "agents": [{"peak_mib": 36.4}],
+        "failures": [],
+    }
+
+
+def word(kind: str, detector: str = "lost-segment", severity: str = "critical") -> dict[str, Any]:
+    """One judgement."""
+    return {
+        "kind": kind, "who": "a-told", "task": "0_0", "detector": detector, "severity": severity, "what": "a | b",
+    }  # fmt: skip
+
+
+def test_runs_are_counted_by_release_and_guarantee_and_those_that_broke_off_are_not():
+    page = render([row("4.3.1-eos-1", []), row("4.3.1-eos-2", []), row("3.9.2-alos-3", [], "broke")])
+    assert "2 runs counted, 1 broke off" in page
+    assert "| 4.3.1 | eos | 2 | 0 | 0 | 0 |" in page
+    assert "| 3.9.2 |" not in page
+    assert "36 MiB" in page
+
+
+def test_every_judgement_is_named_and_what_was_true_is_counted():
+    page = render([row("4.3.1-alos-7", [word("false_alarm"), word("excused"), word("miss", "", "")])])
+    assert "| 4.3.1-alos-7 | false_alarm | a-told | 0_0 | lost-segment critical |" in page
+    assert "| 4.3.1-alos-7 | miss | a-told | 0_0 | a / b |" in page
+    assert "| lost-segment | critical | 1 | 1 |" in page
+    assert "false criticals: 1; runs with a false word: 1 of 1" in page
+
+
+def test_what_was_written_by_hand_stays():
+    before = render([], "") + "kept\n"
+    after = render([row("4.3.1-eos-1", [])], before)
+    assert after.partition(MARKER)[2].strip() == "kept"

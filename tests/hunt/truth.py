@@ -1,0 +1,237 @@
+"""What every store must hold, from what was sent; and in what it differs. Values in, values out.
+
+Keys name the partition that they were sent to (`p0-17`), so that a difference belongs to a task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Contents = Mapping[str, str]
+"""Entry -> value as `Contents.java` writes them; entries of windows and sessions are `key@start`."""
+
+_PARTITION = re.compile(r"r?p(\d+)-")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that were sent together: keys `first` to `last - 1` of a partition.
+
+    Args of the dataclass:
+        at_ms: Time of the first record.
+        step_ms: From one record to the next.
+        is_deletion: Tombstones, to tables only.
+    """
+
+    partition: int
+    first: int
+    last: int
+    at_ms: int
+    step_ms: int
+    is_deletion: bool = False
+
+    def records(self) -> Iterable[tuple[str, int]]:
+        """Give key and time of each."""
+        for number in range(self.first, self.last):
+            yield f"p{self.partition}-{number}", self.at_ms + (number - self.first) * self.step_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """How the application's windows are, milliseconds; sessions end after a gap of one window."""
+
+    window_ms: int
+    retention_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a store must hold, and what it may hold because it need not have expired yet."""
+
+    required: Mapping[str, str]
+    possible: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """In what one partition of a store is not as it must be: entries with too little and with too much."""
+
+    store: str
+    partition: int
+    lost: int
+    extra: int
+    expected: int
+    examples: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For a result."""
+        return asdict(self)
+
+
+def count_keys(sent: Sequence[Batch], _spans: Spans, prefix: str = "") -> Expectation:
+    """Each key as often as it was sent."""
+    counts: dict[str, int] = defaultdict(int)
+    for batch in sent:
+        if not batch.is_deletion:
+            for key, _ in batch.records():
+                counts[prefix + key] += 1
+    wanted = {key: str(count) for key, count in counts.items()}
+    return Expectation(wanted, wanted)
+
+
+def count_repartitioned(sent: Sequence[Batch], spans: Spans) -> Expectation:
+    """The same under the key that the records were sent on with."""
+    return count_keys(sent, spans, prefix="r")
+
+
+def latest_values(sent: Sequence[Batch], _spans: Spans) -> Expectation:
+    """Each key that was not deleted last, with itself as the value."""
+    wanted: dict[str, str] = {}
+    for batch in sent:
+        for key, _ in batch.records():
+            if batch.is_deletion:
+                wanted.pop(key, None)
+            else:
+                wanted[key] = key
+    return Expectation(wanted, wanted)
+
+
+def latest_times(sent: Sequence[Batch], _spans: Spans) -> Expectation:
+    """Each key that was not deleted at its latest time, with that time."""
+    newest: dict[str, tuple[int, bool]] = {}
+    for batch in sent:
+        for key, at_ms in batch.records():
+            if at_ms >= newest.get(key, (0, False))[0]:
+                newest[key] = (at_ms, batch.is_deletion)
+    wanted = {key: str(at_ms) for key, (at_ms, is_deletion) in newest.items() if not is_deletion}
+    return Expectation(wanted, wanted)
+
+
+def count_windows(sent: Sequence[Batch], spans: Spans) -> Expectation:
+    """Each key per window; windows that stream time has left behind by the retention may be gone."""
+    counts: dict[tuple[str, int], int] = defaultdict(int)
+    newest: dict[int, int] = defaultdict(int)
+    for batch in sent:
+        for key, at_ms in batch.records():
+            start = at_ms - at_ms % spans.window_ms
+            newest[batch.partition] = max(newest[batch.partition], start)
+            if not batch.is_deletion:
+                counts[key, start] += 1
+    possible = {f"{key}@{start}": str(count) for (key, start), count in counts.items()}
+    required = {
+        f"{key}@{start}": str(count)
+        for (key, start), count in counts.items()
+        if start > newest[partition_of(key)] - spans.retention_ms
+    }
+    return Expectation(required, possible)
+
+
+def count_sessions(sent: Sequence[Batch], spans: Spans) -> Expectation:
+    """Each key per session: records not further apart than the gap."""
+    times: dict[str, list[int]] = defaultdict(list)
+    for batch in sent:
+        for key, at_ms in batch.records():
+            if not batch.is_deletion:
+                times[key].append(at_ms)
+    newest: dict[int, int] = defaultdict(int)
+    for key, all_ms in times.items():
+        newest[partition_of(key)] = max(newest[partition_of(key)], *all_ms)
+    required, possible = {}, {}
+    for key, all_ms in times.items():
+        for session in _sessions(sorted(all_ms), spans.window_ms):
+            possible[f"{key}@{session[0]}"] = str(len(session))
+            if session[-1] > newest[partition_of(key)] - spans.retention_ms:
+                required[f"{key}@{session[0]}"] = str(len(session))
+    return Expectation(required, possible)
+
+
+def _sessions(times: Sequence[int], gap_ms: int) -> Iterable[list[int]]:
+    session = [times[0]]
+    for at_ms in times[1:]:
+        if at_ms - session[-1] > gap_ms:
+            yield session
+            session = []
+        session.append(at_ms)
+    yield session
+
+
+def partition_of(entry: str) -> int:
+    """Tell to which partition the key of an entry was sent."""
+    match = _PARTITION.match(entry)
+    assert match, entry
+    return int(match[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One kind of store whose content is known.
+
+    Args of the dataclass:
+        kind: How `Contents.java` reads it.
+        expect: Gives its content.
+        topic: Ending of the topic that fills it.
+        of: Word in the list of stores that makes it.
+        everywhere: Each pod holds all of it.
+        readable_since: Oldest release whose store can be read as a whole.
+    """
+
+    kind: str
+    expect: Callable[[Sequence[Batch], Spans], Expectation]
+    topic: str = ""
+    of: str = ""
+    everywhere: bool = False
+    readable_since: str = "2.0.0"
+
+
+STORES: dict[str, Store] = {
+    "kv": Store("key-value", count_keys),
+    "plain": Store("key-value", count_keys),
+    "memory": Store("key-value", count_keys),
+    "third": Store("key-value", count_keys),
+    "repartition": Store("key-value", count_repartitioned),
+    "foreign-left": Store("key-value", latest_values, of="foreign"),
+    "foreign-right": Store("key-value", count_keys, of="foreign"),
+    "window": Store("window", count_windows),
+    "session": Store("session", count_sessions, readable_since="3.1.0"),
+    "table": Store("key-value", latest_values, topic="-table"),
+    "global": Store("key-value", latest_values, topic="-global", everywhere=True),
+    "versioned": Store("versioned", latest_times, topic="-versioned", readable_since="3.7.0"),
+}
+"""Stores that are compared; others (joins, suppression, without a changelog) are only lived with."""
+
+
+def compare(store: str, expected: Expectation, found: Contents) -> list[Difference]:
+    """Compare what a store holds with what it must hold, partition by partition."""
+    lost: dict[int, list[str]] = defaultdict(list)
+    extra: dict[int, list[str]] = defaultdict(list)
+    for entry, value in expected.required.items():
+        has = found.get(entry)
+        if has is None or is_less(has, value):
+            lost[partition_of(entry)].append(f"{entry}={has or '-'} of {value}")
+    for entry, has in found.items():
+        wanted = expected.possible.get(entry)
+        if wanted is None or is_less(wanted, has):
+            extra[partition_of(entry)].append(f"{entry}={has} of {wanted or '-'}")
+    totals: dict[int, int] = defaultdict(int)
+    for entry in expected.required:
+        totals[partition_of(entry)] += 1
+    return [
+        Difference(
+            store,
+            partition,
+            len(lost[partition]),
+            len(extra[partition]),
+            totals[partition],
+            (*lost[partition][:3], *extra[partition][:3]),
+        )
+        for partition in sorted({*lost, *extra})
+    ]
+
+
+def is_less(one: str, other: str) -> bool:
+    """Tell whether a value is behind another: a smaller number, or another text."""
+    return int(one) < int(other) if one.isdigit() and other.isdigit() else one != other
