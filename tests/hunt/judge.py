@@ -16,15 +16,16 @@ from tests.live.plan import EOS
 MOST_MEMORY_MIB = 64.0
 TELLS_LOSS = frozenset(
     {
-        "carried-checkpoint", "changelog-truncated", "false-clean-store", "lost-segment", "overlaid-store",
-        "resurrected-checkpoint", "shared-state-dir", "temp-cleaner", "torn-store", "unrestored-store", "zombie-state",
+        "carried-checkpoint", "changelog-truncated", "false-clean-store", "lost-segment", "offset-beyond-durable",
+        "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "store-shrank", "temp-cleaner", "torn-store",
+        "unrestored-store", "zombie-state",
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is missing."""
 TELLS_EXCESS = frozenset(
     {
-        "changelog-truncated", "interrupted-wipe", "overlaid-store", "shared-state-dir", "skipped-eos-wipe",
-        "zombie-state",
+        "changelog-truncated", "data-beyond-changelog", "interrupted-wipe", "overlaid-store", "shared-state-dir",
+        "skipped-eos-wipe", "zombie-state",
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""

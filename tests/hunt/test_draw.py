@@ -59,14 +59,14 @@ def test_another_word_is_no_name(name):
 
 
 @given(RUNS)
-def test_the_truth_is_looked_at_before_stream_time_jumps_on_after_an_action(run):
+def test_the_truth_is_read_before_stream_time_jumps_on_after_an_action(run):
     is_due = False
     for step in run.steps:
         assert not (is_due and step.args.get("jump_ms"))
         is_due = step.action != "check" and (is_due or step.action not in ("records", "again"))
 
 
-def test_what_actions_tell_are_detectors_and_rules(repository):
+def test_what_actions_cause_are_detectors_and_rules(repository):
     known = {
         path.stem for folder in ("detectors", "rules") for path in (repository / "docs" / folder).glob("*.md")
     }

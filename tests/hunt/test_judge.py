@@ -71,7 +71,7 @@ def test_a_word_that_does_not_explain_it_is_the_wrong_reason():
     assert judged == ["excused", "wrong_reason"]
 
 
-def test_a_changelog_is_not_truncated_where_nobody_cut_it():
+def test_a_changelog_is_not_truncated_without_a_cut():
     """Found by the hunt: on 4.3.1 it was said of a store that had lost a segment."""
     word = said("changelog-truncated", "critical")
     cut = dataclasses.replace(run(), steps=(*KILL, Step("delete-records", {"store": "window"})))
@@ -111,7 +111,7 @@ def test_a_difference_that_the_guarantee_allows_need_not_be_said():
         ("4.3.1", "auditor-blind", "warning", (), "blind"),
     ],
 )  # fmt: skip
-def test_a_loud_word_while_all_is_right(release, detector, severity, marks, kind):
+def test_a_warning_while_all_is_right(release, detector, severity, marks, kind):
     assert kinds(run(release, EOS), words=[said(detector, severity)], marks=marks) == [kind]
 
 
