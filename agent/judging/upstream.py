@@ -32,13 +32,13 @@ KAFKA_19943 = Upstream(
     "KAFKA-19943", (ReleaseRange(),), "not fixed; 4.3 can purge old directories at start (KIP-1259)"
 )
 KAFKA_20416 = Upstream(
-    "KAFKA-20416", (_since("2.6.0"),), "not fixed; a fix was proposed on 2026-09-02 (pull request 23339)"
+    "KAFKA-20416", (_since("2.6.0"),), "not fixed in 4.2.2; proposed on 2026-09-02 (pull request 23339)"
 )
 KAFKA_20663 = Upstream("KAFKA-20663", FACTS[Fact.OLDEST_SEGMENT_OFFSET].holds, "4.3.1")
 KAFKA_20685 = Upstream(
     "KAFKA-20685",
     (_between("3.8.0", "4.1.2"), _between("4.2.0", "4.2.1")),
-    "on the 4.1 and 4.2 branches since 2026-08-21; 4.3 keeps offsets in the store",
+    "4.2.2; on the 4.1 branch since 2026-08-21; 4.3 keeps offsets in the store",
 )
 KAFKA_20805 = Upstream(
     "KAFKA-20805",
@@ -53,7 +53,7 @@ TORN_FILES = Upstream("torn deletion (no upstream issue)", (ReleaseRange(),), "n
 INTERRUPTED_WIPE = Upstream(
     "interrupted wipe (no upstream issue)",
     (_between("3.8.0", "4.3.x"),),
-    "the 4.4 branch takes the offset away first (KAFKA-20489); not fixed on the 4.3 branch of 2026-08-21",
+    "the 4.4 branch takes the offset away first (KAFKA-20489); not fixed in 4.2.2 and on the 4.3 branch",
 )
 FALSE_CLEAN = Upstream("false clean status (no upstream issue)", (_since("4.3.0"),), "not fixed")
 LOST_SEGMENT = Upstream(
@@ -64,6 +64,6 @@ LOST_SEGMENT = Upstream(
 REVIVED_TASK = Upstream(
     "offset of a revived task (no upstream issue)",
     (_between("2.8.2", "2.8.x"), _since("3.0.1")),
-    "not fixed on trunk of 2026-08-22",
+    "not fixed in 4.2.2 and 4.3.1, nor on trunk of 2026-08-22",
 )
 OVERLAY = Upstream("restore over old files (no upstream issue)", (_since("2.6.0"),), "not fixed")

@@ -282,8 +282,9 @@ FACTS: dict[Fact, FactRow] = {
         "A windowed store may keep an index of its entries in the same segment: two puts a record.",
         (_since("3.2.0"),), "AbstractDualSchemaRocksDBSegmentedBytesStore, KIP-825"),
     Fact.WINDOWED_RESTORE_SKIPS: FactRow(
-        "A windowed store without an offset is restored from its changelog's newest time minus its retention.",
-        (_since("4.4.0"),), "StoreChangelogReader.prepareChangelogs, KAFKA-13499"),
+        "A windowed store whose offset is missing or far behind is restored from the newest time minus its retention.",
+        (_between("4.2.2", "4.2.x"), _since("4.4.0")),
+        "StoreChangelogReader.seekNewPartitions, KAFKA-13499, KAFKA-20940", unsure=(_between("4.3.2", "4.3.x"),)),
     Fact.TRANSACTIONAL_STORES: FactRow(
         "`enable.transactional.statestores` (off by default) lets a store commit data and offset together; such a store"
         " writes no status and is wiped only where it was marked as corrupted.",

@@ -60,7 +60,7 @@ def close_after_corruption(stage: Stage) -> None:
 def close_after_corruption_of_a_table(stage: Stage) -> None:
     """The same with a table that is restored from its source topic: the close claims what was consumed before (D13).
 
-    A second pod makes the rebalance after the corruption last: alone, the task is made anew before it restores.
+    A second pod makes the rebalance after the corruption last: alone, the task is replaced before it restores.
     """
     stage.start("a")
     stage.start("b")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.live import mishaps, segments
 from tests.live.plan import ALOS, EOS, is_exposed, numbers
-from tests.live.processes import LiveError
+from tests.live.processes import LiveError, wait_until
 from tests.live.recording import Recording
 
 A, B = "pod-a", "pod-b"
@@ -232,6 +232,39 @@ def reset(stage: Recording) -> Truth:
     return Truth("bug", what, "a", "0_0", ("start", "", 2), find, ["changelog-truncated"])
 
 
+def revived_table(stage: Recording) -> Truth:
+    """Two pods, a table that is restored from its source topic. Filled, closed and opened again; a commit times out, so
+    the table of pod-a is wiped; pod-a is closed in order while it restores, then pod-b; pod-a comes back alone.
+    """
+    task = _corrupted_table(stage)
+    _stop(stage, A, B)
+    stage.start(A)
+    stage.settle_or_prove("after the close", "table")
+    stage.proof += stage.restorations(A)
+    keys = stage.count("table")[0]
+    stage.stop(A)
+    lost = sum(stage.sent.values()) - keys
+    if not lost:
+        raise LiveError(f"nothing is lost: the task was replaced before it restored: {stage.proof}")
+    what = f"the close claims what the task had consumed before the wipe: {lost} keys of {task} are missing for good"
+    find = [_wish("unrestored-store", "warning", A, task)]
+    return Truth("bug", what, A, task, ("lock", f"{task}/rocksdb/table/LOCK", 3), find, ["unclean-store"])
+
+
+def restored_table(stage: Recording) -> Truth:
+    """The same, but the restoration ends before pod-a is closed."""
+    task = _corrupted_table(stage, delay_ms=50)
+    stage.settle("table", within_s=90)
+    stage.wait_committed()
+    _stop(stage, A, B)
+    stage.start(A)
+    stage.settle("table", within_s=90)
+    stage.prove("at the end", "table")
+    stage.stop(A)
+    what = "a wiped table is restored from its source topic to the end: nothing is lost"
+    return Truth("benign", what, A, task, ("lock", f"{task}/rocksdb/table/LOCK", 3))
+
+
 STANDBY = {"num.standby.replicas": 1}
 WAITING = {**STANDBY, **LONG_COMMIT}
 LIVES: dict[str, Life] = {
@@ -246,6 +279,8 @@ LIVES: dict[str, Life] = {
     "lost-segment-session": Life(lost_segment, 1, stores="kv,session", guarantee=ALOS, jira=None),
     "lost-segment-join": Life(lost_segment, 1, stores="kv,inner", guarantee=ALOS, jira=None),
     "lost-segment-close-join": Life(lost_segment_close, 1, stores="kv,inner", jira=None),
+    "revived-table": Life(revived_table, stores="table", jira=None),
+    "benign-restored-table": Life(restored_table, stores="table", jira=None),
 }
 
 # ------------------------------------------------------------------------------------ steps
@@ -259,6 +294,33 @@ def _filled(stage: Recording) -> None:
     stage.start_together(A, B)
     stage.wait_balanced(A, B)
     stage.settle(within_s=90)
+
+
+def _corrupted_table(stage: Recording, delay_ms: int = 3000) -> str:
+    """Fill the table, open it a second time, and let a commit of pod-a time out; give its task of the table."""
+    stage.send(4000)
+    stage.start_together(A, B)
+    stage.settle("table", within_s=90)
+    stage.wait_committed()
+    _stop(stage, A, B)
+    stage.start_together(A, B)
+    wait_until(lambda: all(_tables(stage, pod) for pod in (A, B)), "each pod has a task of the table", 90)
+    stage.settle("table", within_s=90)
+    (task,) = _tables(stage, A)
+    java = stage.pods[A]
+    java.ask(f"restore-delay {delay_ms}")
+    java.ask("fail-commit")
+    seen = len(java.lines)
+    stage.send(50)
+    java.wait_for("commit-failed", after=seen)
+    java.wait_for("restored ", after=seen)
+    stage.mark("a commit has timed out, the table is restored")
+    return task
+
+
+def _tables(stage: Recording, pod: str) -> list[str]:
+    """Ask a pod for its tasks of the table: the second sub-topology."""
+    return [x for x in stage.active(pod) if x.startswith("1_")]
 
 
 def _stop(stage: Recording, *pods: str) -> None:

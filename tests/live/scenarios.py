@@ -282,9 +282,9 @@ SCENARIOS: dict[str, Scenario] = {
         bugs.close_after_corruption_of_a_table,
         (EOS,),
         plan={"stores": "table"},
-        affected=lambda release: numbers(release) >= (3, 0, 1) or (2, 8, 2) <= numbers(release) < (3,),
+        affected=lambda release: numbers(release) >= (3, 8),
         find=("unrestored-store",),
-        since="2.8.0",
+        since="3.8.0",
     ),
     "torn-cleanup": Scenario(
         bugs.torn_cleanup,

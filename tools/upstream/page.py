@@ -14,9 +14,10 @@ Generated from `tools/upstream/issues.toml` and the detectors' metadata by `make
 
 What public sources say about Kafka Streams' local state (2.0 and later), what the disk shows of it, and which detector
 speaks. Read were the source at the release tags, the branches 4.1 to 4.4 and trunk as of 2026-08-22, and pull requests
-up to 2026-09-17; not the issue tracker itself. Whether anything after 4.3.1 was released since is not known: "branch
-4.3" is what a 4.3.2 of that day would hold. [State format](state-format.md#bugs) has the signatures at length, [a new
-release](new-release.md) how this page stays current.
+up to 2026-09-17; not the issue tracker itself. Of 4.2.2, which is younger, the class files of the published jar were
+read; 4.1.3, 4.3.2 and 4.4.0 were not published on 2026-11-22: "branch 4.3" is what a 4.3.2 of August would hold.
+[State format](state-format.md#bugs) has the signatures at length, [a new release](new-release.md) how this page stays
+current.
 """
 
 
