@@ -15,6 +15,8 @@ Drawn = dict[str, Any] | None
 MS = 1000
 ADDS = frozenset({"adds"})
 LOSES = frozenset({"loses"})
+UNSEEN = frozenset({"auditor-blind", "unaudited"})
+"""What is said where agents end, or where their clock is set."""
 DOUBLES = frozenset({"doubles"})
 
 

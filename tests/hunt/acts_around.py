@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.hunt.action import ADDS, DOUBLES, LOSES, MS, Action, Dice, Drawn, draw_nothing, pod_of
+from tests.hunt.action import ADDS, DOUBLES, LOSES, MS, UNSEEN, Action, Dice, Drawn, draw_nothing, pod_of
 from tests.hunt.design import Run
 
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
-UNSEEN = frozenset({"auditor-blind", "unaudited"})
 CUT = frozenset({"changelog-truncated"})
 RESETTABLE = frozenset({"kv", "plain", "memory", "window", "session", "empty"})
 """Stores that are filled from the input alone, so that reading it again fills them again."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.hunt.action import ADDS, MS, Action, Dice, Drawn, pod_of
+from tests.hunt.action import ADDS, MS, UNSEEN, Action, Dice, Drawn, pod_of
 from tests.hunt.design import Run
 
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
-CLONED = frozenset({"cloned-volume", "cloned-process", "shared-state-dir"})
+CLONED = UNSEEN | {"cloned-volume", "cloned-process", "shared-state-dir"}
 
 
 def draw_full(dice: Dice, run: Run) -> Drawn:
@@ -96,7 +96,7 @@ def clone(ground: Ground, pod: str, other: str) -> None:
 
 ACTIONS = {
     "disk-full": Action(draw_full, disk_full, ADDS, weight=6),
-    "snapshot": Action(draw_snapshot, snapshot, ADDS, weight=2),
-    "swap": Action(draw_pair, swap, weight=2),
+    "snapshot": Action(draw_snapshot, snapshot, ADDS, UNSEEN, weight=2),
+    "swap": Action(draw_pair, swap, tells=UNSEEN, weight=2),
     "clone": Action(draw_pair, clone, ADDS, CLONED, weight=1, since="3.0.0"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.hunt.action import ADDS, Action, Dice, Drawn, draw_pod
+from tests.hunt.action import ADDS, UNSEEN, Action, Dice, Drawn, draw_pod
 from tests.hunt.design import PODS, Run
 from tests.live.plan import numbers
 
@@ -80,9 +80,9 @@ def _all_again(ground: Ground) -> None:
 
 
 ACTIONS = {
-    "scale-in": Action(draw_pod, scale_in, weight=3),
+    "scale-in": Action(draw_pod, scale_in, tells=UNSEEN, weight=3),
     "scale-out": Action(draw_any_pod, scale_out, weight=4),
-    "upgrade": Action(draw_upgrade, change_release, weight=2),
-    "downgrade": Action(draw_downgrade, change_release, tells=frozenset({"layout-conflict"})),
-    "alter": Action(draw_alteration, alter, ADDS, weight=2),
+    "upgrade": Action(draw_upgrade, change_release, tells=UNSEEN, weight=2),
+    "downgrade": Action(draw_downgrade, change_release, tells=UNSEEN | {"layout-conflict"}),
+    "alter": Action(draw_alteration, alter, ADDS, UNSEEN, weight=2),
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.hunt.truth import STORES, Batch, Contents, Difference, Spans, Store, compare
+from tests.hunt.truth import Batch, Contents, Difference, Spans, Store, compare, store_of
 from tests.live.plan import numbers
 from tests.live.processes import JavaProcess
 
@@ -17,7 +18,8 @@ class NotNowError(Exception):
 
 def differences(
     pods: Mapping[str, JavaProcess],
-    stores: Sequence[str],
+    words: Sequence[str],
+    names: Sequence[str],
     release: str,
     sent: Mapping[str, Sequence[Batch]],
     spans: Spans,
@@ -27,7 +29,8 @@ def differences(
 
     Args:
         pods: Running instances.
-        stores: Words of the topology.
+        words: What the topology is made of.
+        names: Its stores.
         release: That they run.
         sent: Store -> what was sent while it was there.
         spans: Of the windows.
@@ -37,9 +40,10 @@ def differences(
         NotNowError: a store cannot be read at the moment.
     """
     found: list[Difference] = []
-    for name, store in STORES.items():
-        word = store.of or name
-        if numbers(release) < numbers(store.readable_since) or word not in stores:
+    for name in names:
+        store = store_of(name)
+        word = next((word for word in store.of if word in words), "") if store else ""
+        if store is None or not word or numbers(release) < numbers(store.readable_since):
             continue
         batches = sent.get(word, [])
         keys = " ".join(
@@ -63,12 +67,20 @@ def _read(
             if "InvalidStateStore" in answer and len(pods) > 1:
                 continue  # it may have no task of that store
             raise NotNowError(f"{name} of {pod}: {answer}")
-        entries = dict(line.split("\t", 1) for line in file.read_text().splitlines())
+        entries = _entries(file.read_text(), store.kind)
         if merged and not store.everywhere:
             merged[0].update(entries)
         else:
             merged.append(entries)
     return list(merged) or [{}]
+
+
+def _entries(text: str, kind: str) -> dict[str, str]:
+    """Read a file; of a join's store, which keeps every record, how often each is there."""
+    lines = [(line.partition("\t")[0], line.partition("\t")[2]) for line in text.splitlines()]
+    if kind != "join":
+        return dict(lines)
+    return {key: str(count) for key, count in Counter(key for key, _ in lines).items()}
 
 
 def subtopologies(java: JavaProcess) -> dict[str, int]:

@@ -12,7 +12,7 @@ from tests.hunt.agents import Clock, leave
 from tests.hunt.contents import NotNowError, differences, failure_of, has_failed, is_running, subtopologies
 from tests.hunt.design import Run
 from tests.hunt.judge import Health
-from tests.hunt.truth import STORES, Batch, Difference, Spans
+from tests.hunt.truth import Batch, Difference, Spans, topic_of
 from tests.hunt.volumes import Volumes
 from tests.live.plan import Plan
 from tests.live.processes import Broker, JavaProcess, LiveError, wait_until
@@ -64,7 +64,7 @@ class Ground(Stage):
         self.looks: list[Look] = []
         self.parts: dict[str, int] = {}
         self.healths: list[Health] = []
-        self.spans = Spans(int(run.settings["window.ms"]), int(run.settings["retention.ms"]))
+        self.spans = Spans(*(int(run.settings[f"{name}.ms"]) for name in ("window", "retention", "grace")))
         has_steps = any(step.action == "step-clock" for step in run.steps)
         self._clocks: dict[str, Clock] | None = {} if has_steps else None
 
@@ -92,7 +92,7 @@ class Ground(Stage):
 
     def _send(self, batch: Batch) -> None:
         present = self.stores.split(",")
-        tables = sorted({store.topic for word, store in STORES.items() if word in present and store.topic})
+        tables = sorted({topic_of(word) for word in present} - {""})
         for ending in [*tables, *(() if batch.is_deletion else ("",))]:
             self.broker.do(
                 f"produce {self.input}{ending} {batch.partition} p{batch.partition}- {batch.first} {batch.last}"
@@ -100,7 +100,7 @@ class Ground(Stage):
             )
             self.all_sent[ending].append(batch)
             for word in present:
-                if word not in STORES or STORES[word].topic == ending:
+                if topic_of(word) == ending:
                     self.sent_to[word].append(batch)
 
     def wait(self, until: str) -> None:
@@ -219,8 +219,7 @@ class Ground(Stage):
         self.broker.do(f"reset {self.id} {self.input}")
         wait_until(self._is_forgotten, "members have left and offsets are deleted")
         for word in self.stores.split(","):
-            if word in STORES:
-                self.sent_to[word] = list(self.all_sent[STORES[word].topic])
+            self.sent_to[word] = list(self.all_sent[topic_of(word)])
         self.mark("the application is reset")
 
     def _is_forgotten(self) -> bool:
@@ -271,10 +270,12 @@ class Ground(Stage):
 
     def _differences(self) -> tuple[Difference, ...] | None:
         """Compare now; None: it cannot be done now."""
-        self.parts |= subtopologies(next(iter(self.pods.values())))
+        self.parts = subtopologies(next(iter(self.pods.values())))
         words, scratch = self.stores.split(","), self.home / "tmp"
         try:
-            return differences(self.pods, words, self.release, self.sent_to, self.spans, scratch)
+            return differences(
+                self.pods, words, [*self.parts], self.release, self.sent_to, self.spans, scratch
+            )
         except NotNowError:
             return None
 

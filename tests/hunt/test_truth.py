@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.hunt import truth
 from tests.hunt.truth import Batch, Contents, Difference, Spans, compare
 
-SPANS = Spans(10_000, 120_000)
+SPANS = Spans(10_000, 120_000, 20_000)
 FIRST = Batch(0, 0, 3, 100_000, 1)
 
 
@@ -59,6 +59,24 @@ def test_a_versioned_store_holds_the_latest_time_even_if_it_came_first():
     assert [
         x.lost for x in differ("versioned", sent, {"p0-0": "99000", "p0-1": "101000", "p0-2": "100002"})
     ] == [1]
+
+
+def test_a_side_of_a_join_keeps_every_record_for_a_while():
+    sent = [Batch(0, 6, 9, 100_000, 1), Batch(0, 7, 8, 100_001, 0), Batch(0, 17, 18, 145_000, 1)]
+    right = {"p0-17@145000": "1"}
+    assert (
+        differ("KSTREAM-JOINTHIS", sent[:2], {"p0-6@100000": "1", "p0-7@100001": "2", "p0-8@100002": "1"})
+        == []
+    )
+    assert differ("KSTREAM-JOINOTHER", sent[:2], {"p0-7@100001": "2"}) == []
+    assert differ("KSTREAM-JOINOTHER", sent, right) == differ("KSTREAM-JOINTHIS", sent, right) == []
+    assert [x.lost for x in differ("KSTREAM-JOINOTHER", sent, {})] == [1]
+
+
+def test_a_store_with_a_number_in_its_name_is_known_by_the_beginning():
+    assert truth.store_of("KSTREAM-JOINTHIS-0000000007-store") == truth.STORES["KSTREAM-JOINTHIS"]
+    assert truth.store_of("kv") == truth.STORES["kv"]
+    assert truth.store_of("KSTREAM-TOTABLE-STATE-STORE-0000000001") is None
 
 
 BATCHES = st.lists(

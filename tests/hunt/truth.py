@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Contents = Mapping[str, str]
 """Entry -> value as `Contents.java` writes them; entries of windows and sessions are `key@start`."""
@@ -46,10 +46,10 @@ class Spans:
 
     window_ms: int
     retention_ms: int
+    grace_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(NamedTuple):
     """What a store must hold, and what it may hold because it need not have expired yet."""
 
     required: Mapping[str, str]
@@ -166,42 +166,68 @@ def partition_of(entry: str) -> int:
     return int(match[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+def count_joined(sent: Sequence[Batch], spans: Spans, ending: str = "") -> Expectation:
+    """Each record, by key and time, as one side of a join keeps it: for twice the window and the grace."""
+    kept = Spans(1, 2 * spans.window_ms + spans.grace_ms)
+    every = count_windows(sent, kept)
+    return Expectation(
+        *({x: n for x, n in of.items() if x.partition("@")[0].endswith(ending)} for of in every)
+    )
+
+
+def count_joined_sevens(sent: Sequence[Batch], spans: Spans) -> Expectation:
+    """The other side has every tenth key."""
+    return count_joined(sent, spans, "7")
+
+
+class Store(NamedTuple):
     """One kind of store whose content is known.
 
-    Args of the dataclass:
+    Args of the tuple:
         kind: How `Contents.java` reads it.
         expect: Gives its content.
-        topic: Ending of the topic that fills it.
-        of: Word in the list of stores that makes it.
+        of: Words of the topology that make it.
         everywhere: Each pod holds all of it.
         readable_since: Oldest release whose store can be read as a whole.
     """
 
     kind: str
     expect: Callable[[Sequence[Batch], Spans], Expectation]
-    topic: str = ""
-    of: str = ""
+    of: tuple[str, ...]
     everywhere: bool = False
     readable_since: str = "2.0.0"
 
 
 STORES: dict[str, Store] = {
-    "kv": Store("key-value", count_keys),
-    "plain": Store("key-value", count_keys),
-    "memory": Store("key-value", count_keys),
-    "third": Store("key-value", count_keys),
-    "repartition": Store("key-value", count_repartitioned),
-    "foreign-left": Store("key-value", latest_values, of="foreign"),
-    "foreign-right": Store("key-value", count_keys, of="foreign"),
-    "window": Store("window", count_windows),
-    "session": Store("session", count_sessions, readable_since="3.1.0"),
-    "table": Store("key-value", latest_values, topic="-table"),
-    "global": Store("key-value", latest_values, topic="-global", everywhere=True),
-    "versioned": Store("versioned", latest_times, topic="-versioned", readable_since="3.7.0"),
+    "kv": Store("key-value", count_keys, ("kv",)),
+    "plain": Store("key-value", count_keys, ("plain",)),
+    "memory": Store("key-value", count_keys, ("memory",)),
+    "third": Store("key-value", count_keys, ("third",)),
+    "repartition": Store("key-value", count_repartitioned, ("repartition",)),
+    "foreign-left": Store("key-value", latest_values, ("foreign",)),
+    "foreign-right": Store("key-value", count_keys, ("foreign",)),
+    "window": Store("window", count_windows, ("window",)),
+    "session": Store("session", count_sessions, ("session",), readable_since="3.1.0"),
+    "table": Store("key-value", latest_values, ("table",)),
+    "global": Store("key-value", latest_values, ("global",), everywhere=True),
+    "versioned": Store("versioned", latest_times, ("versioned",), readable_since="3.7.0"),
+    "KSTREAM-JOINTHIS": Store("join", count_joined, ("join", "inner")),
+    "KSTREAM-JOINOTHER": Store("join", count_joined_sevens, ("inner",)),
+    "KSTREAM-OUTEROTHER": Store("join", count_joined_sevens, ("join",)),
 }
-"""Stores that are compared; others (joins, suppression, without a changelog) are only lived with."""
+"""Stores that are compared, by name or by the beginning of one that ends in a number; others are only lived with."""
+TOPICS = {"table": "-table", "global": "-global", "versioned": "-versioned"}
+
+
+def topic_of(word: str) -> str:
+    """Give the ending of the topic that fills what a word of the topology makes; of most it is the input itself."""
+    return TOPICS.get(word, "")
+
+
+def store_of(name: str) -> Store | None:
+    """Find what is known of a store."""
+    numbered = next((x for x in STORES if x.startswith("KSTREAM-") and name.startswith(f"{x}-")), name)
+    return STORES.get(numbered)
 
 
 def compare(store: str, expected: Expectation, found: Contents) -> list[Difference]:

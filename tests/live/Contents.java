@@ -19,7 +19,8 @@ final class Contents {
     /**
      * Obeys {@code dump NAME KIND FILE [PREFIX:COUNT ...]}; answers how many entries there are.
      *
-     * <p>Keys of windows and sessions are {@code key@start}. A versioned store cannot be walked: it is asked for the
+     * <p>KIND is {@code key-value}, {@code window}, {@code join}, {@code session} or {@code versioned}. Keys of windows
+     * and sessions are {@code key@start}. A versioned store cannot be walked: it is asked for the
      * time of the latest version of PREFIX0 to PREFIX(COUNT-1), from 3.7 on.
      */
     static String write(final KafkaStreams streams, final String[] words) throws Exception {
@@ -28,6 +29,7 @@ final class Contents {
         try (PrintWriter file = new PrintWriter(words[3], "UTF-8")) {
             switch (words[2]) {
                 case "window":
+                case "join":
                     final QueryableStoreType<ReadOnlyWindowStore<String, Object>> window =
                         QueryableStoreTypes.windowStore();
                     entries = walk(App.store(streams, name, window).all(), file);
