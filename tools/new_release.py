@@ -2,6 +2,7 @@
 
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0 --diff AbstractSegments
+    tools/new_release.py --jars kafka-streams-4.2.1.jar kafka-streams-4.2.2.jar
 
 A release is a tag, a branch, a commit, or one of the releases that `tools/upstream/classes.toml` gives a commit for.
 """
@@ -12,6 +13,7 @@ import argparse
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ if str(ROOT) not in sys.path:
 from agent.layout.facts import FACTS  # noqa: E402 - the checkout, not whatever is installed
 from agent.layout.releases import ROCKSDB_RELEASES  # noqa: E402
 from tools.upstream.data import Classes, known_keys, load_classes  # noqa: E402
+from tools.upstream.jars import changed_classes  # noqa: E402
 
 _KEY = re.compile(r"\bKAFKA-\d+\b")
 _ROCKSDB = re.compile(r"rocksDB: *\"([\d.]+)\"")
@@ -141,6 +144,15 @@ def unlisted(commits: Iterable[Commit], known: frozenset[str]) -> list[Commit]:
     return [commit for commit in commits if commit.keys and not known.intersection(commit.keys)]
 
 
+def table(changed: dict[str, str]) -> list[str]:
+    """Render what changed, and what of ours cites it."""
+    lines = ["| class | lines | facts | cited in |", "|---|---|---|---|"]
+    for name, size in changed.items():
+        cited = ", ".join(files_citing(name, ROOT))
+        lines.append(f"| {name} | {size} | {', '.join(facts_citing(name))} | {cited} |")
+    return lines
+
+
 def report(repository: Repository) -> tuple[str, bool]:
     """Render what has to be read.
 
@@ -152,10 +164,7 @@ def report(repository: Repository) -> tuple[str, bool]:
     new, version = unlisted(commits, known_keys()), repository.rocksdb()
     silent = [commit for commit in commits if not commit.keys]
     lines = [f"# {repository.since[:10]} to {repository.until[:10]}", "", "## Classes that changed", ""]
-    lines += ["| class | lines | facts | cited in |", "|---|---|---|---|"]
-    for name, size in changed.items():
-        cited = ", ".join(files_citing(name, ROOT))
-        lines.append(f"| {name} | {size} | {', '.join(facts_citing(name))} | {cited} |")
+    lines += table(changed)
     lines += ["", "## Issues that touch them and are in no list of ours", ""]
     lines += [f"- {x.date} {x.revision} {x.title}" for x in new] or ["None."]
     lines += ["", "## Commits without an issue", ""]
@@ -168,21 +177,29 @@ def main(argv: list[str]) -> int:
     """Print the report, or the difference of one class.
 
     Returns:
-        0; 1 if an issue is in no list, a class is gone or RocksDB's version is not known; 2 if Git could not answer.
+        0; 1 if an issue is in no list, a class is gone or RocksDB's version is not known; 2 if Git could not answer
+        or a jar not be read.
     """
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("since", help="release that our facts know")
     parser.add_argument("until", help="release to be read")
-    parser.add_argument("--kafka", type=Path, required=True, help="Git directory of Apache Kafka")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--kafka", type=Path, help="Git directory of Apache Kafka")
+    where.add_argument(
+        "--jars", action="store_true", help="compare two published jars: the releases are their paths"
+    )
     parser.add_argument("--diff", metavar="CLASS", help="print the difference of one class instead")
     options = parser.parse_args(argv)
     try:
+        if options.jars:
+            print("\n".join(table(changed_classes(Path(options.since), Path(options.until), load_classes()))))
+            return 0
         repository = Repository(options.kafka, options.since, options.until, load_classes())
         if options.diff:
             print(repository.diff(options.diff))
             return 0
         text, is_open = report(repository)
-    except GitError as error:
+    except (GitError, OSError, zipfile.BadZipFile) as error:
         print(error, file=sys.stderr)
         return 2
     print(text, end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,35 @@ def test_what_git_does_not_know(
         kafka.git("tag", "9.1.0")
     assert compare(kafka, *arguments) == 2
     assert ("NoSuchClass" if arguments else "9.1.0") in capsys.readouterr().err
+
+
+# -- published jars ---------------------------------------------------------------------------------------------------
+
+
+def jar(path: Path, **classes: str) -> Path:
+    """Make a jar of classes of `state.internals`; `Inner__X` is an inner one."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in classes.items():
+            archive.writestr(
+                f"org/apache/kafka/streams/state/internals/{name.replace('__', '$')}.class", content
+            )
+    return path
+
+
+def test_jars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What differs of the list, an inner class too; what is new or gone beside it; nothing of what is as it was."""
+    old = jar(
+        tmp_path / "old.jar", RocksDBStore="a", RocksDBStore__X="a", AbstractSegments="a", Gone="a", Other="a"
+    )
+    new = jar(
+        tmp_path / "new.jar", RocksDBStore="a", RocksDBStore__X="b", AbstractSegments="a", New="a", Other="b"
+    )
+    assert new_release.main(["--jars", str(old), str(new)]) == 0
+    rows = [line.split(" | ")[:2] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows == [["| Gone", "gone"], ["| New", "new"], ["| RocksDBStore", "changed"]]
+
+
+def test_no_jar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A path that is no jar: exit 2 and a sentence."""
+    assert new_release.main(["--jars", str(tmp_path / "a.jar"), str(tmp_path / "b.jar")]) == 2
+    assert "a.jar" in capsys.readouterr().err
