@@ -4,9 +4,10 @@ Parts: the evaluation with notifications followed late; every recording replayed
 knowledge; the RocksDB reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on
 recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; alert noise over a
 simulated fleet; the image in containers; the charts in a Kubernetes control plane; stories of an application on real
-RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`); the agent killed 500
-times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an
-hour of the mixed load (`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
+RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`); the bugs
+of `docs/found` (`tests/live/repro`); the agent killed 500 times under load for each sink, with an account of every event
+(`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`;
+`ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
     "lifelike stories": ("tests/lifelike/run.py", "--jobs", "4"),
     "live releases": ("tests/live/run.py",),
+    "found in Kafka Streams": ("tests/live/repro/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
     "charts in a control plane": ("-m", "pytest", "-q", "-m", "cluster", "tests/cluster"),
     "backlog of 1 GiB": ("tests/bench/run.py", "spool", "--full", "--rounds", "1"),
