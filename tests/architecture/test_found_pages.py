@@ -1,4 +1,4 @@
-"""What we found in Kafka Streams and report: every page has a detector and a program that is played, and the other way round."""
+"""What we found in Kafka Streams: every page has a detector and a program that is played, and the other way round."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_program_is_on_one_page_and_played() -> None:
         assert verdicts == {"LOST", "OK"}, program.stem
 
 
-@pytest.mark.parametrize("name,release", sorted({x[:2] for x in PLAYS}))
+@pytest.mark.parametrize(("name", "release"), sorted({x[:2] for x in PLAYS}))
 def test_a_page_names_what_is_played(name: str, release: str) -> None:
     """Each release on which a program is played is on its page."""
     page = next(page for page in PAGES if name in links(page, "repro"))

@@ -1,7 +1,7 @@
 """Reproduce what we found in Kafka Streams (docs/found) with released jars and a real broker.
 
-    python tests/live/repro/run.py                      everything that is on a page
-    python tests/live/repro/run.py LostSegment 4.3.1    by hand: programs whose name, releases that are named so
+    python tests/live/repro/run.py                                       everything that is on a page
+    python tests/live/repro/run.py LostSegment --releases 4.3.1 --show   by hand, with all that it writes
 
 Each program is one Java file without anything of ours: a committer can take it as it is. Needs what `tests/live/run.py`
 needs. 1 if a program did not end with the verdicts that are listed here.
@@ -59,22 +59,18 @@ def play(program: str, release: str, address: str, scratch: Path) -> tuple[str, 
         [*command, program, address], capture_output=True, text=True, timeout=WITHIN_S, check=False
     )
     words = [line.split(" ", 1)[0] for line in done.stdout.splitlines()]
-    return " ".join(word for word in words if word in _VERDICTS), done.stdout + done.stderr * bool(
-        done.returncode
-    )
+    output = done.stdout + (done.stderr if done.returncode else "")
+    return " ".join(word for word in words if word in _VERDICTS), output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what was asked for, one line each; everything that a program wrote where it did not do what it should."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="programs and releases, default: all")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="default: all")
+    parser.add_argument("--releases", nargs="+", metavar="RELEASE", help="default: all")
     parser.add_argument("--show", action="store_true", help="show everything that they write")
     chosen = parser.parse_args(arguments)
-    plays = [
-        x
-        for x in PLAYS
-        if all(set(chosen.words).isdisjoint(names) or x[i] in chosen.words for i, names in _NAMES)
-    ]
+    plays = [x for x in PLAYS if x[0] in (chosen.programs or x) and x[1] in (chosen.releases or x)]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="statewarden-repro-") as scratch:
         broker = Broker(Path(scratch) / "broker", BROKER)
@@ -92,8 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(f"{len(plays)} reproductions, {wrong} wrong\n")
     return int(bool(wrong))
 
-
-_NAMES = tuple((column, {x[column] for x in PLAYS}) for column in (0, 1))
 
 if __name__ == "__main__":
     sys.exit(main())
