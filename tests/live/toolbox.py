@@ -51,6 +51,11 @@ def application_classes(release: str) -> str:
     return _classes("App.java", "kafka-streams", release)
 
 
+def reproduction_classes(name: str, release: str) -> str:
+    """Give the class path of a program of `repro` with one release; fetches and compiles the first time."""
+    return _classes(f"repro/{name}.java", "kafka-streams", release)
+
+
 def slow_volume_library() -> Path:
     """Give the library that slows unlinks and syncs when preloaded; compiles the first time."""
     source = HERE / "slow_volume.c"
@@ -65,7 +70,7 @@ def _classes(source: str, artifact: str, release: str) -> str:
     found = jars(artifact, release)
     path = HERE / source
     # the digest in the name: classes of an older source are never run
-    classes = CACHE / "classes" / f"{path.stem}-{release}-{_digest(*sorted(HERE.glob('*.java')))}"
+    classes = CACHE / "classes" / f"{path.stem}-{release}-{_digest(path, *sorted(HERE.glob('*.java')))}"
     if not (classes / f"{path.stem}.class").is_file():
         classes.mkdir(parents=True, exist_ok=True)
         command = [

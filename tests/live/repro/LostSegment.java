@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -41,14 +42,15 @@ import org.rocksdb.Options;
  *
  * <pre>java -cp CLASSES:JARS LostSegment BOOTSTRAP</pre>
  *
- * <p>The application runs in a process of its own, which is killed. RocksDB has its defaults. Each case ends with a line that
- * begins with {@code LOST} or {@code OK}.
+ * <p>The application runs in a process of its own, which is killed. RocksDB has its defaults. Each case ends with a line
+ * that begins with {@code LOST} or {@code OK}.
  */
 public final class LostSegment {
     private static final long HOUR_MS = 3_600_000;
     private static final long SEGMENT_MS = 3 * HOUR_MS;
-    /** Starts of two segments in the past: brokers refuse records from the future. The child is given its parent's. */
-    private static final long NEWER_MS = Long.getLong("newer", System.currentTimeMillis() / SEGMENT_MS * SEGMENT_MS - SEGMENT_MS);
+    /** Where the newer segment starts: in the past, as brokers refuse records from the future. The application is told. */
+    private static final long NEWER_MS =
+        Long.getLong("newer", System.currentTimeMillis() / SEGMENT_MS * SEGMENT_MS - SEGMENT_MS);
     private static final long OLDER_MS = NEWER_MS - SEGMENT_MS;
     private static final int RECORDS = 500;
     private static final String STORE = "windows";
@@ -75,7 +77,8 @@ public final class LostSegment {
             life.produce("newer" + batch + "-", NEWER_MS, 2_000); // 16 MiB until RocksDB flushes by itself
         }
         final String before = life.windows();
-        System.out.printf("segments flushed: older %s, newer %s%n", life.hasFlushed(OLDER_MS), life.hasFlushed(NEWER_MS));
+        System.out.printf("segments flushed: older %s, newer %s%n",
+            life.hasFlushed(OLDER_MS), life.hasFlushed(NEWER_MS));
         life.kill();
         life.compare(before);
     }
@@ -133,7 +136,6 @@ public final class LostSegment {
             final TopicPartition input = new TopicPartition(id, 0);
             until("all records are committed", () -> {
                 final var committed = admin.listConsumerGroupOffsets(id).partitionsToOffsetAndMetadata().get().get(input);
-                // under exactly-once commit markers take no offset of the input
                 return committed != null && committed.offset() >= produced;
             });
         }
@@ -204,17 +206,10 @@ public final class LostSegment {
             if (closing) {
                 System.out.println("closing " + store);
                 if (store.equals(STORE + "." + NEWER_MS)) {
-                    LockSupportForever.park();
+                    while (true) {
+                        LockSupport.park();
+                    }
                 }
-            }
-        }
-    }
-
-    /** Keeps a thread where it is until the process is killed. */
-    private static final class LockSupportForever {
-        static void park() {
-            while (true) {
-                java.util.concurrent.locks.LockSupport.park();
             }
         }
     }
@@ -241,7 +236,8 @@ public final class LostSegment {
         final KafkaStreams streams = new KafkaStreams(builder.build(), settings);
         streams.setGlobalStateRestoreListener(new StateRestoreListener() {
             @Override
-            public void onRestoreStart(final TopicPartition partition, final String store, final long from, final long to) {
+            public void onRestoreStart(
+                final TopicPartition partition, final String store, final long from, final long to) {
                 System.out.printf("restores %s from offset %d to %d%n", store, from, to);
             }
 

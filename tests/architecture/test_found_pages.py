@@ -1,0 +1,59 @@
+"""What we found in Kafka Streams: every page has a detector and a program that is played, and the other way round."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agent.detectors import DETECTORS
+from tests.live.repro.run import PLAYS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(x for x in (ROOT / "docs" / "found").glob("*.md") if x.stem != "README")
+PROGRAMS = sorted((ROOT / "tests" / "live" / "repro").glob("*.java"))
+SECTIONS = ("Steps", "Expected and actual", "Root cause", "Impact", "Proposed fix", "Until then")
+WITHOUT_PAGE = {"overlaid-store": "no loss was ever seen: what it names is a replay over old files"}
+
+
+def links(page: Path, folder: str) -> set[str]:
+    """Names that a page links to in a folder."""
+    return {Path(x).stem for x in re.findall(rf"\]\(([^)#]*{folder}/[^)#]+)\)", page.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_can_be_acted_on(page: Path) -> None:
+    """It names a detector that links back, one program, and has everything that a report needs."""
+    text = page.read_text("utf-8")
+    assert [name for name in SECTIONS if f"\n## {name}\n" not in text] == []
+    detectors = links(page, "detectors")
+    assert detectors
+    for name in detectors:
+        assert page.stem in links(ROOT / "docs" / "detectors" / f"{name}.md", "found"), name
+    assert len(links(page, "repro")) == 1
+
+
+def test_every_program_is_on_one_page_and_played() -> None:
+    """A program reproduces on one release and runs on another one that is right, or in another case."""
+    named = [name for page in PAGES for name in links(page, "repro")]
+    assert sorted(named) == [program.stem for program in PROGRAMS] == sorted({x[0] for x in PLAYS})
+    for program in PROGRAMS:
+        verdicts = {word for name, _, words in PLAYS if name == program.stem for word in words.split()}
+        assert verdicts == {"LOST", "OK"}, program.stem
+
+
+@pytest.mark.parametrize(("name", "release"), sorted({x[:2] for x in PLAYS}))
+def test_a_page_names_what_is_played(name: str, release: str) -> None:
+    """Each release on which a program is played is on its page."""
+    page = next(page for page in PAGES if name in links(page, "repro"))
+    assert release in page.read_text("utf-8")
+
+
+def test_every_bug_without_an_issue_has_a_page() -> None:
+    """A detector that names a bug that nobody reported has a page here, or a reason."""
+    unreported = {
+        x.meta.id for x in DETECTORS if any("no upstream issue" in bug.key for bug in x.meta.upstream)
+    }
+    covered = {name for page in PAGES for name in links(page, "detectors")}
+    assert unreported == covered | set(WITHOUT_PAGE)
