@@ -56,6 +56,10 @@ def _early_cleaner(run: Run, _said: Said, _marks: Marks) -> str:
     return "the release has KAFKA-20805" if numbers(run.release)[:2] == (4, 3) else ""
 
 
+def _torn(_run: Run, said: Said, marks: Marks) -> str:
+    return "a process was ended while it deleted" if _unclean(said, marks) else ""
+
+
 def _old_segment(run: Run, said: Said, marks: Marks) -> str:
     return "the release has KAFKA-20663" if run.release == "4.3.0" and _unclean(said, marks) else ""
 
@@ -82,4 +86,5 @@ EXCUSES: dict[str, Excuse] = {
     "premature-cleanup": _early_cleaner,
     "stale-segment-offset": _old_segment,
     "task-churn": _moved_often,
+    "torn-store": _torn,
 }
