@@ -7,8 +7,8 @@ without an offset in force (out of range, 2.6 and later): the changelog was repl
 which that ended (3.5 and later), or that no longer moves, is below what the store had; critical from 3.8 on where the
 replay ended there and the process itself had dropped the offset, in a task of key-value stores. From 4.3 on it is
 enough that the process emptied the store's `offsets` and opened it again: the changelog of a key-value store is
-compacted, so its beginning does not move. Suspected as well where a session put far more than its offset advanced: the
-changelog began again below it.
+compacted, so its beginning does not move. Suspected as well where a session that was closed clean had put far
+more than its offset advanced: the changelog began again below it.
 Clears when the incarnation is gone: the task was wiped, or its directory removed.
 Stays quiet for a replay that is still on its way up, for the step of one from 2.5 to 2.6, for standbys up to 2.4 that
 read again, for a copy that was put back while no process held it, for a changelog that was switched off, and for

@@ -131,11 +131,12 @@ def _of_session(store: Store, session: Session, known: Knowledge) -> Iterator[Cl
     doubted = ended is not None and known.may_be_corrupted(ended)
     for mark in _marks(session):
         if is_real(mark.offset) and not (doubted and released_us - mark.at_us <= WIPED_WITHIN_US):
-            yield Claim(mark.at_us, mark.offset, Bounds(max(low - abs(counted - mark.puts), 0), None))
-    offset, beyond = session.covering_offset, session.uncovered_puts
-    if offset is not None and is_real(offset) and beyond is not None and not doubted:
-        beyond += abs(session.puts_at_release - counted)
-        yield Claim(released_us, offset, Bounds(max(low - beyond, 0), None))
+            beyond = _most_flushed_between(session, mark, counted)
+            yield Claim(mark.at_us, mark.offset, Bounds(max(low - beyond, 0), None))
+    offset, behind = session.covering_offset, session.uncovered_puts
+    if offset is not None and is_real(offset) and behind is not None and not doubted:
+        behind += abs(session.puts_at_release - counted)
+        yield Claim(released_us, offset, Bounds(max(low - behind, 0), None))
 
 
 def _of_past(task: Task, store: Store, past: PastDatabase, known: Knowledge) -> Iterator[Claim]:
@@ -155,6 +156,17 @@ def _of_past(task: Task, store: Store, past: PastDatabase, known: Knowledge) -> 
 def _marks(session: Session) -> list[Mark]:
     marks = [mark for mark in (session.first, session.last) if mark is not None]
     return marks[:1] if len(marks) == 2 and marks[0].at_us == marks[1].at_us else marks
+
+
+def _most_flushed_between(session: Session, mark: Mark, counted: int) -> int:
+    """Return how many puts lie at most between a checkpoint and the counting of the entries.
+
+    A flush that was compacted before it was read is dated to the earliest time, which may be before the checkpoint. So
+    only that of a clean close is exact: everything is on disk by then. Of others it is known that they came later than
+    the opening.
+    """
+    at_close = session.closed is True and mark is session.last
+    return abs(counted - (mark.puts if at_close else session.puts_at_open))
 
 
 def _end_of(store: Store, session: Session) -> PastDatabase | None:
@@ -199,7 +211,7 @@ def claim_now(store: Store, session: Session, volume: str) -> Claim | None:
     if mark is not None and is_real(mark.offset):
         if not is_read_since(store, mark.at_us, volume):
             return None
-        return Claim(mark.at_us, mark.offset, Bounds(0, high + abs(counted - mark.puts)))
+        return Claim(mark.at_us, mark.offset, Bounds(0, high + _most_flushed_between(session, mark, counted)))
     offset, beyond = stored_offset(store), uncovered_puts(store)
     if offset is None or not is_real(offset) or beyond is None:
         return None

@@ -77,7 +77,11 @@ def _now(store: Store, sessions: list[Session], volume: str) -> tuple[int, int] 
 
 
 def _earlier(store: Store, sessions: list[Session]) -> Iterator[tuple[int, int, int]]:
-    """List (offset, when, puts on disk then) of what the same incarnation said before."""
+    """List (offset, when, puts on disk then) of what the same incarnation was opened with, or let go of with.
+
+    What was on disk at a checkpoint in between is less exact: a flush that was compacted before it was read is dated
+    to the earliest time.
+    """
     for session in sessions:
         if store.keeps_offsets:
             offset, released_us = session.covering_offset, session.released_us
@@ -87,9 +91,6 @@ def _earlier(store: Store, sessions: list[Session]) -> Iterator[tuple[int, int, 
         trusted = session.offset_at_open
         if trusted is not None and is_real(trusted) and not session.created:
             yield trusted, session.opened_us, session.puts_at_open
-        for mark in (session.first, session.last):
-            if mark is not None and is_real(mark.offset):
-                yield mark.offset, mark.at_us, mark.puts
 
 
 def _holds_files(store: Store) -> bool:

@@ -82,7 +82,7 @@ def test_crash_in_its_first_life(release):
     app = run.start()
     for task_id in TWO:
         app.opens(task_id)
-        app.restores(task_id, 999, puts=0)
+        app.restores(task_id, 999, puts=1000, store="s")
     run.wait(3)
     flushes_alone(app)
     app.crash()

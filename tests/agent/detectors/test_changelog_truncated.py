@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.out_of_range import ALOS, EOS, at_5000, drops_offsets, opened, out_of_range
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
+from tests.support.scenario_case import case, database, judge, mark, session, store, task
 
 ID = "changelog-truncated"
 
@@ -374,3 +375,14 @@ def test_a_life_that_only_goes_forward(release, steps):
             app.restores("0_0", offset, puts=0)
     run.wait(130)
     assert run.findings(ID) == []
+
+
+@pytest.mark.parametrize(("closed", "said"), [(True, 1), (None, 0), (False, 0)])
+def test_puts_are_compared_after_a_clean_close_only(closed, said):
+    """Before, a flush that was compacted before it was read seems to have come before the checkpoint."""
+    opened = session(
+        20, 40, puts=20_000, offset_at_open=13_001, puts_at_open=15_000, last=mark(30, 14_002, 18_000)
+    )
+    opened.closed = closed
+    made = database(puts=20_000)
+    assert len(judge(ID, case(task(store([made], [opened]))))) == said

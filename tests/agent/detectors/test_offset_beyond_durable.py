@@ -228,7 +228,7 @@ def test_an_offset_moves_with_its_records(release):
 def put_back(entries: int | None = 200, offset: int = 3000, **more: Any) -> TaskCase:
     """A store that was put back from an older copy, or half restored, beside a newer checkpoint."""
     before = session(0, 10, puts=3000, last=mark(9, 3000, 3000), identity="identity-0")
-    before.entries_at_release, before.counted_at_release = 2500, 3000
+    before.entries_at_release, before.counted_at_release, before.closed = 2500, 3000, True
     opened = session(30, offset_at_open=offset, puts_at_open=400)
     opened.entries_at_open, opened.counted_at_open = entries, 400
     one = store([database(born=15, puts=400)], [before, opened])

@@ -205,7 +205,7 @@ def test_a_plain_store_of_a_release_with_versioned_ones():
 def shrunk(**more: Any) -> TaskCase:
     """The same incarnation with fewer entries at the same offset."""
     before = session(0, 10, puts=3000, last=mark(9, 3000, 3000))
-    before.entries_at_release, before.counted_at_release = 2500, 3000
+    before.entries_at_release, before.counted_at_release, before.closed = 2500, 3000, True
     after = session(20, puts_at_open=3000, last=mark(30, 3000, 3000))
     made = database(puts=3000)
     made.manifest, made.counted_puts, made.seen_us = 5, 3000, at(40)

@@ -189,18 +189,24 @@ def lows(
     return [(x.offset, x.entries.low) for x in claims]
 
 
-def test_what_was_flushed_beyond_an_offset_is_taken_off():
-    """Each put beyond a checkpoint may have added an entry that was never committed."""
-    assert lows(database(), [ended(first=mark(2, 500, 500), last=mark(9, 1900, 1900))]) == [
-        (500, 0),
-        (1900, 1400),
-    ]
+def test_what_may_have_been_flushed_beyond_an_offset_is_taken_off():
+    """Each put since the opening may have come after the checkpoint, and may have added an entry."""
+    one = ended(first=mark(2, 1000, 1900), last=mark(9, 1900, 2000))
+    one.puts_at_open = 800
+    assert lows(database(), [one]) == [(1000, 300), (1900, 300)]
+
+
+def test_a_clean_close_is_exact():
+    """Its checkpoint follows the last flush."""
+    one = ended(first=mark(2, 1000, 1900), last=mark(9.9, 1900, 1990))
+    one.puts_at_open, one.closed = 800, True
+    assert lows(database(), [one]) == [(1000, 300), (1900, 1490)]
 
 
 def test_entries_that_were_counted_earlier_say_less():
     """What was counted before the last flushes is compared with what had been flushed then."""
-    stale = ended(last=mark(9, 2000, 2000))
-    stale.counted_at_release = 1800
+    stale = ended(last=mark(9.9, 2000, 2000))
+    stale.counted_at_release, stale.closed = 1800, True
     assert lows(database(), [stale]) == [(2000, 1300)]
 
 
@@ -315,8 +321,10 @@ def counted(**more: Any) -> Database:
 
 
 def test_what_a_store_claims_now():
-    """What was flushed since its last checkpoint may have ended entries."""
-    opened = session(10, last=mark(20, 1900, 1900))
+    """What was flushed since its last checkpoint, or since the opening for want of better, may have ended entries."""
+    opened = session(10, puts_at_open=1800, last=mark(20, 1900, 1900))
+    assert entries_of(claim_now(store([counted()]), opened, "")) == Bounds(0, 1200)
+    opened.closed = True
     assert entries_of(claim_now(store([counted()]), opened, "")) == Bounds(0, 1100)
     assert claim_now(store([counted()]), session(10), "") is None
     assert claim_now(store([counted(entries_high=None)]), opened, "") is None

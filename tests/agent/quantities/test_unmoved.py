@@ -43,9 +43,9 @@ def test_an_offset_moved_on_its_own(release):
 
 
 def test_within_a_session():
-    """From one checkpoint to the next."""
+    """What was on disk at a checkpoint is not known exactly: nothing is said from one to the next."""
     one = session(20, first=mark(25, 3000, 3000), last=mark(30, 5000, 3000), created=True)
-    assert jump(store([read()], [one])) == Jump(3000, at(25), 5000, at(30))
+    assert jump(store([read()], [one])) is None
 
 
 @pytest.mark.parametrize(
