@@ -37,6 +37,9 @@ UNSEEN = {
         "nothing of that task had reached this pod's disk before; only another pod's copy decides (the rollup)"
     ),
     "kafka-8187-stage1": "a copy is deleted that was still assigned; nothing that is there is wrong",
+    "revived-table": (
+        "the owner wiped the store, and a source topic that is cut by time leaves as few entries at the same offset"
+    ),
     "kafka-20805": "a copy is deleted too early; nothing that is there is wrong",
 }
 """Beginning of a scenario's name -> why no law can see its damage."""
