@@ -107,21 +107,14 @@ class Stage:
         shipped = self.home / "shipped"
         self.agents[pod] = [
             Agent(
-                f"{pod}-told",
+                f"{pod}-{kind}",
                 self.state_dir(pod),
-                self.home / "agents" / f"{pod}-told",
+                self.home / "agents" / f"{pod}-{kind}",
                 shipped,
-                told,
-                launcher=command,
-            ),
-            Agent(
-                f"{pod}-untold",
-                self.state_dir(pod),
-                self.home / "agents" / f"{pod}-untold",
-                shipped,
-                {},
-                launcher=apart,
-            ),
+                facts,
+                launcher=launcher,
+            )
+            for kind, facts, launcher in (("told", told, command), ("untold", {}, apart))
         ]
         for agent in self.agents[pod]:
             self._stack.callback(agent.kill)
