@@ -122,7 +122,7 @@ hunt: setup ## real applications through drawn mishaps, every word judged (ARGS=
 	@$(PY) tools/run_part.py hunt $(ARGS)
 
 hunt-short: setup ## two minutes of it, always the same (needs Maven, gcc and root)
-	@$(PY) tools/run_part.py hunt --runs 3 --seed 1 --releases 4.3.1,3.9.2 --results build/hunt-short
+	@$(PY) tools/run_part.py hunt --replay 4.3.1-eos-50001 3.9.2-eos-50003 3.5.2-alos-50020 2.8.2-alos-50008 --results build/hunt-short
 
 record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
 	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)

@@ -3,7 +3,7 @@
     make hunt ARGS="--minutes 60 --seed 1 --releases 4.3.1,3.9.2"
     make hunt ARGS="--runs 10 --releases 4.2.1"
     make hunt ARGS="--list --runs 10"                 what would be played
-    make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  one run again, by its name or its result's file
+    make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
     make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
     make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
 
@@ -43,7 +43,7 @@ def named(word: str) -> Run:
 def choose(options: argparse.Namespace) -> list[Run]:
     """Tell what is to be played."""
     if options.replay:
-        return [named(options.replay)]
+        return [named(word) for word in options.replay]
     count = 10_000 if options.runs is None else options.runs
     return draw_many(options.seed, count, options.releases.split(","))
 
@@ -139,7 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, help="how many runs (default: as many as there is time for)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--releases", default=RELEASES, help=f"separated by commas (default: {RELEASES})")
-    parser.add_argument("--replay", metavar="NAME|FILE", help="one run again, by its name or its file")
+    parser.add_argument(
+        "--replay", nargs="+", metavar="NAME|FILE", help="runs again, by their names or files"
+    )
     parser.add_argument("--reduce", metavar="NAME|FILE", help="find the steps that a judged run needs")
     parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
     parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")
