@@ -4,10 +4,10 @@ Parts: the evaluation with notifications followed late; every recording replayed
 knowledge; the RocksDB reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on
 recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; alert noise over a
 simulated fleet; the image in containers; the charts in a Kubernetes control plane; stories of an application on real
-RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`), and ten minutes of the hunt
-(`tests/hunt`); the bugs of `docs/found` (`tests/live/repro`); the agent killed 500 times under load for each sink, with an
-account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`;
-`ARGS="soak --soak-minutes 1"` shows in a minute that it works).
+RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`), and ten minutes of the
+hunt (`tests/hunt`); the bugs of `docs/found` (`tests/live/repro`); the agent killed 500 times under load for each sink,
+with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load
+(`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
 
 from __future__ import annotations
