@@ -36,6 +36,9 @@ PLAYS: tuple[tuple[str, str, str], ...] = (
     ("InterruptedWipe", "4.2.2", "LOST"),
     ("InterruptedWipe", "3.9.2", "LOST"),
     ("InterruptedWipe", "3.7.2", "OK"),
+    ("RevivedTask", "4.3.1", "LOST OK"),
+    ("RevivedTask", "4.2.2", "LOST OK"),
+    ("RevivedTask", "3.0.0", "OK OK"),
     ("TornDeletion", "4.3.1", "OK LOST OK LOST"),
     ("TornDeletion", "4.2.2", "LOST LOST LOST LOST"),
 )
