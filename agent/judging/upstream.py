@@ -47,7 +47,9 @@ KAFKA_20805 = Upstream(
 )
 KIP_1035 = Upstream("KIP-1035", FACTS[Fact.OFFSETS_IN_STORE].holds, "by design since 4.3.0")
 TORN_DELETION = Upstream(
-    "torn deletion (no upstream issue)", (_until("4.2.x"),), "not fixed; 4.3 restores in full"
+    "torn deletion (no upstream issue)",
+    (_until("4.2.x"),),
+    "not fixed; from 4.3 on stores of one database are restored in full",
 )
 TORN_FILES = Upstream("torn deletion (no upstream issue)", (ReleaseRange(),), "not fixed")
 INTERRUPTED_WIPE = Upstream(
