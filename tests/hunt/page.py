@@ -16,7 +16,7 @@ _HEAD = """# The hunt
 
 Applications drawn from a seed lived through kills, pauses, full disks, copied volumes, upgrades and more, on
 real releases of Kafka Streams and a real broker. Beside each instance ran two agents: one with every setting
-configured, one with none and in a PID namespace of its own. What every store must hold is known from what was sent; it
+configured, one with none and in a separate PID namespace. What every store must hold is known from what was sent; it
 was compared with what the application itself answers. Every warning and critical word was judged against that, and
 every silence. Written by `make hunt ARGS="--runs 0 --page docs/hunt.md"` from the results in its folder; a run is
 played again by its name: `make hunt ARGS="--replay NAME"`.
@@ -58,7 +58,7 @@ def _figures(counted: Sequence[Row], broken: int) -> str:
     )
     alarmed = sum(any(one["kind"] == "false_alarm" for one in row["judgements"]) for row in counted)
     return (
-        f"{len(counted)} runs counted, {broken} broke off and are not. {sum(row['looks'] for row in counted)} looks at"
+        f"{len(counted)} runs counted, {broken} broke off and are not. {sum(row['looks'] for row in counted)} checks of"
         f" the truth. {', '.join(f'{kind}: {kinds[kind]}' for kind in sorted(kinds)) or 'Nothing was judged'};"
         f" false criticals: {critical}; runs with a false word: {alarmed} of {len(counted)}."
         f" An agent took {peak:.0f} MiB at most.\n"
@@ -89,7 +89,9 @@ def _judged(counted: Sequence[Row]) -> str:
         for one in row["judgements"]:
             if one["kind"] not in HARMLESS:
                 word = f"{one['detector']} {one['severity']}".strip()
-                found[row["name"], one["kind"], one["who"], one["task"], word or _cell(one["what"])] += 1
+                found[
+                    row["name"], one["kind"], _who(one["who"]), one["task"], word or _cell(one["what"])
+                ] += 1
     lines = ["| run | kind | who | task | word |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(key)} |" for key in found]
     return "\n".join(lines) + "\n" if found else "Nothing.\n"
@@ -140,6 +142,15 @@ def _actions(counted: Sequence[Row]) -> str:
     lines = ["| action | times |", "|---|---|"]
     lines += [f"| {action} | {played[action]} |" for action in sorted(played)]
     return "\n".join(lines) + "\n"
+
+
+def _who(agent: str) -> str:
+    """Name an agent, or the rollup over what such agents shipped, by what it was configured with."""
+    return (
+        agent.replace("-untold", ", unconfigured")
+        .replace("-told", ", configured")
+        .replace("told", "configured")
+    )
 
 
 def _cell(text: str) -> str:

@@ -45,8 +45,8 @@ def test_runs_are_counted_by_release_and_guarantee_and_those_that_broke_off_are_
 
 def test_every_judgement_is_named_and_what_was_true_is_counted():
     page = render([row("4.3.1-alos-7", [word("false_alarm"), word("excused"), word("miss", "", "")])])
-    assert "| 4.3.1-alos-7 | false_alarm | a-told | 0_0 | lost-segment critical |" in page
-    assert "| 4.3.1-alos-7 | miss | a-told | 0_0 | a / b |" in page
+    assert "| 4.3.1-alos-7 | false_alarm | a, configured | 0_0 | lost-segment critical |" in page
+    assert "| 4.3.1-alos-7 | miss | a, configured | 0_0 | a / b |" in page
     assert "| lost-segment | critical | 1 | 1 |" in page
     assert "false criticals: 1; runs with a false word: 1 of 1" in page
 
