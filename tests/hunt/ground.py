@@ -64,6 +64,7 @@ class Ground(Stage):
         self.looks: list[Look] = []
         self.parts: dict[str, int] = {}
         self.healths: list[Health] = []
+        self._unread = ""
         self.spans = Spans(*(int(run.settings[f"{name}.ms"]) for name in ("window", "retention", "grace")))
         has_steps = any(step.action == "step-clock" for step in run.steps)
         self._clocks: dict[str, Clock] | None = {} if has_steps else None
@@ -254,15 +255,17 @@ class Ground(Stage):
     def check(self) -> None:
         """Compare every store until all are right, or a difference stays."""
         self.settle_down()
-        since_s, before = time.monotonic(), None
-        while True:
+        begun_s = since_s = time.monotonic()
+        found, before = None, None
+        while found != ():
             found = self._differences() if self._is_caught_up() else None
-            if found == ():
-                break
+            now_s = time.monotonic()
             if found is None or found != before:
-                since_s, before = time.monotonic(), found
-            elif time.monotonic() - since_s > STILL_S:
+                since_s, before = now_s, found
+            elif now_s - since_s > STILL_S:
                 break
+            if now_s - begun_s > CATCH_UP_S:
+                raise LiveError(f"the truth does not come to rest: {self._unread or found}")
             time.sleep(0.3)
         self.looks.append(Look(time.time_ns() // 1000, found))
         wrong = "; ".join(f"{x.store} {x.partition}: -{x.lost} +{x.extra} of {x.expected}" for x in found)
@@ -276,7 +279,8 @@ class Ground(Stage):
             return differences(
                 self.pods, words, [*self.parts], self.release, self.sent_to, self.spans, scratch
             )
-        except NotNowError:
+        except NotNowError as problem:
+            self._unread = str(problem)
             return None
 
     # -------------------------------------------------------------------------------- end

@@ -16,7 +16,7 @@ _HEAD = """# The hunt
 
 Applications drawn from a seed lived through kills, pauses, full disks, copied volumes, upgrades and more, on
 real releases of Kafka Streams and a real broker. Beside each instance ran two agents: one with every setting
-configured, one with none and in its own PID namespace. What every store must hold is known from what was sent; it
+configured, one with none and in a separate PID namespace. What every store must hold is known from what was sent; it
 was compared with what the application itself answers. Every warning and critical word was judged against that, and
 every silence. Written by `make hunt ARGS="--runs 0 --page docs/hunt.md"` from the results in its folder; a run is
 played again by its name: `make hunt ARGS="--replay NAME"`.
@@ -90,7 +90,7 @@ def _judged(counted: Sequence[Row]) -> str:
             if one["kind"] not in HARMLESS:
                 word = f"{one['detector']} {one['severity']}".strip()
                 found[
-                    row["name"], one["kind"], _named(one["who"]), one["task"], word or _cell(one["what"])
+                    row["name"], one["kind"], _who(one["who"]), one["task"], word or _cell(one["what"])
                 ] += 1
     lines = ["| run | kind | who | task | word |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(key)} |" for key in found]
@@ -144,9 +144,13 @@ def _actions(counted: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _named(who: str) -> str:
-    """Name an agent in the words of the page."""
-    return who.replace("-untold", ", nothing configured").replace("-told", ", configured")
+def _who(agent: str) -> str:
+    """Name an agent, or the rollup over what such agents shipped, by what it was configured with."""
+    return (
+        agent.replace("-untold", ", unconfigured")
+        .replace("-told", ", configured")
+        .replace("told", "configured")
+    )
 
 
 def _cell(text: str) -> str:
