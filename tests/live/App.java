@@ -497,17 +497,17 @@ public final class App {
     static <T> T store(final KafkaStreams streams, final String name, final QueryableStoreType<T> type)
         throws Exception {
         try {
-            return (T) KafkaStreams.class
-                .getMethod("store", String.class, QueryableStoreType.class).invoke(streams, name, type);
-        } catch (final NoSuchMethodException since30) {
-            final Class<?> parameters = Class.forName("org.apache.kafka.streams.StoreQueryParameters");
-            final Object question = parameters
-                .getMethod("fromNameAndType", String.class, QueryableStoreType.class).invoke(null, name, type);
             try {
+                return (T) KafkaStreams.class
+                    .getMethod("store", String.class, QueryableStoreType.class).invoke(streams, name, type);
+            } catch (final NoSuchMethodException since30) {
+                final Class<?> parameters = Class.forName("org.apache.kafka.streams.StoreQueryParameters");
+                final Object question = parameters
+                    .getMethod("fromNameAndType", String.class, QueryableStoreType.class).invoke(null, name, type);
                 return (T) KafkaStreams.class.getMethod("store", parameters).invoke(streams, question);
-            } catch (final InvocationTargetException refused) {
-                throw (Exception) refused.getCause(); // as a direct call does: this instance may have no task
             }
+        } catch (final InvocationTargetException refused) {
+            throw (Exception) refused.getCause(); // as a direct call does: this instance may have no task
         }
     }
 
