@@ -59,7 +59,7 @@ test: setup ## all tests but the heavy ones (at most 5 minutes)
 test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest $(HALVES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
-check: lint docs-check dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
+check: lint docs-check dashboards-check check-charts test-services test evaluate ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
