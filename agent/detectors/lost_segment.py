@@ -25,7 +25,6 @@ from agent.inventory.model import Store, Task
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
@@ -107,12 +106,9 @@ def _losses(case: TaskCase, store: Store, segments: tuple[Segment, ...]) -> list
     changelog = changelog_of(segments, case.task.application, store.name)
     if changelog is None:
         return []
-    commit_us = None  # exactly-once writes no offset while it runs: the time of a flush says nothing about it
-    if case.settings.exactly_once is False:
-        commit_us = (case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]) * 1_000
     oldest = case.says(Fact.OLDEST_SEGMENT_OFFSET)
     orders = {Truth.YES: (True,), Truth.NO: (False,), Truth.MAYBE: (False, True)}[oldest]
-    found = [find_losses(segments, changelog, oldest=x, commit_us=commit_us) for x in orders]
+    found = [find_losses(segments, changelog, oldest=x) for x in orders]
     return [
         min((each[name] for each in found), key=lambda loss: loss.grade)
         for name in found[0]

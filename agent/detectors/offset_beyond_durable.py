@@ -27,7 +27,6 @@ from agent.inventory.copied import is_copied
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import is_settled
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses
@@ -183,16 +182,13 @@ def _held_less(case: TaskCase, task: Task, store: Store, session: Session, trust
 
 
 def _segments(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
-    commit_us = None
-    if case.settings.exactly_once is False:
-        commit_us = (case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]) * 1_000
     now = {x.identity: x for x in store.databases.values()}
     for opening in store.openings:
         changelog = changelog_of(opening.segments, task.application, store.name)
         if changelog is None:
             continue
         for oldest in (False, True):
-            found = find_losses(opening.segments, changelog, oldest=oldest, commit_us=commit_us).values()
+            found = find_losses(opening.segments, changelog, oldest=oldest).values()
             lost = [
                 loss
                 for loss in found

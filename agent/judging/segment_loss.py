@@ -45,16 +45,13 @@ def changelog_of(segments: tuple[Segment, ...], application_id: str, store_name:
     return names[0] if len(names) == 1 else own[0] if len(own) == 1 else None
 
 
-def find_losses(
-    segments: tuple[Segment, ...], changelog: str, *, oldest: bool, commit_us: int | None
-) -> dict[str, Loss]:
+def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) -> dict[str, Loss]:
     """List by name the segments that lack records up to the offset from which the store restores.
 
     Args:
         segments: What is on disk, oldest first, that no process has open.
         changelog: Topic and partition.
         oldest: The oldest segment that holds an offset answers for all; else the newest one.
-        commit_us: Time between two commits that write the offset; None = there is no such time.
 
     Source:
         AbstractSegments.committedOffset and commit, ProcessorStateManager.initializeStoreOffsets (4.3.0, 4.3.1): a
@@ -71,17 +68,18 @@ def find_losses(
         if own is not None and own >= offset:
             continue
         flushed = one.has_data
-        grade = _unflushed(one, successor, speaker) if flushed else _hollow(one, speaker, commit_us)
+        grade = _unflushed(one, successor, speaker) if flushed else _hollow(one, speaker)
         if grade is not None:
             losses[one.name] = Loss(one, speaker, offset, grade)
     return losses
 
 
-def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | None:
+def _hollow(one: Segment, speaker: Segment) -> Grade | None:
     """Grade a segment of which no record is on disk; only a put makes one, and where it came from decides.
 
     The speaker took its offset after it was made. Was it made after this segment, the put is before that offset.
-    Else the offset may be of a commit before the put: then the replay brings the put again.
+    Else the offset may be of a commit before the put: then the replay brings the put again. However late the offset
+    reached the disk says nothing: nothing is committed while the process, its broker or a failing record holds it up.
     """
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
@@ -93,9 +91,7 @@ def _hollow(one: Segment, speaker: Segment, commit_us: int | None) -> Grade | No
         return Grade.CERTAIN
     if speaker.offset_us <= one.born_us:
         return None
-    later_us = speaker.offset_us - one.born_us
-    committed = commit_us is not None and speaker.offset_last is not None and later_us > 2 * commit_us
-    return Grade.LIKELY if committed or _is_close_cut(one.born_us, speaker) else Grade.POSSIBLE
+    return Grade.LIKELY if _is_close_cut(one.born_us, speaker) else Grade.POSSIBLE
 
 
 def _is_close_cut(at_us: int, speaker: Segment) -> bool:
