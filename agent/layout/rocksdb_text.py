@@ -24,6 +24,9 @@ _FAMILY_LINE = re.compile(rb'^[ \t]*\[CFOptions[ \t]+"([^"\r\n]{1,1024})"\][ \t]
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)  # options_helper EscapeOptionString
 _LOGS_LINE = re.compile(rb"^[ \t]*keep_log_file_num[ \t]*=[ \t]*(\d{1,9})[ \t]*\r?$", re.M)
 _LOG_PLACE_LINE = re.compile(rb"^[ \t]*db_log_dir[ \t]*=[ \t]*[^ \t\r\n]", re.M)
+_LOGS_ROLL_LINE = re.compile(
+    rb"^[ \t]*(?:max_log_file_size|log_file_time_to_roll)[ \t]*=[ \t]*0*[1-9]\d*[ \t]*\r?$", re.M
+)
 _FORGETS_LINE = re.compile(
     rb"^[ \t]*(?:compaction_style[ \t]*=[ \t]*kCompactionStyleFIFO"
     rb"|compaction_filter(?:_factory)?[ \t]*=[ \t]*(?!nullptr[ \t]*\r?$)[^ \t\r\n])",
@@ -40,11 +43,13 @@ class OptionsFacts:
     Args of the dataclass:
         rocksdb_version: `major.minor.patch` of the library that wrote it; None if it does not say.
         column_families: Names of the column families, in file order.
-        old_logs_kept: How many info logs of earlier opens stay in the database directory; None if it does not say.
+        old_logs_kept: How many info logs of earlier opens stay in the database directory; None if it does not say, 0 if
+            none shows an opening: they are elsewhere, or a log is put aside by its size or age, too.
         forgets: RocksDB itself may drop live entries: FIFO compaction, or a compaction filter.
 
     Source:
-        DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`);
+        DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`),
+        AutoRollLogger (`max_log_file_size`, `log_file_time_to_roll`: both 0 = never, by default);
         FIFOCompactionPicker. The OPTIONS files of all recordings (5.7.3 to 10.1.3) say `nullptr` of both filters.
     """
 
@@ -60,7 +65,8 @@ def parse_options(content: bytes) -> OptionsFacts:
     version = _VERSION_LINE.search(content)
     names = dict.fromkeys(_unescape(name) for name in _FAMILY_LINE.findall(content))
     logs = _LOGS_LINE.search(content)
-    kept = 0 if _LOG_PLACE_LINE.search(content) else int(logs[1]) if logs else None
+    say_nothing = _LOG_PLACE_LINE.search(content) or _LOGS_ROLL_LINE.search(content)
+    kept = 0 if say_nothing else int(logs[1]) if logs else None
     forgets = _FORGETS_LINE.search(content) is not None
     return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names), kept, forgets)
 
@@ -78,7 +84,7 @@ def parse_identity(content: bytes) -> str | None:
 
 
 def old_log_times_us(names: Iterable[str]) -> tuple[int, ...]:
-    """List when earlier info logs were put aside: one reopen of the database each.
+    """List when earlier info logs were put aside: one reopen each, if logs are not rolled (`OptionsFacts`).
 
     Args:
         names: Names in the database directory; others than `LOG.old.<us>` are skipped.

@@ -202,8 +202,8 @@ class Observer:
         lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         self._read_options(path, entries, known)
-        reopened_us = old_log_times_us(entry.name for entry in entries)
         kept = known.options.old_logs_kept if known.options else None
+        reopened_us = () if kept == 0 else old_log_times_us(entry.name for entry in entries)
         facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
         base = DatabaseReading(
             place,

@@ -45,12 +45,15 @@ def test_options():
         (b"  db_log_dir=\n  keep_log_file_num=1\n", 1),
         (b"  keep_log_file_num=1000\n  db_log_dir=/logs\n", 0),
         (b"  db_log_dir=/logs\n", 0),
+        (b"  max_log_file_size=65536\n  keep_log_file_num=1000\n", 0),
+        (b"  keep_log_file_num=1000\n  log_file_time_to_roll=3600\n", 0),
+        (b"  max_log_file_size=0\n  log_file_time_to_roll=0\n  keep_log_file_num=1000\n", 1000),
         (b"  keep_log_file_num=many\n", None),
         (b"  recycle_log_file_num=0\n", None),
     ],
 )
 def test_old_logs_that_stay(lines, kept):
-    """As many as RocksDB was told, none if they go elsewhere, not known if the file does not say."""
+    """As many as RocksDB was told, none that shows an opening if they go elsewhere or roll, not known if the file does not say."""
     assert parse_options(OPTIONS.replace(b"  wal_dir=/data/s\n", lines)).old_logs_kept == kept
 
 

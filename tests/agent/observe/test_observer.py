@@ -262,6 +262,13 @@ def test_reopens_that_leave_no_trace(line: bytes, known: bool) -> None:
     assert look.all_reopens is known
 
 
+def test_logs_that_roll_are_no_reopenings() -> None:
+    """RocksDB puts a log aside when it is full or old, too, under the same name: an expiring segment looked reopened."""
+    text = b"[Version]\n  rocksdb_version=9.7.3\n\n[DBOptions]\n  max_log_file_size=65536\n"
+    look = Observer(disk_with(identity=b"id", log=b"", options=text)).database(STORE, AT_US, NOW)
+    assert (look.reopened_us, look.all_reopens) == ((), False)
+
+
 @pytest.fixture(scope="module")
 def recorded(repository: Path) -> MemoryDisk:
     """Give the disk at the end of a recorded 4.3.1 run that was killed between close and wipe."""
