@@ -53,7 +53,7 @@ def test_options():
     ],
 )
 def test_old_logs_that_stay(lines, kept):
-    """As many as RocksDB was told, none that shows an opening if they go elsewhere or roll, not known if the file does not say."""
+    """As many as RocksDB was told, 0 if they go elsewhere or roll, not known if the file does not say."""
     assert parse_options(OPTIONS.replace(b"  wal_dir=/data/s\n", lines)).old_logs_kept == kept
 
 
