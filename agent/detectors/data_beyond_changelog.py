@@ -29,7 +29,7 @@ from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
-from agent.quantities.flushed import dirty_puts, flushed_beyond
+from agent.quantities.flushed import dirty_puts, dirty_since, flushed_beyond
 from agent.quantities.verdicts import holds_uncommitted, replay_fell_short
 
 META = DetectorMeta(
@@ -126,12 +126,13 @@ def _had_offset(task: Task, store: Store, before: Session, after: Session) -> bo
 
 def _stored(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> _Excess | None:
     """4.3+: what is on disk behind the newest stored offset must come back with the next one; segments differ."""
-    least, base, end = dirty_puts(store, before, case.settings), before.covering_offset, after.stored_offset
+    least, base, end = dirty_puts(store, before, case.settings), dirty_since(before), after.stored_offset
     if store.segmented or least <= 0 or end is None or after.released_us is None:
         return None
     if holds_uncommitted(store, case.profile, least, base, end) is not Truth.YES:
         return None
-    why = f"{least} puts or more were behind stored offset {base}, and the next one is {end}"
+    since = "since it was made" if base is None else f"behind stored offset {base}"
+    why = f"{least} puts or more were flushed {since}, and the next one is {end}"
     return _Excess(why, after.released_us, where(task, store), certain=False)
 
 

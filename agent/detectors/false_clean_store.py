@@ -23,7 +23,7 @@ from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.flushed import commits_passed, dirty_puts, is_more_than_ten_thousand
+from agent.quantities.flushed import commits_passed, dirty_puts, dirty_since, is_more_than_ten_thousand
 from agent.quantities.verdicts import holds_uncommitted
 
 META = DetectorMeta(
@@ -137,7 +137,7 @@ def _is_false(session: Session) -> bool:
 def _verdict(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
     flushed, least = before.puts_at_release - before.puts_at_open, dirty_puts(store, before, case.settings)
     new = after.stored_offset
-    proved = _is_uncommitted(case, store, least, before.covering_offset, new)
+    proved = _is_uncommitted(case, store, least, dirty_since(before), new)
     role = Truth.YES if proved else _role(case, store, flushed, before)
     chain = [
         Evidence(

@@ -100,7 +100,7 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
     role = role_of(task, store, session, case.settings, case.profile, case.now_us)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.now_us - released_us >= DEAD_US)
-    unchanged_us = (_newest_flush(store) if released_us is None else released_us) - mark.at_us
+    unchanged_us = (_newest_flush(store, mark) if released_us is None else released_us) - mark.at_us
     ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or unchanged_us >= RESTORING_US))
     decided = dead and ran and exposed is Affected.YES
     return Verdict(
@@ -167,8 +167,9 @@ def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bo
     return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
 
 
-def _newest_flush(store: Store) -> int:
-    return max(at_us for database in store.databases.values() for _, at_us in database.flushed)
+def _newest_flush(store: Store, mark: Mark) -> int:
+    times = (at_us for database in store.databases.values() for _, at_us in database.flushed)
+    return max(times, default=mark.at_us)
 
 
 def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:

@@ -81,7 +81,9 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     else:
         opened_us = at_us
     offset = offset_in_force(task, store.name, min(opened_us, at_us), max(released_us, store.forgotten_us))
-    puts_at_open = 0 if created else (before.puts_at_release if before else opened_puts(store))
+    # A volume that was replaced meanwhile holds another store, of which the earlier session says nothing.
+    goes_on = before is not None and before.is_of(store.identities)
+    puts_at_open = 0 if created else before.puts_at_release if before and goes_on else opened_puts(store)
     inside = len([x for x in reopens if x > opened_us])
     segments = len(store.databases)
     return Session(

@@ -35,8 +35,14 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
             for x in store.databases.values()
             if (begins := _start(x.segment)) is not None and begins < starts and 0 < x.born_us < gone.ended_us
         ]
+        older = [x for x in older if not _was_replaced(store, x, gone.ended_us)]
         if older:
             yield gone, max(older, key=lambda x: _start(x.segment) or 0)
+
+
+def _was_replaced(store: Store, database: Database, at_us: int) -> bool:
+    """Return whether another segment of that name was there until then: a copy that took its place keeps its times."""
+    return any(x.segment == database.segment and x.ended_us >= at_us - SETTLED_US for x in store.past)
 
 
 def _start(segment: str | None) -> int | None:

@@ -37,6 +37,11 @@ def dirty_puts(store: Store, session: Session, settings: ApplicationSettings) ->
     return max(session.puts_at_release - session.puts_at_open - 3 * commits, 0)
 
 
+def dirty_since(session: Session) -> int | None:
+    """Offset behind which `dirty_puts` are; None = they are all that there is."""
+    return session.stored_offset_at_open if session.uncovered_puts is None else session.covering_offset
+
+
 def is_more_than_ten_thousand(puts: int, store: Store, profile: Profile) -> bool:
     """Return whether puts are more than 10,000 records for sure: a standby would have written a checkpoint since."""
     beside = puts_beside_records(store, profile)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.inventory.observations import StoreOffsets
 from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
 from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
+from tests.support.scenario_case import case, database, judge, session, store, task
 
 ID = "data-beyond-changelog"
 
@@ -117,6 +119,20 @@ def test_everything_was_committed(release, end):
     run = crashed(release)
     not_wiped(run, end, puts=end - 1999)
     assert broken(run) == []
+
+
+@pytest.mark.parametrize(("covering", "said_so"), [(1999, True), (6900, False)])
+def test_compaction_that_zeroed_the_order(covering, said_so):
+    """Which puts came after the last stored offset nobody can say then; that of the opening is compared."""
+    before = session(10, 20, puts=7000, puts_at_open=2000)
+    before.closed, before.stored_offset_at_open = False, 1999
+    before.uncovered_puts, before.covering_offset = None, covering
+    after = session(30, 40)
+    after.stored_offset = covering
+    kept = database(puts=7000)
+    kept.offsets = StoreOffsets(())
+    judged = judge(ID, case(task(store([kept], [before, after])), release="4.3.1"))
+    assert bool(judged) is said_so
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])

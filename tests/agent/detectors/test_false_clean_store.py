@@ -212,6 +212,14 @@ def test_offset_whose_order_a_compaction_zeroed():
     assert severities(ID, one) == [Severity.WARNING]
 
 
+def test_offsets_that_were_stored_before_a_compaction():
+    """Puts since the opening are compared with the offset of that time, not with one that was stored since."""
+    one = dossier(stored=1999 + 4900)
+    before = one.task.stores["s"].sessions[0]
+    before.uncovered_puts, before.covering_offset = None, 1999 + 4900
+    assert severities(ID, one) == [Severity.WARNING]
+
+
 def test_versioned_store():
     """A store that may put three times a record needs a third of the offsets to cover its puts."""
     one = dossier(stored=1999 + 1700)

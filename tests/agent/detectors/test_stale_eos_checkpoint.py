@@ -268,6 +268,15 @@ def test_dead_and_not_started_again(standbys, release, offset, severity):
     assert early.severity is not Severity.CRITICAL
 
 
+def test_every_segment_that_was_flushed_has_expired():
+    """Those that are left hold nothing on disk yet: no time of a flush is known, and nothing breaks."""
+    one = dossier()
+    one.task.stores["s"].databases[""].flushed = ()
+    one.task.stores["s"].retired_puts, one.task.stores["s"].databases[""].puts = 2500, 0
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity, verdict.opened_at_us) == (Severity.WARNING, at(10))
+
+
 def test_second_is_counted_from_the_flush():
     """The finding comes exactly one second after the flush, and is dated to it."""
     assert judge(ID, dossier(now=20.999)) == []

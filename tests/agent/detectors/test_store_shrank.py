@@ -355,3 +355,11 @@ def test_segments_that_went_for_a_reason(more):
     """None of these is expiry out of order."""
     assert [x.summary for x in judge(ID, dropped())] != []
     assert judge(ID, dropped(**more)) == []
+
+
+def test_a_volume_that_was_replaced_by_a_copy():
+    """A copy keeps its times: its older segment is not the one that was there when the newer one went."""
+    replaced = dropped()
+    one = replaced.task.stores["s"]
+    one.past += (replace(one.past[-1], segment="w.0", identity="identity-8"),)
+    assert judge(ID, replaced) == []

@@ -256,3 +256,16 @@ def test_stored_offsets_of_a_session():
     first, second = one.store.sessions
     assert (first.stored_offset_at_open, first.stored_offset) == (None, 500)
     assert (second.stored_offset_at_open, second.stored_offset) == (500, None)
+
+
+def test_opened_on_another_volume():
+    """A store that was put in place of the former one begins with what it holds itself."""
+    one = Reducing()
+    one.see(task_look(1), database_look(2, born=1.5, puts=300), lock_look(3, FREE))
+    one.see(database_look(50, identity="identity-2", born=1.2, puts=900, opened_puts=900, lock=FREE))
+    one.see(
+        lock_look(60, HELD), database_look(61, identity="identity-2", born=1.2, puts=900, opened_puts=900)
+    )
+    session = one.store.sessions[-1]
+    assert session.identities == {"identity-2"}
+    assert (session.created, session.puts_at_open) == (False, 900)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 
 from tests.spark_rollup.oracle.facts import S, World
 from tests.spark_rollup.oracle.verdicts import Said, said
 
+Seen = dict[tuple[str, str], list[int]]
+"""When a thing was seen: by pod and boot of its agent, within which no volume comes or goes."""
+
 
 def cloned(world: World) -> Iterator[Said]:
     """One process id or store identity on two pods at once."""
-    seen: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    seen: dict[tuple[str, ...], Seen] = defaultdict(lambda: defaultdict(list))
     for event in world.events:
-        pod, at = event["pod"], event["observed_at_us"]
+        pod, at = (event["pod"], event["boot_id"]), event["observed_at_us"]
         if event.get("process_id"):
             seen["process", event["process_id"]][pod].append(at)
         if event["kind"] == "transition" and event.get("identity") and event.get("task_id"):
@@ -22,12 +26,13 @@ def cloned(world: World) -> Iterator[Said]:
             if row.get("identity"):
                 seen["store", row["identity"], event["task_id"], row["store"]][pod].append(at)
     both: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for by_pod in seen.values():
-        for a in by_pod:
-            for b in by_pod:
-                start, end = max(min(by_pod[a]), min(by_pod[b])), min(max(by_pod[a]), max(by_pod[b]))
-                if a < b and end - start > 10 * S:
-                    both[a, b].append((start, end))
+    for by_boot in seen.values():
+        for one in by_boot:
+            for other in by_boot:
+                mine, theirs = by_boot[one], by_boot[other]
+                start, end = max(min(mine), min(theirs)), min(max(mine), max(theirs))
+                if one[0] < other[0] and end - start > 10 * S:
+                    both[one[0], other[0]].append((start, end))
     together = {pair for pair, end in _alive(world).items() if world.as_of - end[1] <= 180 * S}
     for (a, b), spans in both.items():
         if (a, b) in together:
@@ -45,20 +50,21 @@ def cloned(world: World) -> Iterator[Said]:
 
 def _alive(world: World) -> dict[tuple[str, str], tuple[int, int]]:
     """When processes with one id lived on two pods."""
-    seen: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    seen: dict[str, Seen] = defaultdict(lambda: defaultdict(list))
     for event in world.events:
         if event.get("process_id"):
-            seen[event["process_id"]][event["pod"]].append(event["observed_at_us"])
+            seen[event["process_id"]][event["pod"], event["boot_id"]].append(event["observed_at_us"])
     found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for by_pod in seen.values():
-        for a, a_from, a_to in world.lives:
-            for b, b_from, b_to in world.lives:
-                if not (a < b and by_pod.get(a) and by_pod.get(b)):
-                    continue
-                both = max(min(by_pod[a]), min(by_pod[b])), min(max(by_pod[a]), max(by_pod[b]))
-                start, end = max(both[0], a_from, b_from), min(both[1], a_to, b_to)
-                if both[1] - both[0] > 10 * S and end - start > 10 * S:
-                    found[a, b].append((start, end))
+    for by_boot in seen.values():
+        pairs = [(a, b) for a in by_boot for b in by_boot if a[0] < b[0]]
+        for (one, other), (a, a_from, a_to), (b, b_from, b_to) in product(pairs, world.lives, world.lives):
+            if (a, b) != (one[0], other[0]):
+                continue
+            mine, theirs = by_boot[one], by_boot[other]
+            both = max(min(mine), min(theirs)), min(max(mine), max(theirs))
+            start, end = max(both[0], a_from, b_from), min(both[1], a_to, b_to)
+            if both[1] - both[0] > 10 * S and end - start > 10 * S:
+                found[a, b].append((start, end))
     return {pair: (min(x[0] for x in spans), max(x[1] for x in spans)) for pair, spans in found.items()}
 
 
