@@ -28,6 +28,8 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
         starts = _start(gone.segment)
         if starts is None or now_us - gone.ended_us < SETTLED_US or gone.identity in store.identities:
             continue
+        if gone.shape is Shape.VANISHED_UNSEEN:
+            continue  # an older copy of the volume was put back, perhaps
         if gone.shape is Shape.CLEANER_WALK and not _opened_since(store, gone.ended_us):
             continue
         older = [

@@ -130,7 +130,7 @@ def test_compaction_that_zeroed_the_order(covering, said_so):
     after = session(30, 40)
     after.stored_offset = covering
     kept = database(puts=7000)
-    kept.offsets = StoreOffsets(())
+    kept.offsets = StoreOffsets()
     judged = judge(ID, case(task(store([kept], [before, after])), release="4.3.1"))
     assert bool(judged) is said_so
 

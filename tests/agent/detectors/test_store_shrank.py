@@ -348,6 +348,7 @@ def dropped(**more: Any) -> TaskCase:
         {"segment": "w.60000", "older": "w.120000"},
         {"identity": "identity-9"},  # it is there, under another name
         {"ended_us": at(55)},  # the others may follow
+        {"shape": Shape.VANISHED_UNSEEN},  # an older copy was put back, perhaps
         {"shape": Shape.CLEANER_WALK},  # a cleaner took it, and nobody has opened the store since
     ],
 )
