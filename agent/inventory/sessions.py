@@ -113,7 +113,8 @@ def _puts_before(database: Database) -> int:
     renamed first of all, and OPTIONS is written last.
     """
     opened_us = database.reopened_us[-1] if database.reopened_us and database.all_reopens else 0
-    is_renewed = database.lock is LockState.HELD and database.options_written_us >= opened_us
+    is_older = 0 < database.options_written_us < opened_us
+    is_renewed = database.lock is LockState.HELD and not is_older
     return database.opened_puts if is_renewed else database.puts
 
 
