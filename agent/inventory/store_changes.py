@@ -327,6 +327,8 @@ def _apply_layout(application: Application, database: Database, reading: Databas
         application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
         if names.OFFSETS_FAMILY in reading.families:
             application.offsets_family_us = max(application.offsets_family_us, reading.options_written_us)
+        else:
+            application.plain_us = max(application.plain_us, reading.options_written_us)
 
 
 def _store_change(

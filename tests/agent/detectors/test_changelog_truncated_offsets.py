@@ -83,7 +83,7 @@ def test_store_that_was_wiped():
 
 @pytest.mark.parametrize("segmented", [False, True])
 def test_highest_offset_of_all_segments(segmented):
-    """An opening of a windowed store trusts one segment, whatever the others hold; of a key-value store there is one."""
+    """An opening of a windowed store trusts one segment, whatever the others hold."""
     one = dossier(6000, release="4.3.1")
     held = one.task.stores["s"].sessions[0]
     one.task.stores["s"].segmented = segmented
