@@ -5,7 +5,7 @@ process that lives now wrote after it started: the setting is wrong. Info where 
 Fires, too, when stores have the column family `offsets`, and the release that is configured, or runs, is older than
 4.3, and has written nothing since it started: it cannot open them, and fails at every start. Confirmed where the
 process is visible, and its own jar says so.
-Clears when the setting is corrected, or the stores were made anew by the older release.
+Clears when the setting is corrected, or the older release has recreated the stores.
 Stays quiet for a downgrade among releases with one layout, and for a RocksDB version alone: users replace that library.
 Source: RocksDBStore.openRocksDB (4.2.1): opens the families that it knows, and RocksDB refuses a database of which
 another one is left out (`Column families not opened: offsets`, seen live); docs/state-format.md#n17.

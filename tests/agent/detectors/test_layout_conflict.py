@@ -121,7 +121,7 @@ def test_downgrade_before_its_first_start():
     assert "fails at every start" in finding.summary
 
 
-def test_downgrade_onto_stores_made_anew():
+def test_downgrade_onto_recreated_stores():
     """The application directory was removed: the older release has made its own stores."""
     run = downgraded()
     app = run.start("4.2.1")
@@ -152,7 +152,7 @@ def test_quiet_for_a_downgrade_with_the_same_layout(old, new):
     assert run.findings(ID) == []
 
 
-def test_nobody_says_which_release_it_is():
+def test_release_that_is_not_given():
     """4.3 may as well have failed for another reason."""
     run = downgraded(told=False)
     fails_to_open(run)

@@ -18,7 +18,7 @@ PLAIN, OFFSETS = ("default",), ("default", "offsets")
         pytest.param((), 0, "4.3.0 or later", id="wiped, and nothing came after it"),
         pytest.param((OFFSETS,), 10, "4.3.0 or later", id="upgraded"),
         pytest.param((OFFSETS, PLAIN), 30, "4.3.0 or later", id="beside a store of another making"),
-        pytest.param((PLAIN,), 30, "any release", id="made anew by an older release"),
+        pytest.param((PLAIN,), 30, "any release", id="recreated by an older release"),
     ],
 )
 def test_family_that_is_gone(families, plain, has):
