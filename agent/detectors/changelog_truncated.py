@@ -1,6 +1,7 @@
 """Detector `changelog-truncated`: the changelog ends before what the store holds.
 
-Signal: changelog offsets of one incarnation of a store: checkpoints, and from 4.3 on the offset in the store itself.
+Signal: changelog offsets of one incarnation of a store: checkpoints, and from 4.3 on the offset in the store itself (of
+a windowed store the one of the segment that answered for it when it was opened; known of 4.3.1 only).
 Fires when an offset falls while the store stays open, or below the one that its opening trusted: no replay does that,
 so the changelog was recreated or cut, or the application was reset without `cleanUp()`. Fires, too, after an opening
 without an offset in force (out of range, 2.6 and later): the changelog was replayed from its start, and the offset with
@@ -11,15 +12,18 @@ compacted, so its beginning does not move. Suspected as well where a session tha
 more than its offset advanced: the changelog began again below it.
 Clears when the incarnation is gone: the task was wiped, or its directory removed.
 Stays quiet for a replay that is still on its way up, for the step of one from 2.5 to 2.6, for standbys up to 2.4 that
-read again, for a copy that was put back while no process held it, for a changelog that was switched off, and for
-windowed stores whose changelog has expired.
+read again, for a copy that was put back (its checkpoint is older than the last one, or came while no process held the
+store), for a changelog that was switched off, for windowed stores whose changelog has expired, and for segments that
+held more than the one that answered.
 Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; from 4.3 on a
 changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
-from commits there), and a removal in a task with a windowed store or a source topic in place of a changelog.
+from commits there), a removal in a task with a windowed store or a source topic in place of a changelog, and a windowed
+store whose segment that answered has expired since.
 Cost: a few comparisons per store.
-Source: StoreChangelogReader.hasRestoredToEnd and pollRecordsFromRestoreConsumer, DefaultStateUpdater.
-handleTaskCorruptedException (3.9.1, 4.3.1), AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is
-out of range, which drops the offset and keeps the files under at-least-once, or counts as restored;
+Source: AbstractSegments.committedOffset and commit (4.3.1); StoreChangelogReader.hasRestoredToEnd and
+pollRecordsFromRestoreConsumer, DefaultStateUpdater.handleTaskCorruptedException (3.9.1, 4.3.1),
+AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is out of range, which drops the offset and keeps
+the files under at-least-once, or counts as restored;
 docs/state-format.md#d11.
 """
 

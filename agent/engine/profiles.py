@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application
 from agent.inventory.settings import SettingsBook
+from agent.layout.names import OFFSETS_FAMILY
 from agent.layout.profile import Evidence, Profile, infer
 
 
@@ -29,13 +30,28 @@ class Profiles:
     def _evidence(self, application: Application) -> Evidence:
         return Evidence(
             rocksdb_versions=_latest(application),
-            offsets_family=application.offsets_family_us > 0,
+            offsets_family=_has_offsets_family(application),
             task_lock_held=_locks_now(application),
             process_file=True if application.process_id is not None else None,
             position_files=application.positions_seen,
             process_version=application.process_version,
             operator=self._settings.of(application.id).text("kafka_streams_version"),
         )
+
+
+def _has_offsets_family(application: Application) -> bool:
+    """Whether stores have the column family `offsets`, as far as is known.
+
+    A wipe takes it away for a while; it is gone for good where newer stores came without it, and none has it.
+    """
+    if application.offsets_family_us >= application.plain_us:
+        return application.offsets_family_us > 0
+    return application.offsets_family_us > 0 and any(
+        OFFSETS_FAMILY in database.families
+        for task in application.tasks.values()
+        for store in task.stores.values()
+        for database in store.databases.values()
+    )
 
 
 def _latest(application: Application) -> frozenset[str]:

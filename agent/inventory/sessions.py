@@ -83,7 +83,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     offset = offset_in_force(task, store.name, min(opened_us, at_us), max(released_us, store.forgotten_us))
     # A volume that was replaced meanwhile holds another store, of which the earlier session says nothing.
     goes_on = before is not None and before.is_of(store.identities)
-    puts_at_open = 0 if created else before.puts_at_release if before and goes_on else opened_puts(store)
+    puts_at_open = 0 if created else before.puts_at_release if before and goes_on else _flushed_before(store)
     inside = len([x for x in reopens if x > opened_us])
     segments = len(store.databases)
     return Session(
@@ -101,6 +101,30 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         entries_at_open=_sum_known(x.entries_high for x in store.databases.values()),
         counted_at_open=counted_puts(store),
     )
+
+
+def _flushed_before(store: Store) -> int:
+    """Return what was on disk when a store was opened; of its segments some may not have been read since."""
+    return store.retired_puts + sum(_puts_before(x) for x in store.databases.values())
+
+
+def _puts_before(database: Database) -> int:
+    """Return what was on disk before the opening that lasts: with that its manifest begins, once it is renewed.
+
+    A manifest from before the opening begins with what an earlier one found, and ends with what this one did. LOG is
+    renamed first of all, and OPTIONS is written last.
+    """
+    opened_us = database.reopened_us[-1] if database.reopened_us and database.all_reopens else 0
+    is_older = 0 < database.options_written_us < opened_us
+    is_renewed = database.lock is LockState.HELD and not is_older
+    return database.opened_puts if is_renewed else database.puts
+
+
+def add_segment(store: Store, database: Database) -> None:
+    """Take a segment into the session that lasts, if it was there before and is read only now."""
+    session = store.session
+    if session is not None and not session.created and database.born_us < session.opened_us:
+        session.puts_at_open += _puts_before(database)
 
 
 def _stores_of_offsets(task: Task, store: Store) -> list[str | None]:

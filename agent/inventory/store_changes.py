@@ -23,7 +23,7 @@ from agent.inventory.model import (
 from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
 from agent.inventory.openings import apply_offsets, note_opening
 from agent.inventory.recent import recent
-from agent.inventory.sessions import opened_puts
+from agent.inventory.sessions import add_segment, opened_puts
 from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import Role
@@ -58,10 +58,13 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     if database is not None and database.identity is not None and _is_new(database, reading):
         changes += _end(application, task, store, database, reading.identity_born_us, reading)
         database = None
+    is_new = database is None or database.identity is None
     if database is None or database.identity is None:
         database = store.databases[key] = Database(place.path, place.segment)
         changes.append(_begin(application, task, store, database, reading))
     changes += _apply_reading(application, task, store, database, reading)
+    if is_new and store.segmented:
+        add_segment(store, database)
     return changes
 
 
@@ -324,6 +327,8 @@ def _apply_layout(application: Application, database: Database, reading: Databas
         application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
         if names.OFFSETS_FAMILY in reading.families:
             application.offsets_family_us = max(application.offsets_family_us, reading.options_written_us)
+        else:
+            application.plain_us = max(application.plain_us, reading.options_written_us)
 
 
 def _store_change(

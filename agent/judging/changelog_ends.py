@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.inventory.model import CheckpointFact, Store, Task
+from agent.inventory.model import CheckpointFact, Session, Store, Task
+from agent.inventory.openings import segments_of
 from agent.inventory.sessions import stored_offset
 from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import TaskCase
 from agent.judging.dropped_offsets import begins_fixed, drops_from_store, is_dropped_with_checkpoint
-from agent.judging.falls import checkpoint_falls, is_above, is_one_opening, is_same_store, session_at
+from agent.judging.falls import (
+    SAME_OPENING_US,
+    checkpoint_falls,
+    is_above,
+    is_one_opening,
+    is_same_store,
+    session_at,
+)
+from agent.judging.segment_loss import changelog_of, speaker_of
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.facts import Fact
@@ -106,8 +115,9 @@ def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
                     _OPEN,
                     proven=True,
                 )
-    if store.segmented and case.says(Fact.OLDEST_SEGMENT_OFFSET) is not Truth.NO:
-        return  # opened at the offset of another segment than the highest
+    if store.segmented:
+        yield from _fallen_speaker(case, task, store, sessions)
+        return
     for session in sessions:
         lasts = session.released_us is None
         ends, held = stored_offset(store) if lasts else session.stored_offset, session.stored_offset_at_open
@@ -116,6 +126,31 @@ def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
             yield ShortChangelog(
                 held or 0, session.opened_us, ends, until_us, where(task, store), _OPEN, proven=True
             )
+
+
+def _fallen_speaker(
+    case: TaskCase, task: Task, store: Store, sessions: list[Session]
+) -> Iterator[ShortChangelog]:
+    """4.3.1: the offset of the segment that answered for a windowed store fell.
+
+    A commit writes its offset into every segment, and what another one held was not trusted: a close that was cut
+    leaves more in an older segment than in the newest, and all of them go down to what is replayed from there.
+    """
+    fixed = case.says(Fact.SEGMENT_ANSWERS_FOR_STORE), case.says(Fact.OLDEST_SEGMENT_OFFSET)
+    if not store.openings or not sessions or fixed != (Truth.YES, Truth.NO):
+        return
+    opening, session = store.openings[-1], sessions[-1]
+    changelog = changelog_of(opening.segments, case.application.id, store.name)
+    speaker = speaker_of(opening.segments, changelog, oldest=False) if changelog is not None else None
+    if changelog is None or speaker is None or opening.at_us < session.opened_us - SAME_OPENING_US:
+        return
+    now = next((x for x in segments_of(store) or () if x.identity == speaker.identity), None)
+    held, ends = speaker.offset(changelog), now.offset(changelog) if now is not None else None
+    until_us = case.now_us if session.released_us is None else session.released_us
+    if held is None or ends is None or ends < 0 or not is_above(held, ends):
+        return
+    if is_one_opening(store, session, until_us):
+        yield ShortChangelog(held, session.opened_us, ends, until_us, speaker.path, _OPEN, proven=True)
 
 
 def _left_behind(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:

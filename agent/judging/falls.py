@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.inventory.model import CheckpointFact, Session, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointFact, Session, Store, Task
 from agent.judging.base import TaskCase
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -69,7 +69,7 @@ def checkpoint_falls(case: TaskCase) -> Iterator[Fall]:
             store = task.stores.get(name)
             if old is None or store is None or not 0 <= offset < old - MEANING_CHANGED:
                 continue
-            if is_same_store(store, before):
+            if is_same_store(store, before) and not is_put_back(store, before, after):
                 yield _fall(case, task, store, before, after)
 
 
@@ -77,6 +77,14 @@ def is_same_store(store: Store, before: CheckpointFact) -> bool:
     """Return whether a checkpoint was written for the incarnation that is there; of segments nothing is known."""
     born_us = max((x.born_us for x in store.databases.values()), default=0)
     return store.segmented or 0 < born_us < before.written_us
+
+
+def is_put_back(store: Store, before: CheckpointFact, after: CheckpointFact) -> bool:
+    """Return whether a checkpoint may come from a copy: older than the one before, or of a time without a session."""
+    session = session_at(store, after.written_us)
+    if after.written_us < before.written_us or session is None:
+        return True
+    return session.released_us is not None and after.written_us > session.released_us + CLOSES_WITHIN_US
 
 
 def _fall(case: TaskCase, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:

@@ -45,6 +45,12 @@ def changelog_of(segments: tuple[Segment, ...], application_id: str, store_name:
     return names[0] if len(names) == 1 else own[0] if len(own) == 1 else None
 
 
+def speaker_of(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) -> Segment | None:
+    """Return the segment that answers for the store: the oldest one that holds an offset, or the newest one."""
+    asked = segments if oldest else segments[::-1]
+    return next((one for one in asked if one.offset(changelog) is not None), None)
+
+
 def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) -> dict[str, Loss]:
     """List by name the segments that lack records up to the offset from which the store restores.
 
@@ -57,8 +63,7 @@ def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) 
         AbstractSegments.committedOffset and commit, ProcessorStateManager.initializeStoreOffsets (4.3.0, 4.3.1): a
         segment without an entry is passed over; "unknown" is an answer, and restores from the beginning.
     """
-    asked = segments if oldest else segments[::-1]
-    speaker = next((one for one in asked if one.offset(changelog) is not None), None)
+    speaker = speaker_of(segments, changelog, oldest=oldest)
     offset = speaker.offset(changelog) if speaker is not None else None
     if speaker is None or offset is None or offset < 0:
         return {}

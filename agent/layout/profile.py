@@ -14,6 +14,8 @@ from agent.contract.events import Affected
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import ANY_RELEASE, Release, ReleaseRange, releases_with_rocksdb
 
+_OFFSETS_FAMILY = "the column family `offsets`"
+
 
 class Truth(StrEnum):
     """Answer of a profile: every allowed release says so, none does, or it is unknown."""
@@ -56,11 +58,14 @@ class Profile:
         range: All that the evidence allows.
         conflicts: Sentences: what disagrees with what on disk; empty = nothing does.
         doubts: Sentences: weaker disagreements (the RocksDB version, which users may replace).
+        unopenable: Stores have the column family `offsets`, and this release, which runs or is configured, cannot
+            open them; None = nothing says so.
     """
 
     range: ReleaseRange = ANY_RELEASE
     conflicts: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    unopenable: ReleaseRange | None = None
     # Answers that were given already: detectors ask the same few questions at every judgement.
     _facts: dict[Fact, Truth] = field(default_factory=dict, init=False, repr=False, compare=False)
     _issues: dict[tuple[ReleaseRange, ...], Affected] = field(
@@ -126,11 +131,12 @@ def infer(evidence: Evidence) -> Profile:
     stated = _stated(evidence)
     conflicts: list[str] = []
     doubts: list[str] = []
-    known = ANY_RELEASE
+    known, unopenable = ANY_RELEASE, None
     for what, one in (*stated, *traces):
         narrowed = known.intersect(one)
         if narrowed is None:
             conflicts.append(f"{what} means {one}, but the rest means {known}")
+            unopenable = known if what == _OFFSETS_FAMILY else unopenable
         else:
             known = narrowed
     if shipped is not None:
@@ -139,7 +145,7 @@ def infer(evidence: Evidence) -> Profile:
             doubts.append(f"the RocksDB version means {shipped}, but the rest means {known}")
         else:
             known = narrowed
-    return Profile(known, tuple(conflicts), tuple(doubts))
+    return Profile(known, tuple(conflicts), tuple(doubts), unopenable)
 
 
 def _stated(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
@@ -158,7 +164,7 @@ def _stated(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
 def _traces(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
     traces: list[tuple[str, ReleaseRange]] = []
     if evidence.offsets_family:
-        traces.append(("the column family `offsets`", FACTS[Fact.OFFSETS_IN_STORE].holds[0]))
+        traces.append((_OFFSETS_FAMILY, FACTS[Fact.OFFSETS_IN_STORE].holds[0]))
     if evidence.task_lock_held:
         traces.append(("a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]))
     if evidence.process_file is True:

@@ -81,16 +81,14 @@ def test_store_that_was_wiped():
     assert judge(ID, one) == []
 
 
-@pytest.mark.parametrize(
-    ("segmented", "release", "said"), [(False, "4.3.0", 1), (True, "4.3.0", 0), (True, "4.3.1", 1)]
-)
-def test_offset_of_another_segment(segmented, release, said):
-    """4.3.0 opens a windowed store at the offset of its oldest segment, which is lower than the highest."""
-    one = dossier(6000, release=release)
+@pytest.mark.parametrize("segmented", [False, True])
+def test_highest_offset_of_all_segments(segmented):
+    """An opening of a windowed store trusts one segment, whatever the others hold."""
+    one = dossier(6000, release="4.3.1")
     held = one.task.stores["s"].sessions[0]
     one.task.stores["s"].segmented = segmented
     held.stored_offset_at_open, held.stored_offset = 3599, 2000
-    assert len(judge(ID, one)) == said
+    assert len(judge(ID, one)) == (0 if segmented else 1)
 
 
 def test_global_stores_have_no_changelog():
@@ -155,3 +153,20 @@ def test_a_store_in_order_hides_no_other():
     one = dossier()
     one.task.stores = {"a": store([database()], [session(0)], name="a"), **one.task.stores}
     assert [verdict.store for verdict in judge(ID, one)] == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("written", "held", "said"),
+    [
+        pytest.param(40, (0, 45), 1, id="written while it was held"),
+        pytest.param(45.5, (0, 45), 1, id="written by the close, up to 2.1 after it let go"),
+        pytest.param(50, (0, 45), 0, id="a copy with times of its own"),
+        pytest.param(5, (0, 60), 0, id="a copy with the times of the files"),
+        pytest.param(40, (42, None), 0, id="nobody is known to have held it"),
+    ],
+)
+def test_checkpoint_that_was_put_back(written, held, said):
+    """An older state of the volume comes back in place: no process has written the lower offset."""
+    facts = [checkpoint(30, 5000, ended=written), checkpoint(written, 3000)]
+    one = task(store([database(puts=5000, born=-1)], [session(*held, puts=5000)]), checkpoints=facts)
+    assert len(judge(ID, case(one, guarantee=ALOS, now=140))) == said

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from agent.inventory.observations import StoreOffsets
+from agent.inventory.observations import DatabaseReading, StoreOffsets
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
     FREE,
@@ -37,6 +39,41 @@ def test_found_open():
     one.see(task_look(100), database_look(100.1, born=1, puts=500, opened_puts=400, reopened=(20, 50)))
     session = one.store.sessions[-1]
     assert (session.created, session.opened_us, session.puts_at_open) == (False, at(50), 400)
+
+
+@pytest.mark.parametrize(("written", "puts"), [(49.9, 500), (50.1, 400)])
+def test_found_before_its_manifest_was_renewed(written, puts):
+    """The old manifest ends with what the opening found; OPTIONS comes after the new one."""
+    one = Reducing()
+    found = database_look(50.2, born=1, puts=500, opened_puts=400, reopened=(20, 50))
+    renewed = replace(found, rocksdb_version="9.7.3", options_written_us=at(written))
+    one.see(task_look(40), renewed)
+    assert one.store.sessions[-1].puts_at_open == puts
+
+
+def segment_look(seconds: float, name: str, **more) -> DatabaseReading:
+    """A look at a segment that begins with 100 puts on disk, and ends with 500."""
+    fields = {"born": 1, "puts": 500, "opened_puts": 100, "path": f"{TASK}/w/{name}", **more}
+    return database_look(seconds, f"id-{name}", **fields)
+
+
+def test_segments_are_not_read_at_once():
+    """What a segment holds that is not read again yet is what it was left with."""
+    one = Reducing()
+    one.see(task_look(9), *(segment_look(10, name, lock=FREE) for name in ("w.0", "w.60")))
+    for name in ("w.0", "w.60"):
+        one.see(segment_look(20.1, name, opened_puts=500, manifest=9, reopened=(20,)))
+    (session,) = one.task.stores["w"].sessions
+    assert (session.attached, session.puts_at_open) == (False, 1000)
+
+
+@pytest.mark.parametrize(("born", "puts"), [(1, 1000), (21, 500)])
+def test_segments_that_are_found_later(born, puts):
+    """A segment from before the session was there when it began; a younger one was not."""
+    one = Reducing()
+    one.see(task_look(19), segment_look(20, "w.0", opened_puts=500, reopened=(10,)))
+    one.see(segment_look(22, "w.60", born=born, opened_puts=500, reopened=(10,)))
+    assert one.task.stores["w"].sessions[-1].puts_at_open == puts
 
 
 @pytest.mark.parametrize(("known", "created"), [(True, True), (False, False)])

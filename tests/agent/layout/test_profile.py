@@ -42,6 +42,23 @@ def test_range(evidence, expected):
     assert profile.conflicts == profile.doubts == ()
 
 
+@pytest.mark.parametrize(
+    ("evidence", "release"),
+    [
+        (Evidence(operator="4.2.1", offsets_family=True), "4.2.1"),
+        (Evidence(operator="4.2", offsets_family=True), "4.2.0 to 4.2.x"),
+        (Evidence(process_version="4.2.1", offsets_family=True), "4.2.1"),
+        (Evidence(operator="4.2.1", process_version="4.3.1", offsets_family=True), "None"),
+        (Evidence(operator="4.3.0", offsets_family=True), "None"),
+        (Evidence(operator="4.2.1"), "None"),
+        (Evidence(operator="3.1.2", position_files=True), "None"),
+    ],
+)
+def test_stores_that_the_release_cannot_open(evidence, release):
+    """RocksDB opens no database of which a column family is left out; other traces hinder nobody."""
+    assert str(infer(evidence).unopenable) == release
+
+
 def test_operator_against_disk():
     """A trace that the stated release cannot leave is a conflict; the statement keeps the range."""
     profile = infer(Evidence(operator="4.1.2", offsets_family=True))
