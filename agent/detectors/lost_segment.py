@@ -120,6 +120,8 @@ def _reopened(
     case: TaskCase, task: Task, store: Store, opening: Opening, losses: list[Loss]
 ) -> Verdict | None:
     """Judge an opening that lost something, if the store was accepted as it was."""
+    if any(x.seen_us < opening.at_us for x in store.databases.values()):
+        return None  # what was closed right before may have been flushed since it was read
     worst, now = _worst(losses), segments_of(store) or ()
     changelog = changelog_of(opening.segments, task.application, store.name) or ""
     stored = {one.identity: -1 if (held := one.offset(changelog)) is None else held for one in now}
