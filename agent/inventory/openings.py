@@ -16,6 +16,9 @@ from agent.inventory.recent import recent
 from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
 from agent.layout import names
 
+OPENS_WITHIN_US = 10_000_000
+"""How long the opening of one store may take (recorded: up to 0.2 s a segment)."""
+
 _STARTS = re.compile(r"[.:-](\d+)\Z", re.ASCII)
 
 
@@ -87,7 +90,7 @@ def note_opening(
         segments = _without_newborn(application, store, segments_of(store) or (), opened_us)
         if not segments:
             return
-        last = Opening(opened_us, segments)
+        last = Opening(opened_us, segments, reading.at_us)
         store.openings = recent(store.openings, last, OPENINGS_KEPT)
     if reading.opened_puts > max(database.puts, reading.zeroed_puts):
         store.openings = (*store.openings[:-1], _correct(last, database.identity, opened_us))
@@ -98,14 +101,15 @@ def _without_newborn(
 ) -> tuple[Segment, ...]:
     """Leave out what the opening itself made: RocksDB makes a new database where an expired segment was half deleted.
 
-    It is one that was born after the process before had ended, and the store was not opened in between; the others
-    show that it is not all of the store that is new.
+    It was born right before, after the process before had ended, and the store was not opened in between; the others
+    show that it is not all of the store that is new. The end is a time of the agent's clock, which may have been set.
     """
     ended = [x.ended_us for x in application.lives if x.ended_us is not None and x.ended_us <= opened_us]
     ended_us = max(ended, default=None)
     if ended_us is None or any(x.at_us > ended_us for x in store.openings):
         return segments
-    return tuple(x for x in segments if x.born_us <= ended_us) or segments
+    since_us = max(ended_us, opened_us - OPENS_WITHIN_US)
+    return tuple(x for x in segments if x.born_us <= since_us) or segments
 
 
 def note_end(store: Store, database: Database) -> None:
@@ -121,6 +125,11 @@ def note_end(store: Store, database: Database) -> None:
     if made is not None and max(made.flushed_us, opened_us) < last.at_us:
         segments = tuple(made if x.identity == made.identity else x for x in last.segments)
         store.openings = (*store.openings[:-1], replace(last, segments=segments))
+
+
+def is_read_since(store: Store, opening: Opening) -> bool:
+    """Return whether everything of the store was read since an opening: before, a flush of a close may be missing."""
+    return all(x.seen_us >= opening.noted_us for x in store.databases.values())
 
 
 def _opened_us(database: Database, reading: DatabaseReading) -> int | None:

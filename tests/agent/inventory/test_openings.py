@@ -146,6 +146,15 @@ def test_segment_that_may_have_been_made_before_stays_in_the_picture(lives):
     assert "w.30" in [x.name for x in store_of(run).openings[0].segments]
 
 
+def test_clock_that_was_set_back():
+    """The end bears an earlier time than what was made before it: only what is born right before the opening is new."""
+    run = held()
+    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
+    run.see(look(20, "w.30", born=15))
+    run.see(reopened(31, "w.60", (30,), 12))
+    assert "w.30" in [x.name for x in store_of(run).openings[0].segments]
+
+
 def test_segment_that_was_made_between_two_openings_stays_in_the_picture():
     """The end of the second process may be the one that was not seen."""
     run = held()
