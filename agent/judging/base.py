@@ -159,7 +159,7 @@ class AgentCase:
     now_us: int
 
     def waited_us(self, since_us: int) -> int:
-        """Return for how long something has stood: by how much the clock was set forward meanwhile is no waiting."""
+        """Return for how long something has lasted: by how much the clock was set forward meanwhile is no waiting."""
         jumped_us = sum(
             x.ended_us - x.started_us
             for x in self.inventory.blind
