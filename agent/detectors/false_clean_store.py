@@ -75,7 +75,7 @@ def _dead_since(case: TaskCase, store: Store) -> int | None:
     session = store.sessions[-1]
     if session.released_us is None or not _is_false(session):
         return None
-    return session.released_us if case.now_us - session.released_us >= DEAD_US else None
+    return session.released_us if case.waited_us(session.released_us) >= DEAD_US else None
 
 
 def _flushed_us(database: Database) -> int:

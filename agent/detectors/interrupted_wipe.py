@@ -6,7 +6,9 @@ with the process before the wipe could have started on this volume, and the same
 Never more than suspected: a task that was committed, or revoked at that very moment, looks the same; only the
 aborted transactions in the changelog can show it. Only information where the kill came later than the wipe would have
 started, or where other tasks were closed with it: a revocation or an orderly stop does that, a corrupted task is wiped
-before the next one is closed. Stays quiet when another thread took the task before the kill.
+before the next one is closed. On 4.3 information, too, where every task that died open has a higher id: a stop closes
+tasks in the order of their ids, and writes nothing before. Stays quiet when another thread took the task before the
+kill.
 """
 
 from __future__ import annotations
@@ -15,9 +17,16 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
+from agent.inventory.model import CLOSES_WITHIN_US, Application, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.killed_close import KillClose, close_of, closed_with, killed_life, siblings_killed
+from agent.judging.killed_close import (
+    KillClose,
+    close_of,
+    closed_with,
+    is_first_of_a_stop,
+    killed_life,
+    siblings_killed,
+)
 from agent.judging.reopening import reopenings
 from agent.judging.upstream import INTERRUPTED_WIPE
 from agent.judging.wording import where
@@ -80,7 +89,18 @@ def _judge_reopening(case: TaskCase, store: Store, before: Session, after: Sessi
     close = close_of(task, before, life)
     if not _has_fresh_offset(case, before, close.due_us) or not siblings_killed(application, task, close):
         return None
-    return _verdict(case, store, before, after, close, alone=not closed_with(application, task, close))
+    return _verdict(case, store, before, after, close, _doubt(application, task, close))
+
+
+def _doubt(application: Application, task: Task, close: KillClose) -> str:
+    """Say what speaks against a corrupted close; empty: nothing."""
+    if closed_with(application, task, close):
+        return "other tasks were closed with it"
+    if not close.is_in_time:
+        return f"its wipe would have started within {close.due_us / 1_000_000:.1f} s"
+    if is_first_of_a_stop(application, task, close):
+        return "a stop closes this task first"
+    return ""
 
 
 def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
@@ -96,24 +116,22 @@ def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
 
 
 def _verdict(
-    case: TaskCase, store: Store, before: Session, after: Session, close: KillClose, *, alone: bool
+    case: TaskCase, store: Store, before: Session, after: Session, close: KillClose, doubt: str
 ) -> Verdict:
     task, application = case.task, case.application
-    suspected = alone and close.is_in_time
+    suspected = not doubt
     waited = seconds(close.ended_us - close.closed_us)
-    begins = f"its wipe would have started within {close.due_us / 1_000_000:.1f} s"
-    other = begins if alone else "other tasks were closed with it"
-    doubt = (
+    means = (
         "if it was closed as corrupted, uncommitted data is in it"
         if suspected
-        else f"a revocation or an orderly stop, most likely ({other})"
+        else f"a revocation or an orderly stop, most likely ({doubt})"
     )
     return Verdict(
         subject=f"kill@{close.ended_us}",
         opened_at_us=after.opened_us,
         summary=(
             f"Task {task.id} was closed with a fresh offset {waited} before its process was killed, and was reopened"
-            f" without a wipe: {doubt}."
+            f" without a wipe: {means}."
         ),
         evidence=(
             Evidence(before.opened_us, f"store {store.name} opened", where(task, store)),

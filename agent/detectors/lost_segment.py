@@ -9,7 +9,7 @@ the one that answers, is still empty. A warning where it is not known whether th
 stores that delete (sessions). Info while it runs under at-least-once: how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
 Stays quiet after an orderly close, where exactly-once wipes, for a segment that was past when the store was opened,
-for one that was made after the offset was stored, and up to 4.2.
+for one that was made after the offset was stored, or by the opening itself, and up to 4.2.
 Blind spots: late records of a segment that was past; a loss from before the agent's first reading.
 """
 
@@ -22,7 +22,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Store, Task
-from agent.inventory.openings import segments_of
+from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -120,6 +120,8 @@ def _reopened(
     case: TaskCase, task: Task, store: Store, opening: Opening, losses: list[Loss]
 ) -> Verdict | None:
     """Judge an opening that lost something, if the store was accepted as it was."""
+    if not is_read_since(store, opening):
+        return None
     worst, now = _worst(losses), segments_of(store) or ()
     changelog = changelog_of(opening.segments, task.application, store.name) or ""
     stored = {one.identity: -1 if (held := one.offset(changelog)) is None else held for one in now}

@@ -25,6 +25,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import Database, Session, Store, Task
+from agent.inventory.openings import is_read_since
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -185,7 +186,7 @@ def _segments(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
     now = {x.identity: x for x in store.databases.values()}
     for opening in store.openings:
         changelog = changelog_of(opening.segments, task.application, store.name)
-        if changelog is None:
+        if changelog is None or not is_read_since(store, opening):
             continue
         for oldest in (False, True):
             found = find_losses(opening.segments, changelog, oldest=oldest).values()

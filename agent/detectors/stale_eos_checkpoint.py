@@ -95,11 +95,11 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
     held = session is not None and released_us is None
     passing = _on_the_way(task, session, fact)
     hold_us = RESTORING_US if held and passing else HOLD_US
-    if beyond <= 0 or case.now_us - flushed_us < hold_us:
+    if beyond <= 0 or case.waited_us(flushed_us) < hold_us:
         return None
     role = role_of(task, store, session, case.settings, case.profile, case.now_us)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
-    dead = not held and (released_us is None or case.now_us - released_us >= DEAD_US)
+    dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
     unchanged_us = (_newest_flush(store, mark) if released_us is None else released_us) - mark.at_us
     ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or unchanged_us >= RESTORING_US))
     decided = dead and ran and exposed is Affected.YES

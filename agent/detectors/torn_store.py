@@ -106,7 +106,7 @@ def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> It
         return
     since_us = min(database.problem_since_us[x] for x in damage)
     is_held = database.lock in (LockState.HELD, LockState.UNKNOWN) or task.held is True
-    if is_held and case.now_us - since_us < HELD_FOR_US:
+    if is_held and case.waited_us(since_us) < HELD_FOR_US:
         return
     is_refused = any(problem_kind(x) != CUT for x in damage)
     more = f" and {len(damage) - 1} more" if len(damage) > 1 else ""
@@ -171,7 +171,7 @@ def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Sev
     """
     fact = task.checkpoint
     trusted = fact is not None and is_real(fact.offsets.get(store_name))
-    waits = task.held is not True and case.now_us - since_us >= DEAD_US
+    waits = task.held is not True and case.waited_us(since_us) >= DEAD_US
     old = case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
     return Severity.CRITICAL if trusted and waits and old else Severity.WARNING
 
@@ -208,7 +208,7 @@ def _is_over(case: TaskCase, last_us: int) -> bool:
     last_us = max(last_us, task.walk.last_us if task.walk else 0)
     ended_us = application.lives[-1].ended_us if application.lives else None
     died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us <= ended_us
-    return died_at_it or case.now_us - last_us >= QUIET_US
+    return died_at_it or case.waited_us(last_us) >= QUIET_US
 
 
 def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:

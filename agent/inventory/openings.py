@@ -10,11 +10,14 @@ import re
 from dataclasses import replace
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import Database, Store
+from agent.inventory.model import Application, Database, Store
 from agent.inventory.observations import DatabaseReading
 from agent.inventory.recent import recent
 from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
 from agent.layout import names
+
+OPENS_WITHIN_US = 10_000_000
+"""How long the opening of one store may take (recorded: up to 0.2 s a segment)."""
 
 _STARTS = re.compile(r"[.:-](\d+)\Z", re.ASCII)
 
@@ -73,7 +76,9 @@ def _is_offset_last(database: Database) -> bool | None:
     return written > database.puts if written else None
 
 
-def note_opening(store: Store, database: Database, reading: DatabaseReading) -> None:
+def note_opening(
+    application: Application, store: Store, database: Database, reading: DatabaseReading
+) -> None:
     """Keep the picture of a store whose segment the reading finds opened again; call it before the reading is taken."""
     if not store.segmented or not database.seen_us or reading.manifest is None:
         return
@@ -82,13 +87,49 @@ def note_opening(store: Store, database: Database, reading: DatabaseReading) -> 
         return
     last = store.openings[-1] if store.openings else None
     if last is None or not _is_in(last, database):
-        segments = segments_of(store)
+        segments = _without_newborn(application, store, segments_of(store) or (), opened_us)
         if not segments:
             return
-        last = Opening(opened_us, segments)
+        last = Opening(opened_us, segments, reading.at_us)
         store.openings = recent(store.openings, last, OPENINGS_KEPT)
     if reading.opened_puts > max(database.puts, reading.zeroed_puts):
         store.openings = (*store.openings[:-1], _correct(last, database.identity, opened_us))
+
+
+def _without_newborn(
+    application: Application, store: Store, segments: tuple[Segment, ...], opened_us: int
+) -> tuple[Segment, ...]:
+    """Leave out what the opening itself made: RocksDB makes a new database where an expired segment was half deleted.
+
+    It was born right before, after the process before had ended, and the store was not opened in between; the others
+    show that it is not all of the store that is new. The end is a time of the agent's clock, which may have been set.
+    """
+    ended = [x.ended_us for x in application.lives if x.ended_us is not None and x.ended_us <= opened_us]
+    ended_us = max(ended, default=None)
+    if ended_us is None or any(x.at_us > ended_us for x in store.openings):
+        return segments
+    since_us = max(ended_us, opened_us - OPENS_WITHIN_US)
+    return tuple(x for x in segments if x.born_us <= since_us) or segments
+
+
+def note_end(store: Store, database: Database) -> None:
+    """Bring a picture up to date by a reading of a segment that the opening has not come to yet.
+
+    A close and the next opening take milliseconds: the first segment may be read when it is open again, the last one
+    when it was closed. What was flushed to that one came before the opening.
+    """
+    last = store.openings[-1] if store.openings else None
+    if last is None or not _is_in(last, database) or _is_unread(database):
+        return
+    made, opened_us = _segment(database), max(database.reopened_us, default=0)
+    if made is not None and max(made.flushed_us, opened_us) < last.at_us:
+        segments = tuple(made if x.identity == made.identity else x for x in last.segments)
+        store.openings = (*store.openings[:-1], replace(last, segments=segments))
+
+
+def is_read_since(store: Store, opening: Opening) -> bool:
+    """Return whether everything of the store was read since an opening: before, a flush of a close may be missing."""
+    return all(x.seen_us >= opening.noted_us for x in store.databases.values())
 
 
 def _opened_us(database: Database, reading: DatabaseReading) -> int | None:

@@ -67,9 +67,11 @@ class Opening:
     """An opening of a windowed store that was there already.
 
     Args of the dataclass:
-        at_us: When.
+        at_us: When, by RocksDB's log.
         segments: What was on disk then, oldest first.
+        noted_us: When it was found, by the agent's clock.
     """
 
     at_us: int
     segments: tuple[Segment, ...]
+    noted_us: int = 0

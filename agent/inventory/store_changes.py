@@ -21,7 +21,7 @@ from agent.inventory.model import (
     Walk,
 )
 from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
-from agent.inventory.openings import apply_offsets, note_opening
+from agent.inventory.openings import apply_offsets, note_end, note_opening
 from agent.inventory.recent import recent
 from agent.inventory.sessions import add_segment, opened_puts
 from agent.inventory.transitions import Transition
@@ -235,7 +235,7 @@ def _apply_reading(
     application: Application, task: Task, store: Store, database: Database, reading: DatabaseReading
 ) -> list[Transition]:
     changes: list[Transition] = []
-    note_opening(store, database, reading)
+    note_opening(application, store, database, reading)
     reopened = [x for x in reading.reopened_us if x not in database.reopened_us]
     if database.seen_us and reopened:
         changes.append(
@@ -264,6 +264,7 @@ def _apply_reading(
             reading.oldest_data_us, database.oldest_data_us or reading.oldest_data_us
         )
     database.seen_us = reading.at_us
+    note_end(store, database)
     if store.session is not None:
         store.session.restored_puts = max(store.session.restored_puts, opened_puts(store))
     return changes

@@ -158,6 +158,16 @@ class AgentCase:
     inventory: Inventory
     now_us: int
 
+    def waited_us(self, since_us: int) -> int:
+        """Return for how long something has lasted: by how much the clock was set forward meanwhile is no waiting."""
+        jumped_us = sum(
+            x.ended_us - x.started_us
+            for x in self.inventory.blind
+            if x.cause == "clock-step" and x.ended_us is not None
+            if since_us <= x.started_us and x.ended_us <= self.now_us
+        )
+        return self.now_us - since_us - jumped_us
+
 
 @dataclass(frozen=True, slots=True)
 class ApplicationCase(AgentCase):

@@ -30,7 +30,7 @@ def closed_then_killed(
     run = Scenario(release, guarantee, **more)
     run.world.unlink_us = round(unlink * 1_000_000)
     app = run.start()
-    ids = ["0_0", "0_1"] if siblings else ["0_0"]
+    ids = ["0_0", "0_1"] if siblings else ["0_1"]
     for task_id in ids:
         app.opens(task_id)
         app.restores(task_id, 1999, puts=2000)
@@ -41,7 +41,7 @@ def closed_then_killed(
         app.puts(task_id, 5000)
         app.flushes(task_id)
     run.wait(2)
-    app.closes("0_0", offset)
+    app.closes("0_1", offset)
     run.wait(between)
     killed(run, app)
     return run
@@ -51,7 +51,7 @@ def reopened(run: Scenario) -> App:
     """The next process opens the task and trusts it."""
     app = run.start()
     run.wait(5)
-    app.opens("0_0")
+    app.opens("0_1")
     return app
 
 
@@ -61,7 +61,7 @@ def test_suspected_when_reopened(release):
     run = closed_then_killed(release)
     assert run.findings(ID) == []
     app = reopened(run)
-    app.restores("0_0", 6999, puts=0)
+    app.restores("0_1", 6999, puts=0)
     run.wait(15)
     finding = run.only(ID)
     assert (finding.level, finding.severity, finding.confidence) == (
@@ -69,7 +69,7 @@ def test_suspected_when_reopened(release):
         Severity.WARNING,
         Confidence.SUSPECTED,
     )
-    assert (finding.task_id, finding.affected) == ("0_0", Affected.YES)
+    assert (finding.task_id, finding.affected) == ("0_1", Affected.YES)
     assert finding.missing_facts == ("aborted transactions in the changelog",)
 
 
@@ -87,7 +87,7 @@ def test_quiet_when_wiped():
     """A wipe at the next start is what is due."""
     run = closed_then_killed()
     app = reopened(run)
-    app.wipes("0_0")
+    app.wipes("0_1")
     run.wait(30)
     assert run.findings(ID) == []
 
@@ -159,7 +159,7 @@ def test_quiet_elsewhere(release, guarantee, hidden):
     """Other releases, at-least-once, and an unknown guarantee."""
     run = closed_then_killed(release, guarantee, hidden=hidden)
     app = reopened(run)
-    app.restores("0_0", 6999, puts=0)
+    app.restores("0_1", 6999, puts=0)
     run.wait(30)
     assert run.findings(ID) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Confidence, Severity
+from agent.inventory.blindness import note_blind
 from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 
@@ -63,6 +64,26 @@ def test_last_moment_before_the_start():
     verdict = judge(ID, gone(20, 30, 40))[0]
     assert verdict.severity is Severity.CRITICAL
     assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
+
+
+def test_a_minute_that_the_clock_was_set_by_is_no_minute():
+    """It was set forward by 20 s since: 40 s have passed. What it was set by before, or back, changes nothing."""
+    one = gone(20, 30, 40)
+    note_blind(one.inventory, at(50), at(70), "clock-step")
+    assert judge(ID, one)[0].severity is Severity.WARNING
+    for began, ended in ((10, 35), (90, 110)):
+        one = gone(20, 30, 40)
+        note_blind(one.inventory, at(began), at(ended), "clock-step")
+        assert judge(ID, one)[0].severity is Severity.CRITICAL
+
+
+def test_deletion_that_the_clock_was_set_in_is_not_over():
+    """Five seconds without a removal end it; here the clock was set by 30 s, and 2 s have passed."""
+    for name, said in (("clock-step", 0), ("agent-stalled", 1)):
+        one = gone(68)
+        note_blind(one.inventory, at(69), at(99), name)
+        one.task.walk = Walk(at(60), at(68), Shape.OWNER_WALK, held=False)
+        assert len(judge(ID, one)) == said
 
 
 def test_entries_in_order_hide_no_other():

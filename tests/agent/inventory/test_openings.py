@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.inventory.model import Store
+from agent.inventory.model import ProcessLife, Store
 from agent.inventory.observations import DatabaseReading, Flush, StoreOffsets
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPENINGS_KEPT
@@ -94,6 +94,75 @@ def test_flush_that_no_one_read_came_before_the_opening():
     assert opening.segments[0].has_data
     assert opening.segments[0].flushed_us == at(10)
     assert not opening.segments[1].has_data
+
+
+@given(st.permutations(NAMES))
+def test_flush_of_a_close_that_is_read_late(order):
+    """All segments were closed, and the first is open again when the last one is read: the flush is in the picture."""
+    run = held()
+    first, second, third = order
+    closed = {"puts": 500, "flushes": (flush(8, 500, 9),), "offsets": offsets(99, status=0, written=9)}
+    run.see(look(9, second, **closed), reopened(11, first, (10,), 12))
+    run.see(look(11.1, third, **closed))
+    run.see(look(11.3, third, reopened=(11.2,), manifest=12, opened_puts=500, **closed))
+    (opening,) = store_of(run).openings
+    assert {x.name for x in opening.segments if x.has_data} == {second, third}
+    assert {x.flushed_us for x in opening.segments if x.has_data} == {at(9)}
+    late = next(x for x in opening.segments if x.name == third)
+    assert (late.status, late.offset(TOPIC)) == (0, 99)
+
+
+@pytest.mark.parametrize(("written", "opened"), [(10.5, ()), (9, (10.2,))])
+def test_flush_after_the_opening_is_not_in_its_picture(written, opened):
+    """By its own time, or because the segment is open again: a manifest may be read before its successor is there."""
+    run = held()
+    run.see(reopened(11, "w.0", (10,), 12))
+    new = {
+        "puts": 500,
+        "flushes": (flush(8, 500, written),),
+        "offsets": offsets(99, status=0, written=written),
+    }
+    run.see(look(11.1, "w.60", reopened=opened, **new))
+    (opening,) = store_of(run).openings
+    assert [x.has_data for x in opening.segments] == [False, False, False]
+
+
+def test_segment_that_the_opening_made_is_not_in_its_picture():
+    """A deletion of an expired segment was killed half way: the next process makes a new database in its directory."""
+    run = held()
+    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
+    run.see(look(10, "w.30", born=9.9))
+    run.see(reopened(11, "w.60", (10,), 12))
+    assert [x.name for x in store_of(run).openings[0].segments] == list(NAMES)
+
+
+@pytest.mark.parametrize("lives", [(), ((1, None),), ((1, 20),)])
+def test_segment_that_may_have_been_made_before_stays_in_the_picture(lives):
+    """Where no end of a process was seen before the opening, it may have been made by a put, and lost it."""
+    run = held()
+    run.application.lives += tuple(ProcessLife(at(a), None if b is None else at(b)) for a, b in lives)
+    run.see(look(10, "w.30", born=9.9))
+    run.see(reopened(11, "w.60", (10,), 12))
+    assert "w.30" in [x.name for x in store_of(run).openings[0].segments]
+
+
+def test_clock_that_was_set_back():
+    """The end bears an earlier time than what was made before it: only what is born right before the opening is new."""
+    run = held()
+    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
+    run.see(look(20, "w.30", born=15))
+    run.see(reopened(31, "w.60", (30,), 12))
+    assert "w.30" in [x.name for x in store_of(run).openings[0].segments]
+
+
+def test_segment_that_was_made_between_two_openings_stays_in_the_picture():
+    """The end of the second process may be the one that was not seen."""
+    run = held()
+    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
+    run.see(reopened(11, "w.60", (10,), 12))
+    run.see(look(12, "w.180", born=11.5))
+    run.see(reopened(21, "w.60", (10, 20), 19))
+    assert "w.180" in [x.name for x in store_of(run).openings[-1].segments]
 
 
 def test_what_was_given_out_is_no_flush():
