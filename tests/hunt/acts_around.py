@@ -107,5 +107,5 @@ ACTIONS = {
     "reset": Action(draw_reset, reset, DOUBLES, CUT, weight=2),
     "delete-records": Action(draw_cut, delete_records, LOSES, CUT),
     "restart-agents": Action(draw_agent, restart_agents, tells=UNSEEN, weight=3),
-    "step-clock": Action(draw_step, step_clock, tells=UNSEEN, weight=2),
+    "step-clock": Action(draw_step, step_clock, tells=UNSEEN, blinds="clock-step", weight=2),
 }

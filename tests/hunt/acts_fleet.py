@@ -83,6 +83,6 @@ ACTIONS = {
     "scale-in": Action(draw_pod, scale_in, tells=UNSEEN, weight=3),
     "scale-out": Action(draw_any_pod, scale_out, weight=4),
     "upgrade": Action(draw_upgrade, change_release, tells=UNSEEN, weight=2),
-    "downgrade": Action(draw_downgrade, change_release, tells=UNSEEN | {"layout-conflict"}),
+    "downgrade": Action(draw_downgrade, change_release, tells=UNSEEN),
     "alter": Action(draw_alteration, alter, ADDS, UNSEEN, weight=2),
 }

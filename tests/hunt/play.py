@@ -67,6 +67,7 @@ class Result:
             "affected",
             "summary",
             "when",
+            "opened_at_us",
         )
         return {
             "name": self.run.name,
@@ -86,6 +87,7 @@ class Result:
                     "exit_code": x.exit_code,
                     "peak_mib": round(x.peak_mib, 1),
                     "blind_s": x.blind_s,
+                    "errors": list(x.errors),
                 }
                 for x in self.healths
             ],

@@ -5,6 +5,7 @@
     make hunt ARGS="--list --runs 10"                 what would be played
     make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
     make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
+    make hunt ARGS="--judge build/hunt/*.json"        what the judge says otherwise of results than it did
     make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
 
 Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`; exit code 1: something was judged.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.hunt.again import changed
 from tests.hunt.brokers import Brokers
 from tests.hunt.design import Run
 from tests.hunt.draw import draw_many, draw_named
@@ -144,6 +146,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--reduce", metavar="NAME|FILE", help="find the steps that a judged run needs")
     parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
+    parser.add_argument(
+        "--judge",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="judge results again, tell what is judged otherwise",
+    )
     parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")
     parser.add_argument("--keep", action="store_true", help="keep the directories of all runs")
     parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where results go")
@@ -152,6 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         options.runs = options.runs or 10
         sys.stdout.writelines(f"{run.name} {json.dumps(run.as_json())}\n" for run in choose(options))
+        return 0
+    if options.judge:
+        sys.stdout.writelines(f"{line}\n" for line in changed(options.judge))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
     results = hunt(options) if options.runs != 0 else []
