@@ -46,7 +46,11 @@ def changed(paths: Iterable[Path]) -> Iterator[str]:
     """
     for path in paths:
         row = json.loads(path.read_text())
-        before, now = row["judgements"], [one.as_json() for one in judge_again(row)]
+        if "judgements" not in row:
+            continue
+        now = [one.as_json() for one in judge_again(row)]
+        has_errors = all("errors" in agent for agent in row["agents"])
+        before = [one for one in row["judgements"] if has_errors or one["kind"] != "crash"]
         for word, here, there in (("was", before, now), ("is", now, before)):
             known = [_key(one) for one in there]
             for one in here:

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tests.hunt.actions import ACTIONS
-from tests.hunt.design import Run
+from tests.hunt.design import Run, Step
 from tests.hunt.excuses import Case, blind_spot, excuse
 from tests.hunt.timeline import Timeline
+from tests.hunt.topics import store_behind
 from tests.hunt.truth import Difference
 from tests.live.judge import LOUD, Said
 from tests.live.plan import EOS
@@ -102,17 +103,20 @@ class Judgement:
         return asdict(self)
 
 
-def is_allowed(run: Run, done: Iterable[str], difference: Difference) -> bool:
+def is_allowed(run: Run, done: Iterable[Step], difference: Difference) -> bool:
     """Tell whether a difference is what the guarantee, or an action, allows.
 
     Args:
         run: With its guarantee.
-        done: Actions before the look.
+        done: Steps before the check.
         difference: What was found.
     """
+    store = store_behind(difference.store)
     may: set[str] = set()
-    for name in done:
-        effects = ACTIONS[name].may
+    for step in done:
+        effects = ACTIONS[step.action].may
+        if "loses" in effects and step.args["store"] != store:
+            continue
         may = (may - {"adds"} if "doubles" in effects else may) | effects
     lost_is_allowed = not difference.lost or "loses" in may
     extra_is_allowed = not difference.extra or "loses" in may or (run.guarantee != EOS and "adds" in may)
@@ -165,7 +169,7 @@ def _misses(timeline: Timeline, wrong: Iterable[Truth], loud: Sequence[Said]) ->
 
 def explains(timeline: Timeline, detector: str, truth: Truth) -> bool:
     """Tell whether what a detector states can be the cause of a difference: by its kind, and by what was done."""
-    lost, extra, store = truth.difference.lost, truth.difference.extra, truth.difference.store
+    lost, extra, store = truth.difference.lost, truth.difference.extra, store_behind(truth.difference.store)
     told = (TELLS_LOSS if lost else frozenset()) | (TELLS_EXCESS if extra else frozenset())
     could_be = detector not in NEEDS_ACTION or any(
         detector in ACTIONS[done.step.action].tells and done.step.args.get("store", store) == store

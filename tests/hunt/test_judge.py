@@ -91,16 +91,23 @@ def test_a_silence_that_a_page_announces_is_no_miss():
     assert kinds(run(), [true(LOST)], marks=(new, *reset)) == ["miss"]
     assert kinds(run(), [true(TWICE)], marks=(old, *reset)) == ["miss"]
     assert kinds(run(), [true(TWICE)], marks=(new, (70, reset[0][1]), (71, "a closes"))) == ["miss"]
-    assert not is_allowed(run(), ["kill", "reset"], TWICE)
-    assert is_allowed(run(), ["reset", "kill"], TWICE)
+    assert not is_allowed(run(), [Step("kill"), Step("reset")], TWICE)
+    assert is_allowed(run(), [Step("reset"), Step("kill")], TWICE)
 
 
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():
     assert kinds(run(), [true(TWICE, allowed=True)]) == []
-    assert is_allowed(run(), ["kill"], TWICE)
-    assert not is_allowed(run(), ["kill"], LOST)
-    assert not is_allowed(run(), ["close"], TWICE)
-    assert not is_allowed(run(guarantee=EOS), ["kill"], TWICE)
+    assert is_allowed(run(), [Step("kill")], TWICE)
+    assert not is_allowed(run(), [Step("kill")], LOST)
+    assert not is_allowed(run(), [Step("close")], TWICE)
+    assert not is_allowed(run(guarantee=EOS), [Step("kill")], TWICE)
+
+
+def test_a_changelog_that_was_cut_allows_a_loss_of_its_store_only():
+    cut = [Step("recreate-changelog", {"store": "window"})]
+    assert is_allowed(run(), cut, LOST)
+    assert is_allowed(run(), cut, dataclasses.replace(LOST, store="window-changelog"))
+    assert not is_allowed(run(), cut, dataclasses.replace(LOST, store="kv"))
 
 
 def test_a_loss_that_the_next_check_did_not_find_does_not_make_a_word_true():
@@ -136,6 +143,7 @@ def excused(
         ("stale-segment-offset", ((10, "a starts 4.3.0"), (40, "a is killed"))),
         ("wipe-storm", [(at_s, "a is killed") for at_s in (10, 20, 30)]),
         ("wipe-storm", (*KILLED, (45, "step cleanup pod=a killed_after_ms=0"), (46, "a is killed"))),
+        ("wipe-storm", (*KILLED, *((at_s, w) for at_s in (42, 45) for w in ("step rename store=kv", "a closes")))),
         ("resurrected-checkpoint", ((45, "step cleanup pod=a killed_after_ms=5"), (46, "a is killed"))),
     ],
 )  # fmt: skip

@@ -12,6 +12,8 @@ from tests.live.judge import Said
 Marks = Sequence[tuple[int, str]]
 MS_US = 1000
 SECOND_US = 1_000_000
+SESSION_MS = 3000
+"""The broker's, where the application does not say."""
 _ENDS = re.compile(r"is killed|has failed, an exception|fail-commit: |poison \d+: ")
 _CHANGES = re.compile(r"starts |closes$|thread (add|remove): ")
 _CLOCK = re.compile(r"the clock of (\w+)'s agents is (-?\d+) s off")
@@ -47,7 +49,7 @@ class Timeline:
         """
         self._run = run
         self._marks = marks
-        self._session_us = int(run.settings.get("session.timeout.ms", 6000)) * MS_US
+        self._session_us = int(run.settings.get("session.timeout.ms") or SESSION_MS) * MS_US
         self.done = tuple(self._done())
         self.looks = tuple(at_us for at_us, what in marks if what.startswith("truth: "))
         """When every store was compared."""
