@@ -11,8 +11,8 @@ from tests.live.plan import numbers
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
-UPGRADES = ("2.8.2", "3.6.2", "3.9.2", "4.2.1", "4.3.1")
-DOWNGRADES = {"4.2.1": "4.0.0", "3.9.2": "3.7.2"}
+UPGRADES = ("2.8.2", "3.6.2", "3.9.2", "4.2.1", "4.2.2", "4.3.1")
+DOWNGRADES = {"4.2.2": "4.2.1", "4.2.1": "4.0.0", "3.9.2": "3.7.2"}
 """Pairs whose stores the older one can open; 4.2 fails on stores of 4.3: it does not know their offsets' family."""
 RENAMED = ("kv", "window")
 ALTERABLE = ("plain", "memory", "window", "session", "front")
