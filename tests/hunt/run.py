@@ -85,24 +85,29 @@ def summary(results: Sequence[Result]) -> str:
     )
 
 
-def reduced(run: Run, tries: int, play_one: Callable[[Run], Result]) -> Run:
+def reduced(run: Run, tries: int, play_one: Callable[[Run], Result], detector: str = "") -> Run:
     """Leave out steps as long as the run is judged for something that the whole run was judged for.
 
     Args:
         run: One that was judged.
         tries: How often a shorter one is played before it passes for right: real processes are not the same twice.
         play_one: Plays and reports.
+        detector: Whose loud words are a reason, too, even if they are true.
     """
-    first = _reasons(play_one(run))
+    first = _reasons(play_one(run), detector)
 
     def still_fails(shorter: Run) -> bool:
-        return any(_reasons(play_one(shorter)) & first for _ in range(tries))
+        return any(_reasons(play_one(shorter), detector) & first for _ in range(tries))
 
     return reduce_run(run, still_fails) if first else run
 
 
-def _reasons(result: Result) -> set[tuple[str, str]]:
-    return {(one.kind, one.detector) for one in result.judgements if one.is_wrong}
+def _reasons(result: Result, detector: str) -> set[tuple[str, str]]:
+    return {
+        (one.kind, one.detector)
+        for one in result.judgements
+        if one.is_wrong or (detector and one.detector == detector)
+    }
 
 
 def hunt(options: argparse.Namespace) -> list[Result]:
@@ -120,7 +125,7 @@ def hunt(options: argparse.Namespace) -> list[Result]:
 
         try:
             if options.reduce:
-                shortest = reduced(named(options.reduce), options.tries, play_one)
+                shortest = reduced(named(options.reduce), options.tries, play_one, options.word)
                 sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
                 path = options.results / f"{shortest.name}-reduced.json"
                 path.write_text(json.dumps({"run": shortest.as_json()}, indent=1) + "\n")
@@ -145,6 +150,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--replay", nargs="+", metavar="NAME|FILE", help="runs again, by their names or files"
     )
     parser.add_argument("--reduce", metavar="NAME|FILE", help="find the steps that a judged run needs")
+    parser.add_argument(
+        "--word",
+        default="",
+        metavar="DETECTOR",
+        help="when reducing: what it says is a reason, even if it is true",
+    )
     parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
     parser.add_argument(
         "--judge",

@@ -90,7 +90,8 @@ public final class App {
             }
             if (configs.containsKey("live.rolling.log")) {
                 options.setInfoLogLevel(InfoLogLevel.DEBUG_LEVEL);
-                options.setMaxLogFileSize(4096);
+                final long size = Long.parseLong(configs.get("live.rolling.log").toString());
+                options.setMaxLogFileSize(size > 1 ? size : 4096);
             }
             if (configs.containsKey("live.small.manifest")) {
                 options.setMaxManifestFileSize(512);
