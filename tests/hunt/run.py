@@ -85,21 +85,32 @@ def summary(results: Sequence[Result]) -> str:
     )
 
 
-def reduced(run: Run, tries: int, play_one: Callable[[Run], Result], detector: str = "") -> Run:
+def reduced(
+    run: Run, tries: int, play_one: Callable[[Run], Result], keep: Callable[[Run], object], word: str = ""
+) -> Run | None:
     """Leave out steps as long as the run is judged for something that the whole run was judged for.
 
     Args:
         run: One that was judged.
-        tries: How often a shorter one is played before it passes for right: real processes are not the same twice.
+        tries: How often a run is played before it passes for right: real processes are not the same twice.
         play_one: Plays and reports.
-        detector: Whose loud words are a reason, too, even if they are true.
+        keep: Takes each shorter run: a reduction takes long, and may be broken off.
+        word: Detector whose loud words are a reason, too, even if they are true.
+
+    Returns:
+        None: the whole run was not judged this time.
     """
-    first = _reasons(play_one(run), detector)
+    first = next(filter(None, (_reasons(play_one(run), word) for _ in range(tries))), None)
+    if first is None:
+        return None
 
     def still_fails(shorter: Run) -> bool:
-        return any(_reasons(play_one(shorter), detector) & first for _ in range(tries))
+        fails = any(_reasons(play_one(shorter), word) & first for _ in range(tries))
+        if fails:
+            keep(shorter)
+        return fails
 
-    return reduce_run(run, still_fails) if first else run
+    return reduce_run(run, still_fails)
 
 
 def _reasons(result: Result, detector: str) -> set[tuple[str, str]]:
@@ -108,6 +119,21 @@ def _reasons(result: Result, detector: str) -> set[tuple[str, str]]:
         for one in result.judgements
         if one.is_wrong or (detector and one.detector == detector)
     }
+
+
+def reduce_one(run: Run, options: argparse.Namespace, play_one: Callable[[Run], Result]) -> None:
+    """Reduce a run; what is left is in a file that `--replay` takes."""
+    path = options.results / f"{run.name}-reduced.json"
+
+    def keep(shorter: Run) -> None:
+        path.write_text(json.dumps({"run": shorter.as_json()}, indent=1) + "\n")
+
+    shortest = reduced(run, options.tries, play_one, keep, options.word)
+    if shortest is None:
+        sys.stdout.write(f"{run.name} was not judged in {options.tries} tries\n")
+        return
+    keep(shortest)
+    sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
 
 
 def hunt(options: argparse.Namespace) -> list[Result]:
@@ -120,15 +146,13 @@ def hunt(options: argparse.Namespace) -> list[Result]:
 
         def play_one(run: Run) -> Result:
             results.append(play(brokers.for_run(run), base, run, keep=options.keep))
-            report(results[-1], options.results)
+            # a shorter run has the name of the whole one, whose result is not to be lost
+            report(results[-1], Path(scratch) if options.reduce else options.results)
             return results[-1]
 
         try:
             if options.reduce:
-                shortest = reduced(named(options.reduce), options.tries, play_one, options.word)
-                sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
-                path = options.results / f"{shortest.name}-reduced.json"
-                path.write_text(json.dumps({"run": shortest.as_json()}, indent=1) + "\n")
+                reduce_one(named(options.reduce), options, play_one)
             else:
                 for run in within(choose(options), options.minutes):
                     play_one(run)
