@@ -30,7 +30,8 @@ class Action:
             pod does not run.
         may: What it may do to the truth: nothing, `adds` (at-least-once repeats work), `loses`, or `doubles`: what is
             there twice from then on is not the guarantee's doing, and must be told.
-        tells: Detectors and rules whose warnings state what it does.
+        tells: Detectors and rules whose warnings state what it does, to the pods and the store that it names.
+        blinds: The cause that agents give for their blindness, if they are blinded.
         weight: How often it is drawn beside the others; 0: `draw.py` has a rule of its own for it.
         since: Oldest release that can do it.
     """
@@ -39,6 +40,7 @@ class Action:
     play: Callable[..., None]
     may: frozenset[str] = frozenset()
     tells: frozenset[str] = frozenset()
+    blinds: str = "agent-away"
     weight: int = 1
     since: str = "2.0.0"
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
 CUT = frozenset({"changelog-truncated"})
+LOGGED = frozenset({"kv", "plain", "memory", "third", "window", "session"})
 RESETTABLE = frozenset({"kv", "plain", "memory", "window", "session", "empty"})
 """Stores that are filled from the input alone, so that reading it again fills them again."""
 
@@ -66,6 +67,25 @@ def delete_records(ground: Ground, store: str) -> None:
     ground.mark(f"half of the changelog of {store} is deleted")
 
 
+def draw_recreated(dice: Dice, run: Run) -> Drawn:
+    """One whose store has a changelog of its own."""
+    return {"store": dice.choice([name for name in run.stores if name in LOGGED])}
+
+
+def recreate_changelog(ground: Ground, store: str) -> None:
+    """A changelog is deleted and made again, empty, while nothing runs; the volumes stay as they are."""
+    if store not in ground.stores.split(","):
+        return
+    ground.catch_up()
+    pods = list(ground.pods)
+    for pod in pods:
+        ground.stop(pod)
+    ground.broker.do(f"recreate {ground.id}-{store}-changelog")
+    ground.mark(f"the changelog of {store} is recreated")
+    for pod in pods:
+        ground.back(pod)
+
+
 def draw_agent(dice: Dice, run: Run) -> Drawn:
     """Killed or stopped, and for how long it is away."""
     return {
@@ -106,6 +126,7 @@ ACTIONS = {
     "restart-broker": Action(draw_nothing, restart_broker, ADDS),
     "reset": Action(draw_reset, reset, DOUBLES, CUT, weight=2),
     "delete-records": Action(draw_cut, delete_records, LOSES, CUT),
+    "recreate-changelog": Action(draw_recreated, recreate_changelog, LOSES, CUT, weight=2),
     "restart-agents": Action(draw_agent, restart_agents, tells=UNSEEN, weight=3),
-    "step-clock": Action(draw_step, step_clock, tells=UNSEEN, weight=2),
+    "step-clock": Action(draw_step, step_clock, tells=UNSEEN, blinds="clock-step", weight=2),
 }

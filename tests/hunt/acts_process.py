@@ -20,8 +20,6 @@ from tests.live.plan import numbers
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
-TORN = frozenset({"torn-store", "resurrected-checkpoint"})
-
 
 def kill(ground: Ground, pod: str, away_ms: int) -> None:
     """SIGKILL, and start again."""
@@ -171,6 +169,6 @@ ACTIONS = {
     "threads": Action(draw_threads, threads, weight=2, since="2.8.0"),
     "failure": Action(draw_failure, failure, ADDS, weight=2),
     "pause": Action(draw_pause, pause, ADDS, weight=2, since="3.3.0"),
-    "cleanup": Action(draw_cleanup, cleanup, ADDS, TORN, weight=2),
+    "cleanup": Action(draw_cleanup, cleanup, ADDS, weight=2),
     "commit-fails": Action(draw_commit, commit_fails, ADDS, weight=3),
 }

@@ -63,7 +63,9 @@ def leave(agent: Agent) -> Health:
     except (AgentError, OSError, KeyError) as error:
         return Health(agent.pod, None, 0.0, (str(error), agent.errors))
     errors = [
-        str(line.get("message"))
+        " ".join(
+            (str(line.get("message")), str(line.get("detector", "")), str(line.get("error", ""))[-300:])
+        ).rstrip()
         for line in agent.lines
         if line.get("level") in ("error", "critical") and "finding_id" not in line
     ]

@@ -13,6 +13,11 @@ OLD_BROKER = "3.9.1"
 """The last one that talks to clients of before 2.1."""
 
 
+def broker_release(run: Run) -> str:
+    """Tell which broker talks to a run's release: the newest one that does."""
+    return BROKER if numbers(run.release) >= (2, 1) else OLD_BROKER
+
+
 class Brokers:
     """The newest broker that talks to a run's release, started when it is first needed."""
 
@@ -23,7 +28,7 @@ class Brokers:
 
     def for_run(self, run: Run) -> Broker:
         """Give the broker for a run."""
-        release = BROKER if numbers(run.release) >= (2, 1) else OLD_BROKER
+        release = broker_release(run)
         if release not in self._running:
             self._running[release] = Broker(self._home / f"broker-{release}", release)
         return self._running[release]

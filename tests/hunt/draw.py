@@ -9,6 +9,7 @@ from typing import Any
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import PODS, Run, Step, parse_name
 from tests.live.plan import ALOS, EOS, numbers
+from tests.live.scenarios import BROKER_ASSIGNS
 
 CHECK = Step("check")
 RECORDS = ("records", "again")
@@ -59,6 +60,10 @@ def draw(seed: int, release: str, guarantee: str) -> Run:
     stores = ("kv", *(name for name, since, tenths in STORES if _has(dice, tenths, since, release)))
     pods = PODS[: dice.choices((1, 2, 3), (5, 4, 1))[0]]
     settings = _settings(dice, guarantee, len(pods))
+    if numbers(release) >= (4, 2) and dice.random() < 0.25:
+        settings |= BROKER_ASSIGNS
+    if dice.random() < 0.5:
+        settings["hunt.output"] = 1
     run = Run(seed, release, guarantee, stores, dice.choice((1, 1, 2, 3)), pods, settings)
     return run.with_steps(_steps(dice, run))
 

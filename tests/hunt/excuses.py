@@ -1,89 +1,171 @@
-"""Loud words that are true of a directory although no store is wrong: one entry per detector, each with its reason."""
+"""Loud words that are true of a directory although no store is wrong: one entry per detector, each with its reason.
+
+A reason holds for the pod, the task and the time of the word: what another pod did, another release ran or came later
+excuses nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
+from tests.hunt.timeline import MS_US, Done, Timeline, pods_of
 from tests.hunt.truth import Difference
-from tests.live.judge import UNCLEAN, Said
+from tests.live.judge import Said
 from tests.live.plan import EOS, is_exposed, numbers
 
 FACTS = frozenset({"cloned-volume", "cloned-process"})
 """What these state is seen, not concluded: at any severity."""
-Marks = Sequence[tuple[int, str]]
-Excuse = Callable[[Run, Said, Marks], str]
+WIPES = 3
+"""As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe."""
+WIPING = frozenset({"alter", "cleanup", "recreate-changelog", "rename", "reset"})
+"""A store without an offset, or one whose offset the changelog does not have, wipes its task."""
+CHANGES = 6
+"""A warning counts twelve moves or restores, or six wipes: a change can move a task away and back."""
 
 
-def excuse(run: Run, said: Said, marks: Marks) -> str:
-    """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth, or a fact.
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A word with all that is known around it.
 
-    Args:
-        run: What was played.
-        said: The word.
-        marks: The timeline.
+    Args of the dataclass:
+        saids: Every word of the run, quiet ones included.
     """
-    told_by = sorted({x.action for x in run.steps if said.detector in ACTIONS[x.action].tells})
+
+    run: Run
+    said: Said
+    timeline: Timeline
+    saids: Sequence[Said]
+
+    @property
+    def pod(self) -> str:
+        """Whose state it is about; empty: no one pod's."""
+        return next(iter(pods_of(self.said)), "")
+
+    @property
+    def at_us(self) -> int:
+        """When it was said."""
+        return self.timeline.when(self.said)
+
+
+def excuse(case: Case) -> str:
+    """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth, or a fact."""
+    said = case.said
     if said.severity != "warning" and said.detector not in FACTS:
         return ""
+    told_by = sorted({done.step.words() for done in case.timeline.before(said) if tells(done, said)})
     ask = EXCUSES.get(said.detector)
-    return ", ".join(told_by) or (ask(run, said, marks) if ask else "")
+    return ", ".join(told_by) or (ask(case) if ask else "")
 
 
-def blind_spot(run: Run, difference: Difference) -> str:
-    """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none."""
-    was_reset = any(step.action == "reset" and not step.args.get("cleanup") for step in run.steps)
-    if was_reset and difference.extra and numbers(run.release) >= (4, 3):
+def tells(done: Done, said: Said) -> bool:
+    """Tell whether a word states what a step did to this store, or why it blinded the agents."""
+    action, args = ACTIONS[done.step.action], done.step.args
+    if said.detector == "auditor-blind" and f"({action.blinds}," not in said.summary:
+        return False
+    return said.detector in action.tells and said.store in ("-", args.get("store", said.store))
+
+
+def blind_spot(timeline: Timeline, at_us: int, difference: Difference) -> str:
+    """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none.
+
+    Args:
+        timeline: Of the run.
+        at_us: Of the look.
+        difference: What was found.
+    """
+    resets = [
+        done
+        for done in timeline.done
+        if done.at_us <= at_us and done.step.action == "reset" and done.step.args.get("cleanup") == "False"
+    ]
+    late = [done for done in resets if numbers(timeline.release("a", done.at_us)) >= (4, 3)]
+    if late and difference.extra:
         return "changelog-truncated: from 4.3 on a changelog may grow past the old offset before anything is flushed"
     return ""
 
 
-def _exposed(run: Run, _said: Said, _marks: Marks) -> str:
-    return "the release has KAFKA-20685" if run.guarantee == EOS and is_exposed(run.release) else ""
+def _exposed(case: Case) -> str:
+    exposed = case.run.guarantee == EOS and is_exposed(case.timeline.release(case.pod, case.at_us))
+    return "the release that ran has KAFKA-20685" if exposed else ""
 
 
-def _exposed_and_ended(run: Run, said: Said, marks: Marks) -> str:
-    return _exposed(run, said, marks) and ("after an unclean end" if _unclean(said, marks) else "")
+def _exposed_and_ended(case: Case) -> str:
+    ended_us = case.timeline.left_uncleanly(case.pod, case.at_us)
+    if ended_us is None or not is_exposed(case.timeline.release(case.pod, ended_us)):
+        return ""
+    return _exposed(case) and "its pod ended uncleanly"
 
 
-def _wiped_often(run: Run, said: Said, marks: Marks) -> str:
-    disturbed = run.guarantee == EOS and _disturbances(said, marks) > 3
-    return "under exactly-once every start and every unclean end may wipe" if disturbed else ""
+def _echo(case: Case) -> str:
+    """The rollup repeats an agent's word: it is as true as that."""
+    agents = f"-{case.said.agent.partition('-')[2]}"
+    for said in case.saids:
+        is_source = said.detector == "skipped-eos-wipe" and said.task == case.said.task
+        if is_source and said.agent.endswith(agents) and pods_of(said) & pods_of(case.said):
+            source = Case(case.run, said, case.timeline, case.saids)
+            if reason := _exposed_and_ended(source):
+                return f"{said.agent} said so: {reason}"
+    return ""
 
 
-def _early_cleaner(run: Run, _said: Said, _marks: Marks) -> str:
-    return "the release has KAFKA-20805" if numbers(run.release)[:2] == (4, 3) else ""
+def _wiped_often(case: Case) -> str:
+    wiping = [done for done in case.timeline.before(case.said) if done.step.action in WIPING]
+    ends = case.timeline.unclean(case.pod, case.at_us)
+    often = case.run.guarantee == EOS and len(ends) + len(wiping) >= WIPES
+    return "its pod ended uncleanly, or was made to wipe, as often" if often else ""
 
 
-def _torn(_run: Run, said: Said, marks: Marks) -> str:
-    return "a process was ended while it deleted" if _unclean(said, marks) else ""
+def _early_cleaner(case: Case) -> str:
+    has_bug = numbers(case.timeline.release(case.pod, case.at_us))[:2] == (4, 3)
+    age_us = case.at_us - case.timeline.first_start(case.pod)
+    is_old = age_us >= int(case.run.settings.get("state.cleanup.delay.ms", 0)) * MS_US
+    return (
+        "the release that ran has KAFKA-20805, and the directory was old enough" if has_bug and is_old else ""
+    )
 
 
-def _old_segment(run: Run, said: Said, marks: Marks) -> str:
-    return "the release has KAFKA-20663" if run.release == "4.3.0" and _unclean(said, marks) else ""
+def _torn(case: Case) -> str:
+    left = case.timeline.left_uncleanly(case.pod, case.at_us)
+    return "its pod was ended while it may have deleted" if left is not None and _deletes(case) else ""
 
 
-def _moved_often(_run: Run, said: Said, marks: Marks) -> str:
-    return "restarted and disturbed again and again" if _disturbances(said, marks) > 3 else ""
+def _deletes(case: Case) -> bool:
+    """Tell whether anything in this run deletes a store: wipes, expired segments, `cleanUp()` or the cleaner."""
+    cleaned = any(done.step.action == "cleanup" for done in case.timeline.before(case.said))
+    windowed = {"window", "session", "versioned", "join", "inner"} & set(case.run.stores)
+    return case.run.guarantee == EOS or cleaned or bool(windowed)
 
 
-def _disturbances(said: Said, marks: Marks) -> int:
-    starts = sum(at_us <= said.opened_at_us and " starts " in what for at_us, what in marks)
-    return starts + _unclean(said, marks)
+def _half_cleaned(case: Case) -> str:
+    killed = [
+        done
+        for done in case.timeline.before(case.said)
+        if done.step.action == "cleanup" and done.step.args["killed_after_ms"] != "0"
+    ]
+    return "its pod was killed in the middle of cleanUp()" if killed else ""
 
 
-def _unclean(said: Said, marks: Marks) -> int:
-    """Count what ended uncleanly before a word."""
-    return sum(at_us <= said.opened_at_us and what.endswith(UNCLEAN) for at_us, what in marks)
+def _old_segment(case: Case) -> str:
+    left = case.timeline.left_uncleanly(case.pod, case.at_us)
+    has_bug = case.timeline.release(case.pod, case.at_us) == "4.3.0"
+    return "the release that ran has KAFKA-20663" if has_bug and left is not None else ""
 
 
-EXCUSES: dict[str, Excuse] = {
+def _moved_often(case: Case) -> str:
+    often = case.timeline.changes(case.at_us) >= CHANGES
+    return "instances came, went and failed again and again" if often else ""
+
+
+EXCUSES: dict[str, Callable[[Case], str]] = {
     "stale-eos-checkpoint": _exposed,
-    "stale-eos-state": _exposed,
+    "stale-eos-state": _echo,
     "skipped-eos-wipe": _exposed_and_ended,
     "wipe-storm": _wiped_often,
     "premature-cleanup": _early_cleaner,
+    "resurrected-checkpoint": _half_cleaned,
     "stale-segment-offset": _old_segment,
     "task-churn": _moved_often,
     "torn-store": _torn,

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tests.hunt.actions import ACTIONS
-from tests.hunt.design import Run
-from tests.hunt.excuses import blind_spot, excuse
+from tests.hunt.design import Run, Step
+from tests.hunt.excuses import Case, blind_spot, excuse
+from tests.hunt.timeline import Timeline
+from tests.hunt.topics import store_behind
 from tests.hunt.truth import Difference
 from tests.live.judge import LOUD, Said
 from tests.live.plan import EOS
@@ -32,6 +34,8 @@ TELLS_EXCESS = frozenset(
 HARMLESS = frozenset({"excused", "blind_spot"})
 NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
+LATER = frozenset({"overlaid-store", "shared-state-dir", "torn-store", "zombie-state"})
+"""What these state goes wrong later; the others state that it has: the next look must find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +103,20 @@ class Judgement:
         return asdict(self)
 
 
-def is_allowed(run: Run, done: Iterable[str], difference: Difference) -> bool:
+def is_allowed(run: Run, done: Iterable[Step], difference: Difference) -> bool:
     """Tell whether a difference is what the guarantee, or an action, allows.
 
     Args:
         run: With its guarantee.
-        done: Actions before the look.
+        done: Steps before the check.
         difference: What was found.
     """
+    store = store_behind(difference.store)
     may: set[str] = set()
-    for name in done:
-        effects = ACTIONS[name].may
+    for step in done:
+        effects = ACTIONS[step.action].may
+        if "loses" in effects and step.args["store"] != store:
+            continue
         may = (may - {"adds"} if "doubles" in effects else may) | effects
     lost_is_allowed = not difference.lost or "loses" in may
     extra_is_allowed = not difference.extra or "loses" in may or (run.guarantee != EOS and "adds" in may)
@@ -134,14 +141,15 @@ def judge(
     """
     loud = [said for said in saids if said.severity in LOUD]
     wrong = [truth for truth in truths if not truth.is_allowed]
+    timeline = Timeline(run, marks)
     return (
-        *_misses(run, wrong, loud),
-        *(_word(run, said, truths, marks) for said in loud),
+        *_misses(timeline, wrong, loud),
+        *(_word(Case(run, said, timeline, saids), truths) for said in loud),
         *(judgement for health in healths for judgement in _unwell(health)),
     )
 
 
-def _misses(run: Run, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
+def _misses(timeline: Timeline, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
     """Ask of each task with a wrong store whether the told agents said so, and for the right reason."""
     seen = set()
     for truth in wrong:
@@ -151,29 +159,37 @@ def _misses(run: Run, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[
         seen.add(key)
         said = [x for x in loud if x.agent.endswith("-told") and x.task in (truth.task, "-")]
         if not said:
-            announced = blind_spot(run, truth.difference)
+            announced = blind_spot(timeline, truth.at_us, truth.difference)
             what = f"{truth.what} [{announced}]" if announced else truth.what
             yield Judgement("blind_spot" if announced else "miss", "told", truth.task, what)
-        elif not any(explains(run, x.detector, truth.difference) for x in said):
+        elif not any(explains(timeline, x.detector, truth) for x in said):
             names = ", ".join(sorted({x.detector for x in said}))
             yield Judgement("wrong_reason", "told", truth.task, f"{truth.what}; said: {names}")
 
 
-def explains(run: Run, detector: str, difference: Difference) -> bool:
-    """Tell whether what a detector states can be the cause of a difference in this run."""
-    tells = (TELLS_LOSS if difference.lost else frozenset()) | (
-        TELLS_EXCESS if difference.extra else frozenset()
-    )
+def explains(timeline: Timeline, detector: str, truth: Truth) -> bool:
+    """Tell whether what a detector states can be the cause of a difference: by its kind, and by what was done."""
+    lost, extra, store = truth.difference.lost, truth.difference.extra, store_behind(truth.difference.store)
+    told = (TELLS_LOSS if lost else frozenset()) | (TELLS_EXCESS if extra else frozenset())
     could_be = detector not in NEEDS_ACTION or any(
-        detector in ACTIONS[step.action].tells for step in run.steps
+        detector in ACTIONS[done.step.action].tells and done.step.args.get("store", store) == store
+        for done in timeline.done
+        if done.at_us <= truth.at_us
     )
-    return detector in tells and could_be
+    return detector in told and could_be
 
 
-def _word(run: Run, said: Said, truths: Sequence[Truth], marks: Sequence[tuple[int, str]]) -> Judgement:
+def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
     """Judge one loud word: it is right if its task is wrong by such a cause, or if it is a true one all the same."""
-    true = [x for x in truths if said.task in (x.task, "-") and explains(run, said.detector, x.difference)]
-    reason = true[0].what if true else excuse(run, said, marks)
+    said = case.said
+    is_due_us = next((at_us for at_us in case.timeline.looks if at_us >= case.at_us), None)
+    true = [
+        x
+        for x in truths
+        if said.task in (x.task, "-") and explains(case.timeline, said.detector, x)
+        if is_due_us is None or x.at_us <= is_due_us or said.detector in LATER
+    ]
+    reason = true[0].what if true else excuse(case)
     kind = "excused" if reason else "blind" if said.detector == "auditor-blind" else "false_alarm"
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)

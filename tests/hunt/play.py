@@ -10,11 +10,12 @@ from typing import Any
 
 from deploy.demo.agents import AgentError
 from tests.hunt.actions import ACTIONS
-from tests.hunt.design import Run
+from tests.hunt.design import Run, Step
 from tests.hunt.draw import CHECK
 from tests.hunt.fleet import audit
 from tests.hunt.ground import Ground, Look
 from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
+from tests.hunt.topics import store_behind
 from tests.live.judge import Said, loudest
 from tests.live.processes import Broker, LiveError
 from tests.support.shipped import shipped_records
@@ -67,6 +68,7 @@ class Result:
             "affected",
             "summary",
             "when",
+            "opened_at_us",
         )
         return {
             "name": self.run.name,
@@ -86,6 +88,7 @@ class Result:
                     "exit_code": x.exit_code,
                     "peak_mib": round(x.peak_mib, 1),
                     "blind_s": x.blind_s,
+                    "errors": list(x.errors),
                 }
                 for x in self.healths
             ],
@@ -137,21 +140,21 @@ def perform(ground: Ground, run: Run, truths: list[Truth]) -> None:
     """Do the steps; adds every difference of every look."""
     for pod in run.pods:
         ground.join(pod)
-    done: list[str] = []
+    done: list[Step] = []
     for step in run.steps if run.steps[-1:] == (CHECK,) else (*run.steps, CHECK):
         ground.mark(f"step {step.words()}")
         if step.args.get("pod", "") in ("", *ground.pods):
             ACTIONS[step.action].play(ground, **step.args)
-            done.append(step.action)
+            done.append(step)
         if step.action == CHECK.action:
             truths += _truths(ground, run, done, ground.looks[-1])
 
 
-def _truths(ground: Ground, run: Run, done: Sequence[str], look: Look) -> list[Truth]:
+def _truths(ground: Ground, run: Run, done: Sequence[Step], look: Look) -> list[Truth]:
     return [
         Truth(
             look.at_us,
-            f"{ground.parts.get(one.store, 0)}_{one.partition}",
+            f"{ground.parts.get(store_behind(one.store), 0)}_{one.partition}",
             one,
             is_allowed(run, done, one),
         )

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.hunt import acts_disk
-from tests.hunt.brokers import Brokers
+from tests.hunt.brokers import Brokers, broker_release
 from tests.hunt.design import Run
 from tests.hunt.draw import draw_named
 from tests.hunt.ground import Ground
@@ -98,7 +98,8 @@ def record(broker: Broker, base: Path, run: Run, result: Mapping[str, Any], targ
         allow = sorted({wish["detector"] for wish in find})
         verdict = Verdict("bug" if wrong else "benign", what, pod, task, ("start", "", 1), find, allow)
         told = "; ".join(step.words() for step in run.steps)
-        scenario = describe(ground, folder.name, None, told, verdict, checks)
+        ground.proof += [said for _, said in ground.marks if said.startswith("truth: ")]
+        scenario = describe(ground, folder.name, None, told, verdict, checks, broker_release(run))
         (folder / "scenario.json").write_text(json.dumps(scenario, indent=1) + "\n")
         if differ := [path for check in checks.values() for path in check["differ"]]:
             raise LiveError(f"the replay differs from the real directory: {differ[:5]}")

@@ -5,6 +5,7 @@
     make hunt ARGS="--list --runs 10"                 what would be played
     make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
     make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
+    make hunt ARGS="--judge build/hunt/*.json"        what the judge says otherwise of results than it did
     make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
 
 Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`; exit code 1: something was judged.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.hunt.again import changed
 from tests.hunt.brokers import Brokers
 from tests.hunt.design import Run
 from tests.hunt.draw import draw_many, draw_named
@@ -83,24 +85,55 @@ def summary(results: Sequence[Result]) -> str:
     )
 
 
-def reduced(run: Run, tries: int, play_one: Callable[[Run], Result]) -> Run:
+def reduced(
+    run: Run, tries: int, play_one: Callable[[Run], Result], keep: Callable[[Run], object], word: str = ""
+) -> Run | None:
     """Leave out steps as long as the run is judged for something that the whole run was judged for.
 
     Args:
         run: One that was judged.
-        tries: How often a shorter one is played before it passes for right: real processes are not the same twice.
+        tries: How often a run is played before it passes for right: real processes are not the same twice.
         play_one: Plays and reports.
+        keep: Takes each shorter run: a reduction takes long, and may be broken off.
+        word: Detector whose loud words are a reason, too, even if they are true.
+
+    Returns:
+        None: the whole run was not judged this time.
     """
-    first = _reasons(play_one(run))
+    first = next(filter(None, (_reasons(play_one(run), word) for _ in range(tries))), None)
+    if first is None:
+        return None
 
     def still_fails(shorter: Run) -> bool:
-        return any(_reasons(play_one(shorter)) & first for _ in range(tries))
+        fails = any(_reasons(play_one(shorter), word) & first for _ in range(tries))
+        if fails:
+            keep(shorter)
+        return fails
 
-    return reduce_run(run, still_fails) if first else run
+    return reduce_run(run, still_fails)
 
 
-def _reasons(result: Result) -> set[tuple[str, str]]:
-    return {(one.kind, one.detector) for one in result.judgements if one.is_wrong}
+def _reasons(result: Result, detector: str) -> set[tuple[str, str]]:
+    return {
+        (one.kind, one.detector)
+        for one in result.judgements
+        if one.is_wrong or (detector and one.detector == detector)
+    }
+
+
+def reduce_one(run: Run, options: argparse.Namespace, play_one: Callable[[Run], Result]) -> None:
+    """Reduce a run; what is left is in a file that `--replay` takes."""
+    path = options.results / f"{run.name}-reduced.json"
+
+    def keep(shorter: Run) -> None:
+        path.write_text(json.dumps({"run": shorter.as_json()}, indent=1) + "\n")
+
+    shortest = reduced(run, options.tries, play_one, keep, options.word)
+    if shortest is None:
+        sys.stdout.write(f"{run.name} was not judged in {options.tries} tries\n")
+        return
+    keep(shortest)
+    sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
 
 
 def hunt(options: argparse.Namespace) -> list[Result]:
@@ -113,15 +146,13 @@ def hunt(options: argparse.Namespace) -> list[Result]:
 
         def play_one(run: Run) -> Result:
             results.append(play(brokers.for_run(run), base, run, keep=options.keep))
-            report(results[-1], options.results)
+            # a shorter run has the name of the whole one, whose result is not to be lost
+            report(results[-1], Path(scratch) if options.reduce else options.results)
             return results[-1]
 
         try:
             if options.reduce:
-                shortest = reduced(named(options.reduce), options.tries, play_one)
-                sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
-                path = options.results / f"{shortest.name}-reduced.json"
-                path.write_text(json.dumps({"run": shortest.as_json()}, indent=1) + "\n")
+                reduce_one(named(options.reduce), options, play_one)
             else:
                 for run in within(choose(options), options.minutes):
                     play_one(run)
@@ -143,7 +174,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--replay", nargs="+", metavar="NAME|FILE", help="runs again, by their names or files"
     )
     parser.add_argument("--reduce", metavar="NAME|FILE", help="find the steps that a judged run needs")
+    parser.add_argument(
+        "--word",
+        default="",
+        metavar="DETECTOR",
+        help="when reducing: what it says is a reason, even if it is true",
+    )
     parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
+    parser.add_argument(
+        "--judge",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="judge results again, tell what is judged otherwise",
+    )
     parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")
     parser.add_argument("--keep", action="store_true", help="keep the directories of all runs")
     parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where results go")
@@ -152,6 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         options.runs = options.runs or 10
         sys.stdout.writelines(f"{run.name} {json.dumps(run.as_json())}\n" for run in choose(options))
+        return 0
+    if options.judge:
+        sys.stdout.writelines(f"{line}\n" for line in changed(options.judge))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
     results = hunt(options) if options.runs != 0 else []

@@ -52,6 +52,19 @@ def test_stream_time_often_crosses_into_another_segment():
     assert len(crossing) > 100
 
 
+@given(RUNS)
+def test_a_group_that_the_broker_assigns_keeps_its_topology_and_the_releases_that_know_it(run):
+    if run.settings.get("group.protocol"):
+        assert numbers(run.release) >= (4, 2)
+        assert not {"alter", "rename", "downgrade"} & {step.action for step in run.steps}
+
+
+def test_new_settings_and_actions_are_drawn():
+    runs = draw_many(1, 200, ["4.3.1"])
+    assert 10 < sum("group.protocol" in run.settings for run in runs) < 100
+    assert {"rename", "recreate-changelog"} <= {step.action for run in runs for step in run.steps}
+
+
 @pytest.mark.parametrize("name", ["4.3.1", "4.3.1-both-1", "4.3.1-eos-x"])
 def test_another_word_is_no_name(name):
     with pytest.raises((ValueError, KeyError)):

@@ -200,6 +200,7 @@ class Store(NamedTuple):
 
 STORES: dict[str, Store] = {
     "kv": Store("key-value", count_keys, ("kv",)),
+    "kv-b": Store("key-value", count_keys, ("kv-b",)),
     "plain": Store("key-value", count_keys, ("plain",)),
     "memory": Store("key-value", count_keys, ("memory",)),
     "third": Store("key-value", count_keys, ("third",)),
@@ -207,6 +208,7 @@ STORES: dict[str, Store] = {
     "foreign-left": Store("key-value", latest_values, ("foreign",)),
     "foreign-right": Store("key-value", count_keys, ("foreign",)),
     "window": Store("window", count_windows, ("window",)),
+    "window-b": Store("window", count_windows, ("window-b",)),
     "session": Store("session", count_sessions, ("session",), readable_since="3.1.0"),
     "table": Store("key-value", latest_values, ("table",)),
     "global": Store("key-value", latest_values, ("global",), everywhere=True),

@@ -27,6 +27,7 @@ import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.ValueJoiner;
@@ -57,7 +58,7 @@ import org.rocksdb.InfoLogLevel;
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
  * {@code versioned}, {@code unlogged}, {@code join}, {@code inner}, {@code foreign}, {@code suppress}, {@code empty},
- * {@code third}, {@code front}), {@code input} names the topic, {@code restore.delay.ms} slows restoration,
+ * {@code third}, {@code front}, {@code kv-b}, {@code window-b}), {@code input} names the topic, {@code restore.delay.ms} slows restoration,
  * {@code window.ms}, {@code grace.ms} and {@code retention.ms} tell of windows, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
@@ -89,7 +90,8 @@ public final class App {
             }
             if (configs.containsKey("live.rolling.log")) {
                 options.setInfoLogLevel(InfoLogLevel.DEBUG_LEVEL);
-                options.setMaxLogFileSize(4096);
+                final long size = Long.parseLong(configs.get("live.rolling.log").toString());
+                options.setMaxLogFileSize(size > 1 ? size : 4096);
             }
             if (configs.containsKey("live.small.manifest")) {
                 options.setMaxManifestFileSize(512);
@@ -299,8 +301,14 @@ public final class App {
         final KStream<String, String> source = builder.stream(input);
         final KStream<String, String> records =
             settings.containsKey("live.poison") ? source.peek((key, value) -> swallow()) : source;
-        if (stores.contains("kv")) {
-            records.groupByKey().count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("kv"));
+        for (final String name : new String[] {"kv", "kv-b"}) { // -b: what a store is called after it was renamed
+            if (stores.contains(name)) {
+                final KTable<String, Long> counts =
+                    records.groupByKey().count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as(name));
+                if (settings.containsKey("live.output")) {
+                    counts.toStream().to(settings.getProperty("live.output"), Produced.with(Serdes.String(), Serdes.Long()));
+                }
+            }
         }
         if (stores.contains("plain")) {
             records.groupByKey().count(of(Stores.persistentKeyValueStore("plain")));
@@ -308,11 +316,13 @@ public final class App {
         if (stores.contains("memory")) {
             records.groupByKey().count(of(Stores.inMemoryKeyValueStore("memory")));
         }
-        if (stores.contains("window")) {
-            final Materialized<String, Long, WindowStore<Bytes, byte[]>> window = Materialized.as("window");
-            retain(window);
-            final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeAndGrace", "of");
-            records.groupByKey().windowedBy(size).count(window);
+        for (final String name : new String[] {"window", "window-b"}) {
+            if (stores.contains(name)) {
+                final Materialized<String, Long, WindowStore<Bytes, byte[]>> window = Materialized.as(name);
+                retain(window);
+                final TimeWindows size = (TimeWindows) lasting(TimeWindows.class, "ofSizeAndGrace", "of");
+                records.groupByKey().windowedBy(size).count(window);
+            }
         }
         if (stores.contains("session")) {
             final Materialized<String, Long, SessionStore<Bytes, byte[]>> session = Materialized.as("session");

@@ -1,20 +1,33 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.PrintWriter;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.TopicExistsException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
@@ -41,7 +54,9 @@ public final class Broker {
                 new KafkaProducer<>(producing, new StringSerializer(), new StringSerializer());
             for (String line = commands.readLine(); line != null; line = commands.readLine()) {
                 try {
-                    System.out.println("tool: " + obey(admin, producer, line.split(" ")));
+                    final String[] words = line.split(" ");
+                    final boolean reads = words[0].equals("read");
+                    System.out.println("tool: " + (reads ? read(client, words) : obey(admin, producer, words)));
                 } catch (final Exception problem) {
                     System.out.println("tool: problem " + problem);
                 }
@@ -93,9 +108,76 @@ public final class Broker {
                 return drop(admin, words[1] + "-", words[2]);
             case "cut": // cut TOPIC: delete the first half of each partition's records
                 return cut(admin, words[1]);
+            case "recreate": // recreate TOPIC: delete it, and make it again as it was
+                return recreate(admin, words[1]);
+            case "group": // group NAME key=value: set what a group of the streams protocol has on the broker
+                final ConfigResource group = new ConfigResource(ConfigResource.Type.GROUP, words[1]);
+                final ConfigEntry entry = new ConfigEntry(words[2].split("=")[0], words[2].split("=")[1]);
+                admin.incrementalAlterConfigs(
+                    Map.of(group, List.of(new AlterConfigOp(entry, AlterConfigOp.OpType.SET)))).all().get();
+                return "set";
             default:
                 return "problem unknown " + words[0];
         }
+    }
+
+    /**
+     * Obeys {@code read TOPIC FILE latest|count}: what is committed, as lines {@code key TAB value}.
+     *
+     * <p>{@code latest} gives the latest count of each key, {@code count} how many records a key has.
+     */
+    private static String read(final Map<String, Object> client, final String[] words) throws Exception {
+        final Map<String, Object> reading = new HashMap<>(client);
+        reading.put("isolation.level", "read_committed");
+        final Map<String, Long> found = new TreeMap<>();
+        try (KafkaConsumer<String, byte[]> consumer =
+            new KafkaConsumer<>(reading, new StringDeserializer(), new ByteArrayDeserializer())) {
+            final List<TopicPartition> parts = new ArrayList<>();
+            consumer.partitionsFor(words[1]).forEach(part -> parts.add(new TopicPartition(words[1], part.partition())));
+            consumer.assign(parts);
+            final Map<TopicPartition, Long> ends = consumer.endOffsets(parts);
+            consumer.seekToBeginning(parts);
+            while (!parts.stream().allMatch(part -> consumer.position(part) >= ends.get(part))) {
+                for (final ConsumerRecord<String, byte[]> one : consumer.poll(Duration.ofMillis(100))) {
+                    if (words[3].equals("count")) {
+                        found.merge(one.key(), 1L, Long::sum);
+                    } else if (one.value() == null) {
+                        found.remove(one.key());
+                    } else {
+                        found.put(one.key(), ByteBuffer.wrap(one.value()).getLong());
+                    }
+                }
+            }
+        }
+        try (PrintWriter file = new PrintWriter(words[2], StandardCharsets.UTF_8)) {
+            found.forEach((key, value) -> file.println(key + "\t" + value));
+        }
+        return "read " + found.size();
+    }
+
+    private static String recreate(final Admin admin, final String topic) throws Exception {
+        final ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        final Map<String, String> settings = new HashMap<>();
+        for (final ConfigEntry entry : admin.describeConfigs(List.of(resource)).all().get().get(resource).entries()) {
+            if (entry.source() == ConfigEntry.ConfigSource.DYNAMIC_TOPIC_CONFIG) {
+                settings.put(entry.name(), entry.value());
+            }
+        }
+        final int partitions = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions().size();
+        final NewTopic again = new NewTopic(topic, partitions, (short) 1).configs(settings);
+        admin.deleteTopics(List.of(topic)).all().get();
+        for (int i = 0; i < 100; i++) {
+            try {
+                admin.createTopics(List.of(again)).all().get();
+                return "recreated";
+            } catch (final java.util.concurrent.ExecutionException notYet) {
+                if (!(notYet.getCause() instanceof TopicExistsException)) {
+                    throw notYet;
+                }
+                Thread.sleep(50);
+            }
+        }
+        return "problem it is still there";
     }
 
     private static String cut(final Admin admin, final String topic) throws Exception {

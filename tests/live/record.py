@@ -84,6 +84,7 @@ def describe(
     description: str,
     truth: Truth,
     checks: dict[str, dict[str, Any]],
+    broker: str = BROKER_RELEASE,
 ) -> dict[str, Any]:
     """Give the content of `scenario.json`."""
     told = stage.settings(truth.pod, stage.plan.release)
@@ -92,10 +93,10 @@ def describe(
         "id": identity,
         "jira": jira if truth.verdict != "benign" else None,
         "kafka_streams_version": stage.plan.release,
-        "broker_version": BROKER_RELEASE,
+        "broker_version": broker,
         "guarantee": told["processing.guarantee"],
         "application_id": stage.id,
-        "properties": {key: told[key] for key in PROPERTIES},
+        "properties": {key: told[key] for key in PROPERTIES if key in told},
         "pods": [
             {
                 "name": named(pod),

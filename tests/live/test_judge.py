@@ -6,7 +6,10 @@ import dataclasses
 
 import pytest
 
+from agent.judging.upstream import KAFKA_20685
+from agent.layout.releases import Release
 from tests.live.judge import Said, is_exposure, rank
+from tests.live.plan import RELEASES, is_exposed
 
 ORDERLY = [(10, "a starts 4.2.1"), (20, "a closes"), (30, "a closed"), (40, "a starts 4.2.1")]
 
@@ -39,3 +42,14 @@ def test_of_two_words_as_loud_as_each_other_the_surer_counts():
     confirmed = dataclasses.replace(suspected, confidence="confirmed")
     warning = dataclasses.replace(confirmed, severity="warning")
     assert rank(warning) < rank(suspected) < rank(confirmed)
+
+
+def test_a_release_is_exposed_where_the_list_of_upstream_issues_says_so():
+    """4.2.2 has the fix, and 4.3 keeps offsets in the store."""
+    exposed = [release for release in RELEASES if is_exposed(release)]
+    assert exposed == ["3.8.1", "3.9.0", "3.9.2", "4.0.0", "4.1.0", "4.2.0", "4.2.1"]
+    assert exposed == [
+        release
+        for release in RELEASES
+        if any(affected.contains(Release.parse(release)) for affected in KAFKA_20685.releases)
+    ]

@@ -1,0 +1,141 @@
+"""A run's timeline, read pod by pod: what ran, what ended uncleanly, which step was about whom. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.hunt.design import Run, Step
+from tests.live.judge import Said
+
+Marks = Sequence[tuple[int, str]]
+MS_US = 1000
+SECOND_US = 1_000_000
+SESSION_MS = 3000
+"""The broker's, where the application does not say."""
+_ENDS = re.compile(r"is killed|has failed, an exception|fail-commit: |poison \d+: ")
+_CHANGES = re.compile(r"starts |closes$|thread (add|remove): ")
+_CLOCK = re.compile(r"the clock of (\w+)'s agents is (-?\d+) s off")
+_OF_RULE = re.compile(r" of (\w+)-(?:un)?told$")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step that did something.
+
+    Args of the dataclass:
+        pods: Whom it was about; none named: everybody.
+    """
+
+    at_us: int
+    step: Step
+    pods: frozenset[str]
+
+    def concerns(self, pods: frozenset[str]) -> bool:
+        """Tell whether it was about one of these pods; no pods are any."""
+        return not (self.pods and pods) or bool(self.pods & pods)
+
+
+class Timeline:
+    """What the marks of a run tell."""
+
+    def __init__(self, run: Run, marks: Marks) -> None:
+        """Read the marks.
+
+        Args:
+            run: What was played.
+            marks: In order.
+        """
+        self._run = run
+        self._marks = marks
+        self._session_us = int(run.settings.get("session.timeout.ms") or SESSION_MS) * MS_US
+        self.done = tuple(self._done())
+        self.looks = tuple(at_us for at_us, what in marks if what.startswith("truth: "))
+        """When every store was compared."""
+
+    def before(self, said: Said) -> tuple[Done, ...]:
+        """Give the steps before a word that were about its pods."""
+        at_us, pods = self.when(said), pods_of(said)
+        return tuple(done for done in self.done if done.at_us <= at_us and done.concerns(pods))
+
+    def when(self, said: Said) -> int:
+        """Give the true time of a word, microseconds; the latest possible one where an agent's clock was wrong."""
+        found = [(when_us, _CLOCK.fullmatch(what)) for when_us, what in self._marks]
+        steps = [
+            (when_us, int(match[2]) * SECOND_US)
+            for when_us, match in found
+            if match and match[1] in pods_of(said)
+        ]
+        if not steps:
+            return said.opened_at_us
+        possible = self._possible([(self._marks[0][0], 0), *steps], said.opened_at_us)
+        return max(possible, default=self._marks[-1][0])
+
+    @staticmethod
+    def _possible(steps: Sequence[tuple[int, int]], at_us: int) -> Iterator[int]:
+        """Give the true times that a clock can have shown so, of a clock that was set wrong now and then."""
+        for (since_us, by_us), (until_us, _) in zip(steps, [*steps[1:], (1 << 62, 0)], strict=True):
+            if since_us <= at_us - by_us < until_us:
+                yield at_us - by_us
+
+    def release(self, pod: str, at_us: int) -> str:
+        """Tell which release a pod ran at a time, or ran last."""
+        begun = f"{pod} starts "
+        started = [what for when_us, what in self._marks if when_us <= at_us and what.startswith(begun)]
+        return started[-1].removeprefix(begun) if started else self._run.release
+
+    def first_start(self, pod: str) -> int:
+        """Tell when a pod first ran, microseconds."""
+        return next((at_us for at_us, what in self._marks if what.startswith(f"{pod} starts ")), 0)
+
+    def unclean(self, pod: str, until_us: int) -> list[int]:
+        """Give the times at which a pod, or what it was working on, ended uncleanly; shorter pauses end nothing."""
+        frozen_us = 0
+        found = []
+        for at_us, what in self._marks:
+            who, _, rest = what.partition(" ")
+            if who == pod and rest == "is frozen":
+                frozen_us = at_us
+            is_end = who == pod and (
+                _ENDS.match(rest) or (rest == "goes on" and at_us - frozen_us >= self._session_us)
+            )
+            if at_us <= until_us and (is_end or (what == "the broker goes on" and self._was_long(at_us))):
+                found.append(at_us)
+        return found
+
+    def left_uncleanly(self, pod: str, at_us: int) -> int | None:
+        """Give the time of a pod's last unclean end, unless it has closed in order since."""
+        ends = self.unclean(pod, at_us)
+        closed = [when_us for when_us, what in self._marks if when_us <= at_us and what == f"{pod} closed"]
+        return ends[-1] if ends and ends[-1] > max(closed, default=0) else None
+
+    def changes(self, until_us: int) -> int:
+        """Count what can have made tasks move: starts, closes, unclean ends and threads of any pod."""
+        pods = {what.partition(" ")[0] for _, what in self._marks if " starts " in what}
+        moved = {at_us for pod in pods for at_us in self.unclean(pod, until_us)}
+        return len(moved) + sum(
+            at_us <= until_us and bool(_CHANGES.match(what.partition(" ")[2])) for at_us, what in self._marks
+        )
+
+    def _was_long(self, at_us: int) -> bool:
+        """Tell whether the broker was away for longer than sessions last, or was another one afterwards."""
+        last = [done.step for done in self.done if done.at_us <= at_us][-1:]
+        return not last or int(last[0].args.get("for_ms", self._session_us)) * MS_US >= self._session_us
+
+    def _done(self) -> Iterator[Done]:
+        """Read the steps; one that is followed by the next at once was left out."""
+        for (at_us, what), (_, then) in zip(self._marks, [*self._marks[1:], (0, "")], strict=False):
+            if what.startswith("step ") and not then.startswith("step "):
+                action, *words = what.removeprefix("step ").split()
+                args: Mapping[str, str] = dict(word.partition("=")[::2] for word in words)
+                pods = frozenset(args[key] for key in ("pod", "other") if key in args)
+                yield Done(at_us, Step(action, args), pods)
+
+
+def pods_of(said: Said) -> frozenset[str]:
+    """Tell about which pods a word is; none: about any."""
+    if not said.agent.startswith("rollup-"):
+        return frozenset({said.agent.partition("-")[0]})
+    match = _OF_RULE.search(said.summary)
+    return frozenset({match[1]}) if match else frozenset()
