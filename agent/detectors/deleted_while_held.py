@@ -28,13 +28,17 @@ META = DetectorMeta(
     scope=Scope.TASK,
     is_law=True,
     next_action=(
-        "Find out who deleted it: a cleaner of Kafka Streams, a script, another pod on this volume. The process works on"
-        " files without a name until its next flush or open fails. Restart this instance in order: a store with a"
+        "Find out who deleted it: a cleaner of Kafka Streams, a script, another pod on this volume. The process works"
+        " on in files without a name until its next flush or open fails. Restart this instance in order: a store with a"
         " changelog is restored in full. Before it, save what has none: a store without a changelog is lost with the"
         " process."
     ),
-    consequence="The store lives in open files only: it is gone with the process, and a second owner would not be kept out.",
-    twin=Twin("N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"),
+    consequence=(
+        "The store lives in open files only: it is gone with the process, and a second owner would not be kept out."
+    ),
+    twin=Twin(
+        "N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"
+    ),
 )
 
 GOES_ON_US = 1_000_000
@@ -45,9 +49,9 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes), AbstractSegments.cleanupExpiredSegments
-        (close, then destroy), StateDirectory.cleanRemovedTasks (takes the task's lock before); RocksDB's DBImpl keeps
-        `LOCK` open until it is closed (5.7 to 10.1).
+        StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes),
+        AbstractSegments.cleanupExpiredSegments (close, then destroy), StateDirectory.cleanRemovedTasks (takes the
+        task's lock before); RocksDB's DBImpl keeps `LOCK` open until it is closed (5.7 to 10.1).
     """
     task = case.task
     life = case.application.lives[-1] if case.application.lives else None

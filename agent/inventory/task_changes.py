@@ -164,8 +164,8 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
 def _note_loss(task: Task, store: Store, reading: Removal) -> None:
     """A held database loses what it cannot do without, and no close was announced: its owner does not know of it.
 
-    Announcements keep their order. Whoever deletes in order closes first; for who is killed the kernel does. Without its
-    `LOCK` nothing can tell any more who holds it.
+    Announcements keep their order. An orderly deletion closes first; for a process that is killed the kernel does.
+    Without its `LOCK` nothing shows any more who holds it.
     """
     database = store.databases.get(reading.place.segment or "")
     if database is None or database.born_us >= reading.at_us:

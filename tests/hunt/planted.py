@@ -1,7 +1,8 @@
 """Faults planted into Kafka Streams, which nobody has reported: what do the laws say of them?
 
-    make hunt ARGS="--planted"                            all, with their page
-    .venv/bin/python tests/hunt/planted.py --only delete-held --keep
+    make hunt ARGS="--planted"                                       all
+    make hunt ARGS="--planted --only delete-held --keep"             one
+    make hunt ARGS="--planted --page docs/planted.md"                all, and their page
 
 Every detector of a known fault is disabled, so that a law has no one to yield to. What is true is compared as in every
 other run. Each play is short and always the same.
@@ -13,7 +14,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -27,13 +28,13 @@ from tests.hunt.draw import GRACE_MS, RETENTION_MS, WINDOW_MS
 from tests.hunt.ground import Ground
 from tests.hunt.play import end
 from tests.hunt.truth import Difference
-from tests.live.judge import Said, loudest
+from tests.live.judge import LOUD, Said, loudest
 from tests.live.plan import ALOS, EOS
 from tests.live.processes import wait_until
 from tests.support.laws import LAWS
 from tests.support.shipped import shipped_records
 
-RELEASES = ("3.9.2", "4.3.1")
+RELEASES = "3.9.2,4.3.1"
 POD, TASK = "a", "0_0"
 BIG = {"live.write.buffer": 16_777_216}
 """Nothing is flushed before a close or, up to 4.2, a checkpoint."""
@@ -46,13 +47,15 @@ class Planted:
     Args of the dataclass:
         what: What the changed Kafka Streams does.
         act: The life; the pod runs when it begins, and when it ends.
+        otherwise: What is wrong where every store is right.
     """
 
     what: str
     guarantee: str
     stores: tuple[str, ...]
-    settings: dict[str, object]
+    settings: Mapping[str, object]
     act: Callable[[Ground], None]
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,28 @@ class Outcome:
     marks: tuple[tuple[int, str], ...]
 
     @property
+    def truth(self) -> str:
+        """What was wrong with the stores."""
+        wrong = [f"{x.store}: {x.lost} of {x.expected} lost" for x in self.differences if x.lost]
+        wrong += [f"{x.store}: {x.extra} of {x.expected} counted twice" for x in self.differences if x.extra]
+        return "; ".join(wrong) or PLAYS[self.fault].otherwise
+
+    @property
     def words(self) -> str:
-        """Laws that the configured agent spoke by, warning or above."""
-        loud = {f"{x.detector} {x.severity}" for x in self.said if x.severity != "info"}
-        return ", ".join(sorted(loud))
+        """Laws that spoke, warning or above, and which of the agents heard them."""
+        loud = sorted({x.detector for x in self.said if x.severity in LOUD})
+        agents = {name: {x.agent for x in self.said if x.detector == name} for name in loud}
+        return ", ".join(name if len(agents[name]) > 1 else f"{name} (one agent)" for name in loud)
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether no law spoke."""
+        return not self.words
+
+    def lines(self) -> str:
+        """Say it for people, with every word."""
+        said = "".join(f"    {x.agent} {x.detector} {x.severity}: {x.summary}\n" for x in self.said)
+        return f"{self.fault} {self.release}: {self.truth}; laws: {self.words or 'silent'}\n{said}"
 
 
 def killed_uncommitted(ground: Ground) -> None:
@@ -91,6 +112,7 @@ def killed_uncommitted(ground: Ground) -> None:
 
 
 def _size(ground: Ground) -> int:
+    """Bytes of a store's data files."""
     store = ground.task(POD, TASK) / "rocksdb" / "kv"
     return sum(path.stat().st_size for path in store.glob("*.sst") if path.exists())
 
@@ -157,10 +179,6 @@ PLAYS: dict[str, Planted] = {
         "deletes the segment in the middle of a window store",
         ALOS, ("kv", "window"), {}, crosses_segments,
     ),
-    "expire-early": Planted(
-        "deletes the oldest segment of a window store before its time",
-        ALOS, ("kv", "window"), {}, crosses_segments,
-    ),
     "other-offset": Planted(
         "restores every store of a task from the highest offset of any of them",
         ALOS, ("kv", "session"), BIG, killed_behind_a_commit,
@@ -168,10 +186,12 @@ PLAYS: dict[str, Planted] = {
     "delete-held": Planted(
         "its cleaner takes the directories of running tasks, too",
         ALOS, ("kv",), {"state.cleanup.delay.ms": 5000}, waits_for_the_cleaner,
+        "right; its files are gone",
     ),
     "replay-twice": Planted(
         "restores a changelog to its end, and then once more from its beginning",
         ALOS, ("kv",), {}, restores_from_empty,
+        "right; everything was put twice",
     ),
 }  # fmt: skip
 
@@ -179,7 +199,7 @@ PLAYS: dict[str, Planted] = {
 def design(fault: str, release: str) -> Run:
     """Give the run of a fault."""
     planted = PLAYS[fault]
-    settings = {
+    settings: dict[str, object] = {
         "commit.interval.ms": 500,
         "state.cleanup.delay.ms": 600_000,
         "session.timeout.ms": 6000,
@@ -191,7 +211,7 @@ def design(fault: str, release: str) -> Run:
     }
     if planted.guarantee == EOS:
         settings["producer.transaction.timeout.ms"] = 30_000
-    return Run(0, release, planted.guarantee, planted.stores, settings=settings | planted.settings)
+    return Run(0, release, planted.guarantee, planted.stores, settings=settings | dict(planted.settings))
 
 
 def play(brokers: Brokers, base: Path, fault: str, release: str, *, keep: bool) -> Outcome:
@@ -205,37 +225,66 @@ def play(brokers: Brokers, base: Path, fault: str, release: str, *, keep: bool) 
         PLAYS[fault].act(ground)
         end(ground)
         laws = {x.meta.id for x in LAWS}
-        said = [x for x in loudest(shipped_records(ground.home / "shipped"), ground.marks) if x.detector in laws]
+        said = [
+            x for x in loudest(shipped_records(ground.home / "shipped"), ground.marks) if x.detector in laws
+        ]
         differences = {(x.store, x.partition): x for look in ground.looks for x in look.differences}
         return Outcome(fault, release, tuple(differences.values()), tuple(said), tuple(ground.marks))
     finally:
         ground.close(keep=keep)
 
 
+def render(outcomes: Sequence[Outcome]) -> str:
+    """Render docs/planted.md."""
+    lines = [
+        "# Planted faults",
+        "",
+        'Written by `make hunt ARGS="--planted --page docs/planted.md"`; do not edit. Nobody has reported these'
+        " faults, because they are ours: Kafka Streams with one place changed and compiled"
+        " (`tests/live/planted.py`). Each is lived through on a real broker under two live agents that have the"
+        " [laws](laws.md) only. What every store must hold is known from what was sent.",
+        "",
+        "| Kafka Streams with this fault | release | truth | what laws say |",
+        "|---|---|---|---|",
+        *(f"| {PLAYS[x.fault].what} | {x.release} | {x.truth} | {x.words or '-'} |" for x in outcomes),
+        "",
+        "A store that has taken its changelog twice is right: the last value of a key counts. From 4.3 on offsets take"
+        " sequence numbers as data does, so that puts cannot be counted exactly.",
+        "",
+        "What laws cannot see of faults like these:",
+        "",
+        "- An offset of another store, where records of its own follow: hot keys in a compacted changelog leave"
+        " the same few puts between the same offsets.",
+        "- The oldest segment of a window store that goes before its time: only the retention decides, and it is not on"
+        " disk.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, print; 1 if a fault that made a store wrong is seen by no law."""
+    """Play, print; 1 if no law speaks of a fault that made a store wrong, or took it away."""
     parser = argparse.ArgumentParser(prog="planted", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=[*PLAYS], default=[*PLAYS])
-    parser.add_argument("--releases", nargs="+", default=RELEASES)
+    parser.add_argument("--releases", default=RELEASES, help=f"separated by commas (default: {RELEASES})")
     parser.add_argument("--keep", action="store_true", help="keep the directories")
-    parser.add_argument("--results", type=Path, default=Path("build/hunt"))
+    parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where directories are kept")
+    parser.add_argument("--page", type=Path, help="write the page there")
     options = parser.parse_args(arguments)
-    unseen = 0
+    outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="statewarden-planted-") as scratch:
         brokers = Brokers(Path(scratch))
         base = (options.results / "kept" if options.keep else Path(scratch)).resolve()
         try:
             for fault in options.only:
-                for release in options.releases:
-                    outcome = play(brokers, base, fault, release, keep=options.keep)
-                    wrong = "; ".join(f"{x.store} -{x.lost} +{x.extra} of {x.expected}" for x in outcome.differences)
-                    sys.stdout.write(f"{fault} {release}: truth {wrong or 'right'}; laws: {outcome.words or 'silent'}\n")
-                    sys.stdout.writelines(f"    {x.agent} {x.detector} {x.severity}: {x.summary}\n" for x in outcome.said)
+                for release in options.releases.split(","):
+                    outcomes.append(play(brokers, base, fault, release, keep=options.keep))
+                    sys.stdout.write(outcomes[-1].lines())
                     sys.stdout.flush()
-                    unseen += not outcome.words
         finally:
             brokers.stop()
-    return int(unseen > 0)
+    if options.page:
+        options.page.write_text(render(outcomes))
+    return int(any(x.is_missed for x in outcomes))
 
 
 if __name__ == "__main__":

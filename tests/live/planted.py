@@ -16,6 +16,7 @@ from tests.live.toolbox import CACHE, MissingToolError, jars, tool
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _STREAMS = "org/apache/kafka/streams"
 _TASKS = f"{_STREAMS}/processor/internals"
+_OFFSETS = f"{_STREAMS}/state/internals/AbstractColumnFamilyAccessor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Change:
     after: str
 
 
-_RESTORED = "changelogMetadata.stateManager.taskType() == Task.TaskType.ACTIVE && hasRestoredToEnd(changelogMetadata)"
+_RESTORED = "Task.TaskType.ACTIVE && hasRestoredToEnd(changelogMetadata)"
 _HIGHEST = """Long offset = null;
                 for (final StateStoreMetadata other : stores.values()) {
                     if (other.changelogPartition != null && other.stateStore.persistent()) {
@@ -45,7 +46,7 @@ _HIGHEST = """Long offset = null;
 FAULTS: dict[str, tuple[Change, ...]] = {
     "skip-wipe": (
         Change(f"{_TASKS}/ProcessorStateManager.java", "if (eosEnabled && !storeDirIsEmpty) {", "if (false) {"),
-        Change(f"{_STREAMS}/state/internals/AbstractColumnFamilyAccessor.java", "if (ignoreInvalidState ||", "if (true ||"),
+        Change(f"{_OFFSETS}.java", "if (ignoreInvalidState ||", "if (true ||"),
     ),
     "drop-segment": (
         Change(
@@ -58,13 +59,6 @@ FAULTS: dict[str, tuple[Change, ...]] = {
             f"{_STREAMS}/state/internals/AbstractSegments.java",
             "toRemove.remove();\n            final S segment = next.getValue();",
             "final S segment = next.getValue();\n            toRemove.remove();",
-        ),
-    ),
-    "expire-early": (
-        Change(
-            f"{_STREAMS}/state/internals/AbstractSegments.java",
-            "segments.headMap(minLiveSegment, false).entrySet()",
-            "segments.headMap(minLiveSegment, true).entrySet()",
         ),
     ),
     "other-offset": (
@@ -82,12 +76,13 @@ FAULTS: dict[str, tuple[Change, ...]] = {
     "delete-held": (
         Change(
             f"{_TASKS}/StateDirectory.java",
-            "            if (!lockedTasksToOwner.containsKey(id)) {\n                try {\n                    if (lock(id)) {",
+            "            if (!lockedTasksToOwner.containsKey(id)) {\n                try {\n"
+            "                    if (lock(id)) {",
             "            {\n                try {\n                    {",
         ),
     ),
     "replay-twice": (
-        Change(f"{_TASKS}/StoreChangelogReader.java", f"if ({_RESTORED}) {{", f"if ({_RESTORED} && !again(partition)) {{"),
+        Change(f"{_TASKS}/StoreChangelogReader.java", f"{_RESTORED})", f"{_RESTORED} && !again(partition))"),
         Change(
             f"{_TASKS}/StoreChangelogReader.java",
             "    private int restoreChangelog(",

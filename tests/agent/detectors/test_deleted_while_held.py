@@ -52,7 +52,7 @@ def test_each_store_is_named_once():
     run.world.unlink_us = 400_000
     delete_tree(run.world, "app/0_0")
     run.wait(60)
-    assert sorted(x.store for x in run.findings(ID)) == ["s", "t"]
+    assert sorted(str(x.store) for x in run.findings(ID)) == ["s", "t"]
 
 
 def test_a_segment_of_a_window_store():
@@ -143,6 +143,7 @@ def test_a_deletion_that_was_not_announced():
 def test_who_holds_it_cannot_be_asked():
     """The lock's state is unknown."""
     run, _ = running()
+    assert run.world.pipeline is not None
     task = run.world.pipeline.inventory.applications["app"].tasks["0_0"]
     task.stores["s"].databases[""].lock = LockState.UNKNOWN
     delete_tree(run.world, "app/0_0")
