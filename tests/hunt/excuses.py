@@ -60,6 +60,10 @@ def _torn(_run: Run, said: Said, marks: Marks) -> str:
     return "a process was ended while it deleted" if _unclean(said, marks) else ""
 
 
+def _torn_segment(run: Run, said: Said, marks: Marks) -> str:
+    return _torn(run, said, marks) if "was deleted while no process held it" in said.summary else ""
+
+
 def _old_segment(run: Run, said: Said, marks: Marks) -> str:
     return "the release has KAFKA-20663" if run.release == "4.3.0" and _unclean(said, marks) else ""
 
@@ -87,4 +91,5 @@ EXCUSES: dict[str, Excuse] = {
     "stale-segment-offset": _old_segment,
     "task-churn": _moved_often,
     "torn-store": _torn,
+    "store-shrank": _torn_segment,
 }

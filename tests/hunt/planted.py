@@ -66,7 +66,6 @@ class Outcome:
     release: str
     differences: tuple[Difference, ...]
     said: tuple[Said, ...]
-    marks: tuple[tuple[int, str], ...]
 
     @property
     def truth(self) -> str:
@@ -229,7 +228,7 @@ def play(brokers: Brokers, base: Path, fault: str, release: str, *, keep: bool) 
             x for x in loudest(shipped_records(ground.home / "shipped"), ground.marks) if x.detector in laws
         ]
         differences = {(x.store, x.partition): x for look in ground.looks for x in look.differences}
-        return Outcome(fault, release, tuple(differences.values()), tuple(said), tuple(ground.marks))
+        return Outcome(fault, release, tuple(differences.values()), tuple(said))
     finally:
         ground.close(keep=keep)
 
