@@ -181,6 +181,7 @@ PLAYS: dict[str, Planted] = {
     "other-offset": Planted(
         "restores every store of a task from the highest offset of any of them",
         ALOS, ("kv", "session"), BIG, killed_behind_a_commit,
+        "right; the offset was out of range, and everything was read again",
     ),
     "delete-held": Planted(
         "its cleaner takes the directories of running tasks, too",
@@ -246,6 +247,8 @@ def render(outcomes: Sequence[Outcome]) -> str:
         "| Kafka Streams with this fault | release | truth | what laws say |",
         "|---|---|---|---|",
         *(f"| {PLAYS[x.fault].what} | {x.release} | {x.truth} | {x.words or '-'} |" for x in outcomes),
+        "",
+        "*One agent*: only the one that is configured says so; without the guarantee that law is silent.",
         "",
         "A store that has taken its changelog twice is right: the last value of a key counts. From 4.3 on offsets take"
         " sequence numbers as data does, so that puts cannot be counted exactly.",
