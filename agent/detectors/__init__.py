@@ -7,6 +7,7 @@ from agent.detectors import (
     carried_checkpoint,
     changelog_truncated,
     data_beyond_changelog,
+    deleted_while_held,
     ephemeral_state_dir,
     false_clean_store,
     foreign_checkpoint,
@@ -71,6 +72,7 @@ _MODULES = (
     offset_beyond_durable,
     store_shrank,
     data_beyond_changelog,
+    deleted_while_held,
     missing_fact,
     auditor_blind,
 )

@@ -1,15 +1,16 @@
-"""Detector `data-beyond-changelog`: under exactly-once a store holds more than its changelog gave it.
+"""Detector `data-beyond-changelog`: a store holds more than its changelog gave it.
 
 A law: it holds on every release, and no known fault is behind it. What is on disk beyond an offset is either in the
 changelog behind that offset, where the next opening reads it again, or was never committed, and then the store must
 be wiped.
 Fires when a store was opened again, the same incarnation, and the offset at which its restoration ended is too low
 for what had been flushed beyond the last one; or when a replay from the very start gave back fewer puts than the store
-had live entries. Confirmed where that offset is known to be the end.
+had live entries. Confirmed where that offset is known to be the end. Under either guarantee, up to 4.2, when a store
+that was made empty took more puts, in its first opening, than its checkpoint counts records.
 Clears when the store is gone.
-Stays quiet where a detector of a known fault reports the same damage, under at-least-once (what was not acknowledged
-may stay), after a wipe, for a crash without a flush, where everything was committed, and up to 2.4, where standbys read
-the same records again.
+Stays quiet where a detector of a known fault reports the same damage, after a crash under at-least-once (what was not
+acknowledged may stay), after a wipe, for a crash without a flush, where everything was committed, and up to 2.4, where
+standbys read the same records again.
 Blind spots: fewer puts than offsets that carry none (markers, aborted records); a close that wrote its offset after
 records that were never committed; stores that put more than once per record.
 """
@@ -21,15 +22,18 @@ from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from agent.inventory.model import Session, Store, Task
+from agent.inventory.model import Database, Session, Store, Task
+from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.changelog import is_real
+from agent.quantities.bounds import Bounds
+from agent.quantities.changelog import is_real, records_between
 from agent.quantities.flushed import dirty_puts, dirty_since, flushed_beyond
+from agent.quantities.kinds import puts_beside_records, puts_per_record
 from agent.quantities.verdicts import holds_uncommitted, replay_fell_short
 
 META = DetectorMeta(
@@ -72,9 +76,12 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         applies what is behind the trusted offset, up to the end of the changelog.
     """
     task = case.task
-    if case.settings.exactly_once is not True or task.is_global:
+    if task.is_global:
         return
     for store in task.stores.values():
+        yield from _overfilled(case, task, store)
+        if case.settings.exactly_once is not True:
+            continue
         for before, after in reopenings(store, case.now_us):
             excess = _stored(case, task, store, before, after) if store.keeps_offsets else None
             excess = excess or _replayed(case, task, store, before, after)
@@ -82,6 +89,46 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             if excess is not None:
                 yield _verdict(task, store, before, after, excess)
                 break
+
+
+def _overfilled(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
+    """Up to 4.2, in the only opening of a store that was made empty: its changelog gave, or got, all that it took.
+
+    From 4.3 on offsets take sequence numbers, too.
+    """
+    sessions = [x for x in store.sessions if x.is_of(store.identities)]
+    session = sessions[0] if len(sessions) == 1 else None
+    if session is None or session.last is None or store.keeps_offsets or store.segmented:
+        return
+    once = session.created and not (session.attached or session.wiped or store.forgotten_us)
+    never_again = store.all_reopens and not any(_is_reopened(x) for x in store.databases.values())
+    if not once or not never_again or case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO:
+        return
+    mark = session.last
+    records = records_between(None, mark.offset)
+    took = records.times(puts_per_record(store, case.profile)).plus(puts_beside_records(store, case.profile))
+    if not is_real(mark.offset) or Bounds.exactly(mark.puts).exceeds(took) is not Truth.YES:
+        return
+    why = f"{mark.puts} puts since it was made, from {records.high} records at most"
+    place = where(task, store)
+    yield Verdict(
+        subject=f"made@{session.opened_us}",
+        opened_at_us=mark.at_us,
+        summary=f"Task {task.id}: store {store.name} took more than its changelog gave it: {why}.",
+        evidence=(
+            Evidence(session.opened_us, "made empty, and not opened again since", place),
+            Evidence(mark.at_us, why, checkpoint_of(task)),
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+        store=store.name,
+        identity=store.identity,
+    )
+
+
+def _is_reopened(database: Database) -> bool:
+    """Return whether it was opened again after it was made; up to 3.7 a timestamped store is made by two openings."""
+    return any(x > database.born_us + OPENED_TWICE_WITHIN_US for x in database.reopened_us)
 
 
 def _checkpointed(

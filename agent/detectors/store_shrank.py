@@ -5,8 +5,9 @@ restoration gives back every entry that is live at its end, however the changelo
 store go in order of age.
 Fires when a store claims an offset as high as an earlier one, or higher, with fewer live entries than there were,
 less one for each offset between; when a store that was recreated claims one after fewer puts than there were live
-entries, as long as no deletion can have gone from the changelog (`delete.retention.ms`); and when a segment is gone
-while an older one, made before, is still there.
+entries, as long as no deletion can have gone from the changelog (`delete.retention.ms`); when a segment is gone
+while an older one, made before, is still there; and when one was deleted while no process held the store, which was
+opened again with the others and with their offset.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage, for an offset that went back, for a store in the
 middle of its restoration, for compaction, deletions and expiry, for what was flushed beyond an offset, for what an
@@ -26,9 +27,11 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.segment_order import dropped_segments
+from agent.judging.reopening import is_settled
+from agent.judging.segment_order import dropped_segments, removed_segments
 from agent.judging.wording import where
 from agent.layout.profile import Truth
+from agent.quantities.changelog import is_real
 from agent.quantities.claims import (
     Claim,
     Knowledge,
@@ -75,6 +78,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     for store in task.stores.values():
         if store.segmented:
             yield from _out_of_order(case, task, store)
+            yield from _left_out(case, task, store)
             continue
         session = store.sessions[-1] if store.sessions else None
         if session is None or not session.is_of(store.identities) or not is_countable(store, case.profile):
@@ -143,4 +147,31 @@ def _out_of_order(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]
             confidence=Confidence.SUSPECTED,
             store=store.name,
             identity=older.identity,
+        )
+
+
+def _left_out(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
+    """Segments went while no process held the store, and its next opening trusted an offset for what was left."""
+    session = store.sessions[-1] if store.sessions else None
+    if session is None or not session.is_of(store.identities) or not is_settled(session, case.now_us):
+        return
+    trusted = session.stored_offset_at_open if store.keeps_offsets else session.offset_at_open
+    for gone in removed_segments(task, store):
+        if session.opened_us < gone.ended_us or not is_real(trusted):
+            continue
+        yield Verdict(
+            subject=f"segment {gone.identity}",
+            opened_at_us=session.opened_us,
+            summary=(
+                f"Task {task.id}: segment {gone.segment} of store {store.name} was deleted while no process held it,"
+                f" and the store reads on from offset {trusted}: what the segment held is missing."
+            ),
+            evidence=(
+                Evidence(gone.ended_us, "its files were deleted", f"{where(task, store)}/{gone.segment}"),
+                Evidence(session.opened_us, f"opened without it, at offset {trusted}", where(task, store)),
+            ),
+            severity=Severity.WARNING,
+            confidence=Confidence.SUSPECTED,
+            store=store.name,
+            identity=store.identity,
         )

@@ -1,8 +1,9 @@
 """Detector `torn-store`: files of a store are missing or damaged, and no deletion is going on.
 
 Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
-make them a database, or a checkpoint names a store whose directory is gone, and no deletion goes on: a deletion
-was killed half way, or the volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
+make them a database, or a checkpoint names a store whose directory is gone, or (4.3 and later) single segments of a
+windowed store were deleted while no process held it, and no deletion goes on: a deletion was killed half way, or the
+volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
 manifest that `CURRENT` names is missing, at two readings five seconds apart: the next start fails, or opens the store
 without what was lost. While a process holds the store that is `suspected`, and reported after a minute.
 Critical where no process has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
@@ -21,8 +22,12 @@ from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Shape, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, problem_kind
+from agent.inventory.openings import segments_of
+from agent.inventory.segments import OPEN
+from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
+from agent.judging.segment_order import removed_segments
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
@@ -69,6 +74,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     yield from _gone(case, task)
     for store in task.stores.values():
+        if store.keeps_offsets and store.session is None:
+            yield from _incomplete(case, task, store)
         for remains in store.remains.values():
             if _is_over(case, remains.since_us):
                 yield _left(case, task, store, remains)
@@ -161,6 +168,28 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
             affected=case.affected(TORN_FILES if moved else TORN_DELETION),
             next_action=_before_the_start(task),
         )
+
+
+def _incomplete(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
+    """4.3+: some segments went, and the offset of those that are left is trusted for all of them.
+
+    Source:
+        AbstractSegments.committedOffset and openExisting (4.3.0, 4.3.1): a segment that is not there is not missed.
+    """
+    gone, offset = list(removed_segments(task, store)), stored_offset(store)
+    opened = [one.status == OPEN for one in segments_of(store) or ()]
+    is_wiped = case.settings.exactly_once is not False and True in opened
+    if not gone or not is_real(offset) or is_wiped:
+        return
+    names = " and ".join(sorted(str(x.segment) for x in gone))
+    what = f"{names} went while no process held it; a start would read on from offset {offset} of those that are left"
+    found = _verdict(case, task, store, max(x.ended_us for x in gone), what)
+    yield replace(
+        found,
+        subject=f"segments@{task.incarnation}",
+        severity=Severity.WARNING,
+        confidence=Confidence.SUSPECTED,
+    )
 
 
 def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Severity:

@@ -31,6 +31,7 @@ CHECKPOINTS_KEPT = 8
 PROCESSES_KEPT = 6
 WIPES_KEPT = 8
 SWEPT_KEPT = 8
+TAKEN_KEPT = 8
 LOCKS_KEPT = 4
 CLOSES_WITHIN_US = 500_000
 """A clean close writes its checkpoint and lets go within 20 ms (recorded; up to 2.1 in the other order); a release is
@@ -138,7 +139,8 @@ class Task:
 
     `lock_probed_us` is when its `.lock` was last released by a process that tried it, `closed_us` when a `LOCK` of one
     of its stores was last announced as closed: also an open too short to be read. `ever_filled`: a life that ended
-    had something to restore.
+    had something to restore. `taken`: (when, store, path) of databases that were deleted while a process held
+    them.
     """
 
     application: str
@@ -166,6 +168,7 @@ class Task:
     wiped_us: tuple[int, ...] = history(WIPES_KEPT)
     ever_filled: bool = False
     swept: tuple[tuple[int, str], ...] = history(SWEPT_KEPT)
+    taken: tuple[tuple[int, str, str], ...] = history(TAKEN_KEPT)
     changed_us: int = 0
     first_seen_us: int = 0
 

@@ -10,6 +10,7 @@ from agent.inventory.flushes import apply_flushes
 from agent.inventory.model import (
     PAST_KEPT,
     SWEPT_KEPT,
+    TAKEN_KEPT,
     Application,
     Database,
     PastDatabase,
@@ -49,6 +50,8 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     key = place.segment or ""
     store = task.stores.get(place.store)
     database = store.databases.get(key) if store else None
+    if database is not None and reading.announced_us:
+        database.closed_us, database.taken_us = reading.announced_us, 0
     if reading.unseen is not None or reading.identity is None:
         return _without_identity(application, task, store, database, reading)
     if store is None:
@@ -161,6 +164,7 @@ def end_database(
         The `store-deleted` transition.
     """
     session = store.sessions[-1] if store.sessions else None
+    note_taken(task, store, database)
     store.past = recent(
         store.past,
         PastDatabase(
@@ -197,6 +201,13 @@ def end_database(
         database.segment,
         {"identity": database.identity, "shape": shape.value, "puts": database.puts, "occurred_at_us": at_us},
     )
+
+
+def note_taken(task: Task, store: Store, database: Database) -> None:
+    """Remember that a database was deleted under the process that holds it."""
+    taken = (database.taken_us, store.name, database.path)
+    if database.taken_us and taken not in task.taken:
+        task.taken = recent(task.taken, taken, TAKEN_KEPT)
 
 
 def _is_unread(database: Database, at_us: int) -> bool:

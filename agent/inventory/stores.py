@@ -52,7 +52,8 @@ class Database:
     (empty = all was read), `problem_since_us` since when each has been found at every reading.
     `puts` is what was flushed. `file_puts` is the part of it that files prove; `opened_sequence` what had been given
     out when it was opened last: what was written since is above it. `counted_puts` is what had been flushed when its
-    live entries were counted: a later reading may have counted none.
+    live entries were counted: a later reading may have counted none. `closed_us`: when its `LOCK` was last announced as
+    closed; `taken_us`: since when files that it cannot do without go although no close was announced; 0 = they do not.
     """
 
     path: str
@@ -100,6 +101,8 @@ class Database:
     deletes: bool | None = None
     offsets_unread: bool = False
     seen_us: int = 0
+    closed_us: int = 0
+    taken_us: int = 0
 
     @property
     def knows_puts(self) -> bool:

@@ -23,7 +23,7 @@ from agent.inventory.model import (
 from agent.inventory.observations import CheckpointReading, LockReading, Observation, Removal, TaskReading
 from agent.inventory.recent import recent
 from agent.inventory.sessions import settle_close
-from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database
+from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database, note_taken
 from agent.inventory.transitions import Transition
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.names import POSITION_SUFFIX
@@ -35,7 +35,8 @@ WALK_ENDS_AFTER_US = 60_000_000
 WALK_PAUSES_US = 5_000_000
 """Longest time between two removals of one walk (recorded slow volumes: up to 1 s a file)."""
 
-_ESSENTIAL = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK, Role.STORE, Role.SEGMENT, Role.STORES})
+_NEEDED = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK})
+_ESSENTIAL = _NEEDED | {Role.STORE, Role.SEGMENT, Role.STORES}
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
 REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
@@ -148,6 +149,8 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
         in_walk = _goes_on(task, reading.at_us) or not task.stores
         return _end_checkpoint(application, task, reading, in_walk=in_walk)
+    if role in _NEEDED and store is not None:
+        _note_loss(task, store, reading)
     if role in REPLACEABLE and store is not None and store.session is not None:
         _note_pace(store.session, reading.at_us)
     essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, reading.at_us))
@@ -156,6 +159,21 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
     elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):
         task.walk.last_us = reading.at_us
     return []
+
+
+def _note_loss(task: Task, store: Store, reading: Removal) -> None:
+    """A held database loses what it cannot do without, and no close was announced: its owner does not know of it.
+
+    Announcements keep their order. An orderly deletion closes first; for a process that is killed the kernel does.
+    Without its `LOCK` nothing shows any more who holds it.
+    """
+    database = store.databases.get(reading.place.segment or "")
+    if database is None or database.born_us >= reading.at_us:
+        return
+    if database.lock is LockState.HELD and database.closed_us <= database.seen_us <= reading.at_us:
+        database.taken_us = database.taken_us or reading.at_us
+    if reading.place.role is Role.STORE_LOCK:
+        note_taken(task, store, database)
 
 
 def _note_pace(session: Session, at_us: int) -> None:

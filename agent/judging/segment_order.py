@@ -1,4 +1,7 @@
-"""Segments of a windowed store that went before their time: all that are older than the retention go, oldest first."""
+"""Segments of a windowed store that went before their time.
+
+A running store drops all that are older than the retention, oldest first; one that no process has open drops none.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import Database, PastDatabase, Shape, Store
+from agent.inventory.model import Database, PastDatabase, Shape, Store, Task
 
 SETTLED_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
@@ -28,9 +31,10 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
         starts = _start(gone.segment)
         if starts is None or now_us - gone.ended_us < SETTLED_US or gone.identity in store.identities:
             continue
-        if gone.shape is Shape.VANISHED_UNSEEN:
-            continue  # an older copy of the volume was put back, perhaps
-        if gone.shape is Shape.CLEANER_WALK and not _opened_since(store, gone.ended_us):
+        if gone.shape in (
+            Shape.CLEANER_WALK,
+            Shape.VANISHED_UNSEEN,
+        ):  # unseen: an older copy was put back, perhaps
             continue
         older = [
             x
@@ -47,10 +51,21 @@ def _was_replaced(store: Store, database: Database, at_us: int) -> bool:
     return any(x.segment == database.segment and x.ended_us >= at_us - SETTLED_US for x in store.past)
 
 
+def removed_segments(task: Task, store: Store) -> Iterator[PastDatabase]:
+    """List segments that were deleted while no process held the store, and others of it were left.
+
+    A recursive deletion did that, of which the rest did not come: it was killed, or another hand took only these.
+    """
+    if not store.segmented or not store.databases:
+        return
+    for gone in store.past:
+        is_removed = gone.shape is Shape.CLEANER_WALK and gone.task_incarnation == task.incarnation
+        is_there = gone.segment in store.databases
+        left = any(0 < x.born_us < gone.ended_us for x in store.databases.values())
+        if gone.segment is not None and is_removed and left and not is_there:
+            yield gone
+
+
 def _start(segment: str | None) -> int | None:
     match = _STARTS.search(segment or "")
     return None if match is None else int(match[1])
-
-
-def _opened_since(store: Store, at_us: int) -> bool:
-    return any(session.opened_us > at_us for session in store.sessions)

@@ -118,7 +118,8 @@ def render(rows: Sequence[Row]) -> str:
         " release, known or not, and yields where a detector of a known fault reports the same damage. So laws are"
         " rarely seen. What they would see of an unknown fault is measured here: all recordings"
         " (`tests/data/traces`), replayed with the laws alone, as if no other detector existed; once as configured,"
-        " once without the release.",
+        " once without the release. What live agents see by laws alone of faults that no one reported:"
+        " [planted faults](planted.md).",
         "",
         *(f"- [{x.meta.id}](detectors/{x.meta.id}.md): {x.meta.title[:1].lower()}{x.meta.title[1:]}" for x in LAWS),
         "",

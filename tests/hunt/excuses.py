@@ -132,6 +132,10 @@ def _torn(case: Case) -> str:
     return "its pod was ended while it may have deleted" if left is not None and _deletes(case) else ""
 
 
+def _torn_segment(case: Case) -> str:
+    return _torn(case) if "was deleted while no process held it" in case.said.summary else ""
+
+
 def _deletes(case: Case) -> bool:
     """Tell whether anything in this run deletes a store: wipes, expired segments, `cleanUp()` or the cleaner."""
     cleaned = any(done.step.action == "cleanup" for done in case.timeline.before(case.said))
@@ -169,4 +173,5 @@ EXCUSES: dict[str, Callable[[Case], str]] = {
     "stale-segment-offset": _old_segment,
     "task-churn": _moved_often,
     "torn-store": _torn,
+    "store-shrank": _torn_segment,
 }

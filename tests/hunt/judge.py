@@ -18,7 +18,8 @@ from tests.live.plan import EOS
 MOST_MEMORY_MIB = 64.0
 TELLS_LOSS = frozenset(
     {
-        "carried-checkpoint", "changelog-truncated", "false-clean-store", "lost-segment", "offset-beyond-durable",
+        "carried-checkpoint", "changelog-truncated", "deleted-while-held", "false-clean-store", "lost-segment",
+        "offset-beyond-durable",
         "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "store-shrank", "temp-cleaner", "torn-store",
         "unrestored-store", "zombie-state",
     }

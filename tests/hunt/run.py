@@ -7,6 +7,7 @@
     make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
     make hunt ARGS="--judge build/hunt/*.json"        what the judge says otherwise of results than it did
     make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
+    make hunt ARGS="--planted"                        faults planted into Kafka Streams, see planted.py
 
 Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`; exit code 1: something was judged.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.hunt import planted
 from tests.hunt.again import changed
 from tests.hunt.brokers import Brokers
 from tests.hunt.design import Run
@@ -163,6 +165,10 @@ def hunt(options: argparse.Namespace) -> list[Result]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, print, write; 1 if something was judged or broke off."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
+    if "--planted" in given:
+        return planted.main([word for word in given if word != "--planted"])
     parser = argparse.ArgumentParser(prog="hunt", description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="start no run after so long (default: 60)"
@@ -192,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="keep the directories of all runs")
     parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where results go")
     parser.add_argument("--page", type=Path, help="write the page of all results there")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     if options.list:
         options.runs = options.runs or 10
         sys.stdout.writelines(f"{run.name} {json.dumps(run.as_json())}\n" for run in choose(options))
@@ -200,7 +206,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.judge:
         sys.stdout.writelines(f"{line}\n" for line in changed(options.judge))
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
     results = hunt(options) if options.runs != 0 else []
     if options.page:
         rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*-[0-9]*.json"))]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deploy.demo.agents import free_port
+from tests.live.planted import planted_classes
 from tests.live.toolbox import (
     BROKER_RELEASE,
     application_classes,
@@ -259,7 +260,7 @@ def start_application(
     Args:
         pod: Its name.
         release: Of Kafka Streams.
-        settings: `key=value` arguments of `App.java`.
+        settings: `key=value` arguments of `App.java`; `live.planted` names a fault that its Kafka Streams has.
         scratch: Directory for temporary files.
         slow_unlink_us: How long every unlink below its state directory takes, microseconds.
         slow_sync_us: How long every sync of a file there takes, microseconds.
@@ -274,9 +275,11 @@ def start_application(
             "LIVE_SLOW_BELOW": str(settings["state.dir"]),
         }
     arguments = [f"{key}={value}" for key, value in settings.items()]
+    fault = str(settings.get("live.planted", ""))
+    planted = f"{planted_classes(fault, release)}:" if fault else ""
     return JavaProcess(
         pod,
-        application_classes(release),
+        f"{planted}{application_classes(release)}",
         ["App", *arguments],
         "app: ",
         scratch,

@@ -4,10 +4,10 @@ Parts: the evaluation with notifications followed late; every recording replayed
 knowledge; the RocksDB reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on
 recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; alert noise over a
 simulated fleet; the image in containers; the charts in a Kubernetes control plane; stories of an application on real
-RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`), and ten minutes of the hunt
-(`tests/hunt`); the bugs of `docs/found` (`tests/live/repro`); the agent killed 500 times under load for each sink, with
-an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load
-(`tests/bench/soak.py`;
+RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`), ten minutes of the hunt
+(`tests/hunt`), and faults planted into Kafka Streams (`tests/hunt/planted.py`); the bugs of `docs/found`
+(`tests/live/repro`); the agent killed 500 times under load for each sink, with an account of every event
+(`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`;
 `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
 
@@ -48,6 +48,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lifelike stories": ("tests/lifelike/run.py", "--jobs", "4"),
     "live releases": ("tests/live/run.py",),
     "hunt": ("tests/hunt/run.py", "--minutes", "10", "--seed", "2", "--results", "build/hunt-prove"),
+    "planted faults": ("tests/hunt/run.py", "--planted"),
     "found in Kafka Streams": ("tests/live/repro/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
     "charts in a control plane": ("-m", "pytest", "-q", "-m", "cluster", "tests/cluster"),

@@ -194,3 +194,49 @@ def test_it_is_not_said_before_the_end_of_the_restoration():
     app.checkpoints("0_0", 7999)
     run.wait(60)
     assert broken(run) == []
+
+
+# -- under either guarantee: more than there are records -------------------------------------------------------
+
+
+def restored(puts: int, release: str = "3.9.2", **more) -> Scenario:
+    """A store that is made empty, takes so many puts, and says that it is at offset 1999."""
+    run = lawful(release, ALOS, **more)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    app.puts("0_0", puts)
+    app.checkpoints("0_0", 1999)
+    run.wait(10)
+    return run
+
+
+@pytest.mark.parametrize("release", ["2.6.0", "2.8.2", "3.9.2", "4.2.1"])
+def test_a_changelog_that_is_replayed_twice(release):
+    """Each record is there once, and was put twice."""
+    finding = said(restored(4000, release), ID)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert "4000 puts since it was made, from 2000 records at most" in finding.summary
+
+
+@pytest.mark.parametrize(("release", "puts"), [("3.9.2", 2000), ("2.3.1", 4000), ("4.3.1", 4000)])
+def test_no_more_than_there_can_be(release, puts):
+    """As many as records; up to 2.4 a standby reads again; from 4.3 on offsets take sequence numbers."""
+    assert broken(restored(puts, release)) == []
+
+
+def test_a_store_that_may_put_more_than_once_per_record():
+    """A plain store may be a versioned one."""
+    assert broken(restored(4000, stores={"s": KEY_VALUE})) == []
+
+
+def test_a_store_that_was_opened_again():
+    """At-least-once: what was flushed behind the checkpoint comes again."""
+    run = restored(2000)
+    run.start().crash()
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 2000)
+    app.checkpoints("0_0", 2000)
+    run.wait(10)
+    assert broken(run) == []

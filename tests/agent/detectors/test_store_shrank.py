@@ -328,6 +328,51 @@ def test_expiry(release):
     assert broken(run) == []
 
 
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("numbers", [(0,), (120_000,), (0, 120_000)])
+def test_segments_that_a_killed_deletion_took(release, numbers):
+    """What is left of the store is opened, and its offset trusted."""
+    run, app = three_segments(release)
+    takes(run, app, numbers)
+    opens_the_rest(run)
+    found = run.findings(ID)
+    assert broken(run) == [ID]
+    assert len(found) == len(numbers)
+    assert "was deleted while no process held it, and the store reads on from offset 300" in found[0].summary
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_killed_deletion_that_took_everything(release):
+    """Nothing is left to trust."""
+    run, app = three_segments(release)
+    takes(run, app, (0, 60_000, 120_000))
+    if ".checkpoint" in [name for name, _ in run.world.children("app/0_0")]:
+        run.world.play("unlink", "app/0_0/.checkpoint")
+    opens_the_rest(run)
+    assert broken(run) == []
+
+
+def takes(run: Scenario, app: App, numbers: tuple[int, ...]) -> None:
+    """A deletion after an orderly stop gets as far as these segments."""
+    app.stops({"0_0": 300})
+    run.wait(60)
+    for number in numbers:
+        app.delete_tree(f"app/0_0/w/w.{number}")
+        del run.task("0_0").databases["w", str(number)]
+    run.wait(20)
+
+
+def opens_the_rest(run: Scenario) -> None:
+    """The task is opened, as the deletion left it, and goes on."""
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 10, segment=60_000)
+    run.wait(2)
+    app.checkpoints("0_0", 310)
+    app.flushes("0_0")
+    run.wait(70)
+
+
 def dropped(**more: Any) -> TaskCase:
     """A windowed store whose newer segment went while the older one stayed."""
     older = database(segment="w.0", born=more.pop("born", 1), identity="identity-9")

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
-from tests.support.scenario import App, Scenario
+from tests.support.scenario import WINDOWED, App, Scenario
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 
 ID = "torn-store"
@@ -272,3 +272,48 @@ def test_each_entry_is_judged():
     one.task.checkpoints[-1].offsets = {"a": 0, "b": 5, "s": 7}
     one.task.stores["b"] = store([database()], name="b")
     assert [verdict.store for verdict in judge(ID, one)] == ["s"]
+
+
+def half_deleted(guarantee: str = "at_least_once", release: str = "4.3.1", *, ends: bool = True) -> Scenario:
+    """Of a window store's two segments one went while nobody held the task."""
+    run = Scenario(release, guarantee, stores={"w": WINDOWED})
+    app = run.start()
+    app.opens("0_0")
+    for number in (0, 60_000):
+        app.puts("0_0", 100, segment=number)
+        run.wait(2)
+    app.checkpoints("0_0", 200)
+    app.flushes("0_0")
+    if ends:
+        app.stops({"0_0": 200})
+        run.wait(60)
+        app.delete_tree("app/0_0/w/w.0")
+    else:
+        app.drops_segment("0_0", "w", 0)
+    run.wait(20)
+    return run
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+def test_segments_that_a_killed_deletion_took(guarantee):
+    """4.3: what is left has an offset, which the next start trusts for the whole store."""
+    finding = half_deleted(guarantee).only(ID)
+    assert (finding.severity, finding.confidence, finding.status) == (
+        Severity.WARNING,
+        Confidence.SUSPECTED,
+        Status.OPEN,
+    )
+    assert "w.0 went while no process held it; a start would read on from offset 200" in finding.summary
+
+
+def test_a_segment_that_expired():
+    """Its owner took it: the store is open."""
+    assert half_deleted(ends=False).findings(ID) == []
+
+
+def test_the_last_segment_goes_too():
+    """A deletion that was slow, and is over."""
+    run = half_deleted()
+    run.start().delete_tree("app/0_0")
+    run.wait(20)
+    assert run.only(ID).status is Status.RESOLVED

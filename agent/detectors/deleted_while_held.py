@@ -1,0 +1,71 @@
+"""Detector `deleted-while-held`: a store is deleted under the process that holds it.
+
+A law: it holds on every release, and no known fault is behind it. Who deletes a store in order closes it first, and
+the kernel announces that close, also of a process that was killed.
+Fires when the `LOCK` of a database, or the whole database, goes while it is held, its close was not announced, and the
+process goes on for a second. One finding per database that goes.
+Stays quiet for a wipe (the owner closes the store before), `cleanUp()`, a cleaner that takes what no process holds,
+expired segments (closed, then deleted), a rebalance, a thread that is replaced, a killed process whose directory goes
+afterwards; for single files that go while `LOCK` stays (`temp-cleaner`).
+Blind spots: a volume that announces nothing (network, FUSE); stores that are not RocksDB or in memory; a directory
+that was moved away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.units import Twin
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+
+META = DetectorMeta(
+    id="deleted-while-held",
+    title="Store deleted under the process that holds it",
+    level=Level.DAMAGE,
+    severity=Severity.WARNING,
+    kind=Kind.EVENT,
+    scope=Scope.TASK,
+    is_law=True,
+    next_action=(
+        "Find out who deleted it: a cleaner of Kafka Streams, a script, another pod on this volume. The process works"
+        " on in files without a name until its next flush or open fails. Restart this instance in order: a store with a"
+        " changelog is restored in full. Before it, save what has none: a store without a changelog is lost with the"
+        " process."
+    ),
+    consequence=(
+        "The store lives in open files only: it is gone with the process, and a second owner would not be kept out."
+    ),
+    twin=Twin(
+        "N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"
+    ),
+)
+
+GOES_ON_US = 1_000_000
+"""An end that is not announced is found by the next lock poll, 250 ms later; a second covers a busy agent."""
+
+
+def judge(case: TaskCase) -> Iterable[Verdict]:
+    """Judge one task.
+
+    Source:
+        StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes),
+        AbstractSegments.cleanupExpiredSegments (close, then destroy), StateDirectory.cleanRemovedTasks (takes the
+        task's lock before); RocksDB's DBImpl keeps `LOCK` open until it is closed (5.7 to 10.1).
+    """
+    task = case.task
+    life = case.application.lives[-1] if case.application.lives else None
+    for at_us, store, path in task.taken:
+        has_ended = life is not None and life.ended_us is not None and life.ended_us < at_us + GOES_ON_US
+        if has_ended or case.now_us - at_us < GOES_ON_US:
+            continue
+        yield Verdict(
+            subject=f"{path}@{at_us}",
+            opened_at_us=at_us,
+            summary=f"Task {task.id}: store {store} was deleted while a process holds it.",
+            evidence=(Evidence(at_us, "deleted; it was held, and no close of its LOCK was announced", path),),
+            severity=Severity.WARNING,
+            confidence=Confidence.SUSPECTED,
+            store=store,
+            affected=Affected.POSSIBLY,
+        )
