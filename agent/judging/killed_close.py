@@ -99,10 +99,11 @@ def is_first_of_a_stop(application: Application, task: Task, close: KillClose) -
     """Return whether an orderly stop of the tasks that died open would have closed this one first, and wrote no more.
 
     Up to 4.2 it writes the checkpoints of all tasks before the first close; from 4.3 on the offsets of the others are
-    in memory then, and only the order is left. Corrupted tasks have no order, and the one before was wiped.
+    in memory then, and only the order is left. Corrupted tasks are closed by id, too: only one that comes after a task
+    that was not corrupted, or after one that was wiped, cannot be the first of a stop.
 
     Source:
-        TaskManager.tryCloseCleanActiveTasks (a TreeSet by id), handleCorruption (a HashSet) (4.3.0, 4.3.1).
+        TaskManager.tryCloseCleanActiveTasks and handleCorruption (both a TreeSet by id; branch 4.3).
     """
     if close.offset_us is not None or _wiped_before(application, task, close):
         return False
