@@ -18,6 +18,8 @@ from tests.live.plan import EOS, is_exposed, numbers
 
 FACTS = frozenset({"cloned-volume", "cloned-process"})
 """What these state is seen, not concluded: at any severity."""
+EXPOSURE = "stale-eos-checkpoint"
+"""Its critical word is about the next start, before anything is wrong: it is true of a state that was left so."""
 WIPES = 3
 """As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe."""
 WIPING = frozenset({"alter", "cleanup", "recreate-changelog", "rename", "reset"})
@@ -53,6 +55,8 @@ class Case:
 def excuse(case: Case) -> str:
     """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth, or a fact."""
     said = case.said
+    if said.severity != "warning" and said.detector == EXPOSURE:
+        return _exposed_and_left(case)
     if said.severity != "warning" and said.detector not in FACTS:
         return ""
     told_by = sorted({done.step.words() for done in case.timeline.before(said) if tells(done, said)})
@@ -87,6 +91,17 @@ def blind_spot(timeline: Timeline, at_us: int, difference: Difference) -> str:
     return ""
 
 
+def _exposed_and_left(case: Case) -> str:
+    """A pod that ended uncleanly, or has the copy of a running one, is what the next start would trust."""
+    copied = any(
+        done.step.action == "snapshot" and done.step.args["of"] == "running"
+        for done in case.timeline.before(case.said)
+        if done.step.args.get("pod") == case.pod
+    )
+    left = copied or case.timeline.left_uncleanly(case.pod, case.at_us) is not None
+    return _exposed(case) and "and its pod was left by an unclean end" if left else ""
+
+
 def _exposed(case: Case) -> str:
     exposed = case.run.guarantee == EOS and is_exposed(case.timeline.release(case.pod, case.at_us))
     return "the release that ran has KAFKA-20685" if exposed else ""
@@ -94,9 +109,12 @@ def _exposed(case: Case) -> str:
 
 def _exposed_and_ended(case: Case) -> str:
     ended_us = case.timeline.left_uncleanly(case.pod, case.at_us)
-    if ended_us is None or not is_exposed(case.timeline.release(case.pod, ended_us)):
+    if ended_us is None:
         return ""
-    return _exposed(case) and "its pod ended uncleanly"
+    release = case.timeline.release(case.pod, ended_us)
+    if numbers(release) <= (2, 5, 0) and int(case.run.settings.get("num.standby.replicas", 0)):
+        return "its pod ended uncleanly, and up to 2.5.0 a standby is not wiped (KAFKA-9891)"
+    return _exposed(case) and "its pod ended uncleanly" if is_exposed(release) else ""
 
 
 def _echo(case: Case) -> str:
@@ -114,8 +132,10 @@ def _echo(case: Case) -> str:
 def _wiped_often(case: Case) -> str:
     wiping = [done for done in case.timeline.before(case.said) if done.step.action in WIPING]
     ends = case.timeline.unclean(case.pod, case.at_us)
-    often = case.run.guarantee == EOS and len(ends) + len(wiping) >= WIPES
-    return "its pod ended uncleanly, or was made to wipe, as often" if often else ""
+    failed = [done for done in case.timeline.before(case.said) if done.step.action == "failure"]
+    failures = sum(int(done.step.args["times"]) for done in failed)
+    often = case.run.guarantee == EOS and len(ends) + len(wiping) + failures >= WIPES
+    return "its pod ended uncleanly, failed, or was made to wipe, as often" if often else ""
 
 
 def _early_cleaner(case: Case) -> str:

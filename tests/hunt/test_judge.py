@@ -144,6 +144,7 @@ def excused(
         ("wipe-storm", [(at_s, "a is killed") for at_s in (10, 20, 30)]),
         ("wipe-storm", (*KILLED, (45, "step cleanup pod=a killed_after_ms=0"), (46, "a is killed"))),
         ("wipe-storm", (*KILLED, *((at_s, w) for at_s in (42, 45) for w in ("step rename store=kv", "a closes")))),
+        ("wipe-storm", ((20, "step failure pod=a times=3"), (21, "a poison 3: set"))),
         ("resurrected-checkpoint", ((45, "step cleanup pod=a killed_after_ms=5"), (46, "a is killed"))),
     ],
 )  # fmt: skip
@@ -188,6 +189,26 @@ def test_a_critical_word_has_no_excuse_but_a_fact():
     assert kinds(run(), words=[alive], marks=clone) == ["excused"]
     other = dataclasses.replace(alive, summary="x of c-told")
     assert kinds(run(), words=[other], marks=clone) == ["false_alarm"]
+
+
+def test_a_critical_word_about_the_next_start_is_true_of_a_state_that_was_left_so():
+    word = said("stale-eos-checkpoint", "critical", at_us=50)
+    copied = ((9, "a starts 4.2.1"), (20, "step snapshot pod=a of=running ends=close"), (21, "a is frozen"))
+    for release, marks, kind in (
+        ("4.2.1", KILLED, "excused"),
+        ("4.2.1", copied, "excused"),
+        ("4.2.1", KILLED[:1], "false_alarm"),
+        ("4.2.2", ((10, "a starts 4.2.2"), (40, "a is killed")), "false_alarm"),
+    ):
+        assert kinds(run(release, EOS), words=[word], marks=marks) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("release", "standbys", "is_one"), [("2.5.0", 1, True), ("2.5.0", 0, False), ("2.5.1", 1, False)]
+)
+def test_up_to_2_5_0_a_standby_is_not_wiped(release, standbys, is_one):
+    of = dataclasses.replace(run(release, EOS), settings={"num.standby.replicas": standbys})
+    assert excused("skipped-eos-wipe", ((10, f"a starts {release}"), (40, "a is killed")), of=of) is is_one
 
 
 def test_a_cleaner_is_not_early_before_the_delay_has_passed_since_the_first_start():

@@ -1,0 +1,142 @@
+"""Law `store-shrank` of windowed stores: segments go in order of age."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agent.inventory.disk import LockState
+from agent.inventory.model import Shape
+from agent.judging.base import TaskCase
+from tests.support.laws import UNHEARD_OF, broken, lawful, said
+from tests.support.scenario import WINDOWED, App, Scenario
+from tests.support.scenario_case import at, case, database, judge, past, session, store, task
+
+ID = "store-shrank"
+RELEASES = ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF]
+
+
+def three_segments(release: str) -> tuple[Scenario, App]:
+    """A windowed store with three segments, all of them on disk."""
+    run = lawful(release, stores={"w": WINDOWED})
+    app = run.start()
+    app.opens("0_0")
+    for number in (0, 60_000, 120_000):
+        app.puts("0_0", 100, segment=number)
+        run.wait(2)
+    app.checkpoints("0_0", 300)
+    app.flushes("0_0")
+    run.wait(5)
+    return run, app
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("number", [60_000, 120_000])
+def test_a_segment_goes_before_an_older_one(release, number):
+    """Expiry takes the oldest first."""
+    run, app = three_segments(release)
+    app.drops_segment("0_0", "w", number)
+    run.wait(9)
+    assert broken(run) == []
+    run.wait(3)
+    app.puts("0_0", 10, segment=0)
+    app.flushes("0_0")
+    run.wait(5)
+    finding = said(run, ID)
+    assert f"segment w.{number} of store w is gone, although the older w." in finding.summary
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_expiry(release):
+    """The oldest, then the next one."""
+    run, app = three_segments(release)
+    app.drops_segment("0_0", "w", 0)
+    run.wait(30)
+    app.drops_segment("0_0", "w", 60_000)
+    run.wait(60)
+    assert broken(run) == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("numbers", [(0,), (120_000,), (0, 120_000)])
+def test_segments_that_a_killed_deletion_took(release, numbers):
+    """What is left of the store is opened, and its offset trusted."""
+    run, app = three_segments(release)
+    takes(run, app, numbers)
+    opens_the_rest(run)
+    found = run.findings(ID)
+    assert broken(run) == [ID]
+    assert len(found) == len(numbers)
+    assert "was deleted while no process held it, and the store reads on from offset 300" in found[0].summary
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_killed_deletion_that_took_everything(release):
+    """Nothing is left to trust."""
+    run, app = three_segments(release)
+    takes(run, app, (0, 60_000, 120_000))
+    if ".checkpoint" in [name for name, _ in run.world.children("app/0_0")]:
+        run.world.play("unlink", "app/0_0/.checkpoint")
+    opens_the_rest(run)
+    assert broken(run) == []
+
+
+def takes(run: Scenario, app: App, numbers: tuple[int, ...]) -> None:
+    """A deletion after an orderly stop gets as far as these segments."""
+    app.stops({"0_0": 300})
+    run.wait(60)
+    for number in numbers:
+        app.delete_tree(f"app/0_0/w/w.{number}")
+        del run.task("0_0").databases["w", str(number)]
+    run.wait(20)
+
+
+def opens_the_rest(run: Scenario) -> None:
+    """The task is opened, as the deletion left it, and goes on."""
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 10, segment=60_000)
+    run.wait(2)
+    app.checkpoints("0_0", 310)
+    app.flushes("0_0")
+    run.wait(70)
+
+
+def dropped(**more: Any) -> TaskCase:
+    """A windowed store whose newer segment went while the older one stayed."""
+    older = database(segment="w.0", born=more.pop("born", 1), identity="identity-9")
+    older.lock = more.pop("lock", LockState.HELD)
+    older.segment = more.pop("older", "w.0")
+    gone = past(10, shape=Shape.OWNER_WALK, segment=more.pop("segment", "w.60000"))
+    one = store([older], [session(5, identity="identity-9")], segmented=True)
+    one.past += (replace(gone, **more),)
+    return case(task(one), now=60)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"lock": LockState.FREE},  # a deletion goes on, or was cut short: `torn-store` is about that
+        {"born": 11},  # made since: the whole store was wiped
+        {"segment": "w-201801010000"},  # renamed by an opening
+        {"segment": "w.60000", "older": "w.120000"},
+        {"identity": "identity-9"},  # it is there, under another name
+        {"ended_us": at(55)},  # the others may follow
+        {"shape": Shape.VANISHED_UNSEEN},  # an older copy was put back, perhaps
+        {"shape": Shape.CLEANER_WALK},  # a cleaner took it, and nobody has opened the store since
+    ],
+)
+def test_segments_that_went_for_a_reason(more):
+    """None of these is expiry out of order."""
+    assert [x.summary for x in judge(ID, dropped())] != []
+    assert judge(ID, dropped(**more)) == []
+
+
+def test_a_volume_that_was_replaced_by_a_copy():
+    """A copy keeps its times: its older segment is not the one that was there when the newer one went."""
+    replaced = dropped()
+    one = replaced.task.stores["s"]
+    one.past += (replace(one.past[-1], segment="w.0", identity="identity-8"),)
+    assert judge(ID, replaced) == []
