@@ -36,6 +36,9 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * <p>Arguments: the properties file, the bootstrap address. Commands come on standard input, one line each.
  */
 public final class Broker {
+    /** {@code ConfigResource.Type.GROUP}, which the older brokers do not have. */
+    private static final byte GROUP = 32;
+
     private Broker() { }
 
     public static void main(final String[] arguments) throws Exception {
@@ -111,7 +114,7 @@ public final class Broker {
             case "recreate": // recreate TOPIC: delete it, and make it again as it was
                 return recreate(admin, words[1]);
             case "group": // group NAME key=value: set what a group of the streams protocol has on the broker
-                final ConfigResource group = new ConfigResource(ConfigResource.Type.GROUP, words[1]);
+                final ConfigResource group = new ConfigResource(ConfigResource.Type.forId(GROUP), words[1]);
                 final ConfigEntry entry = new ConfigEntry(words[2].split("=")[0], words[2].split("=")[1]);
                 admin.incrementalAlterConfigs(
                     Map.of(group, List.of(new AlterConfigOp(entry, AlterConfigOp.OpType.SET)))).all().get();
