@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from agent.detectors import DETECTORS
+from agent.findings.proof import can_be_proved, proof_command
 from agent.judging.base import Detector
 from spark_rollup.correlate import RULES
 from spark_rollup.judging.base import Rule
@@ -31,6 +32,15 @@ _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
+
+_PROOF = f"""If it is suspected only, prove or refute it first, beside the running application or on a stopped one
+([what it says](../verify.md)):
+
+    {proof_command("APP", "TASK", "STORE")}
+
+Then, unless the store is `equal` or `behind`:
+
+"""
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
@@ -61,7 +71,8 @@ def detector_head(detector: Detector) -> str:
     ]
     text = _docstring(f"agent.detectors.{_module(meta.id)}")
     page = _page(meta.id, meta.title, facts, text)
-    return f"{page}\n## What to do\n\n{meta.next_action}\n\n{_FIRST.format(id=meta.id)}"
+    proof = _PROOF if can_be_proved(meta) else ""
+    return f"{page}\n## What to do\n\n{proof}{meta.next_action}\n\n{_FIRST.format(id=meta.id)}"
 
 
 def rule_head(rule: Rule) -> str:

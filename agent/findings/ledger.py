@@ -10,6 +10,7 @@ from typing import NamedTuple
 from agent.contract.codec import rfc3339
 from agent.contract.digest import hex_digest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.findings.proof import with_proof
 from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 
 CLOSED_KEPT = 512
@@ -326,7 +327,14 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
         missing_facts=verdict.missing_facts,
         summary=verdict.summary,
         evidence=tuple(sorted(verdict.evidence, key=lambda step: step.at_us)),
-        next_action=verdict.next_action or meta.next_action,
+        next_action=with_proof(
+            verdict.next_action or meta.next_action,
+            meta,
+            verdict.confidence,
+            place.application_id,
+            place.task_id,
+            verdict.store,
+        ),
     )
 
 

@@ -38,7 +38,7 @@ def test_before_the_start_it_says_what_saves_everything():
     (finding,) = open_findings(run)
     assert (finding.level, finding.severity) == (Level.EXPOSURE, Severity.CRITICAL)
     assert (finding.store, finding.affected) == ("w", Affected.YES)
-    assert finding.next_action == BEFORE_THE_START
+    assert finding.next_action.startswith(BEFORE_THE_START)
     assert finding.upstream == ("lost segments (no upstream issue)",)
     assert "offset 3599 of segment w.60000" in finding.summary
     assert "all that was put into w.0 would be lost" in finding.summary

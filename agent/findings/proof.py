@@ -1,0 +1,44 @@
+"""What proves or refutes a suspicion about a store: its comparison with the changelog."""
+
+from __future__ import annotations
+
+import shlex
+
+from agent.contract.events import Confidence, Level
+from agent.judging.base import DetectorMeta, Scope
+from agent.layout.names import GLOBAL_DIRECTORY
+
+
+def can_be_proved(meta: DetectorMeta) -> bool:
+    """Return whether what a detector suspects would show in the content of a store."""
+    return meta.level is Level.DAMAGE and meta.scope is Scope.TASK
+
+
+def proof_command(application_id: str, task_id: str, store: str | None) -> str:
+    """Return the command that compares a task's stores, or one of them, with their changelogs.
+
+    Args:
+        application_id: Kafka Streams' application.id.
+        task_id: Of the task, for example `0_1`.
+        store: None = all of the task.
+
+    Returns:
+        The command; the state directory and the brokers are left for the reader to fill in.
+    """
+    words = ["--application", application_id, "--task", task_id, *(("--store", store) if store else ())]
+    return f"statewarden verify STATE_DIR --bootstrap-servers HOST:9092 {shlex.join(words)}"
+
+
+def with_proof(
+    action: str,
+    meta: DetectorMeta,
+    confidence: Confidence,
+    application_id: str,
+    task_id: str | None,
+    store: str | None,
+) -> str:
+    """Return a next action that ends with the proof, where something is suspected that it can decide."""
+    is_open = confidence is Confidence.SUSPECTED and can_be_proved(meta)
+    if not is_open or task_id is None or task_id == GLOBAL_DIRECTORY:
+        return action
+    return f"{action} What proves or refutes it: {proof_command(application_id, task_id, store)}"

@@ -1,0 +1,43 @@
+"""The command that proves a suspicion: exact, and only where content can decide."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from agent.cli.main import make_parser
+from agent.contract.events import Confidence, Level
+from agent.detectors import BY_ID
+from agent.findings.proof import proof_command, with_proof
+
+DAMAGE, EXPOSURE = BY_ID["lost-segment"].meta, BY_ID["stale-eos-checkpoint"].meta
+assert (DAMAGE.level, EXPOSURE.level) == (Level.DAMAGE, Level.EXPOSURE)
+
+
+@pytest.mark.parametrize("store", [None, "counts", "a store; with $signs"])
+def test_it_is_a_command_that_the_program_takes(store):
+    words = shlex.split(proof_command("orders", "0_1", store))
+    assert words[0] == "statewarden"
+    options = make_parser().parse_args(words[1:])
+    assert (options.application, options.task, options.store) == ("orders", "0_1", store)
+
+
+def test_a_suspicion_ends_with_its_proof():
+    said = with_proof("Keep a copy.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
+    assert said.startswith("Keep a copy. What proves or refutes it: statewarden verify STATE_DIR ")
+    assert said.endswith("--application orders --task 0_1 --store counts")
+
+
+@pytest.mark.parametrize(
+    ("meta", "confidence", "task"),
+    [
+        (DAMAGE, Confidence.CONFIRMED, "0_1"),
+        (DAMAGE, Confidence.UNKNOWN, "0_1"),
+        (EXPOSURE, Confidence.SUSPECTED, "0_1"),  # about the next start, not about what is there
+        (DAMAGE, Confidence.SUSPECTED, None),
+        (DAMAGE, Confidence.SUSPECTED, "global"),  # not compared
+    ],
+)
+def test_nothing_is_added_where_content_decides_nothing(meta, confidence, task):
+    assert with_proof("Keep a copy.", meta, confidence, "orders", task, None) == "Keep a copy."
