@@ -71,7 +71,10 @@ def test_a_class_that_changed(kafka: Kafka, capsys: pytest.CaptureFixture[str]) 
     kafka.commit("KAFKA-99999: Segments (#1)", tag="9.1.0")
     assert compare(kafka) == 1
     told = capsys.readouterr().out
-    assert "| AbstractSegments | +1 -0 | segment-answers-for-store | agent/detectors/lost_segment.py" in told
+    assert (
+        "| AbstractSegments | +1 -0 | segment-answers-for-store | agent/detectors/deleted_while_held.py"
+        in told
+    )
     assert "KAFKA-99999: Segments (#1)" in told
 
 
