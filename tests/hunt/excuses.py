@@ -18,6 +18,8 @@ from tests.live.plan import EOS, is_exposed, numbers
 
 FACTS = frozenset({"cloned-volume", "cloned-process"})
 """What these state is seen, not concluded: at any severity."""
+DEEDS = frozenset({"changelog-truncated"})
+"""What these state is what a step did to that very store, whether it was lost by it or not: at any severity."""
 EXPOSURE = "stale-eos-checkpoint"
 """Its critical word is about the next start, before anything is wrong: it is true of a state that was left so."""
 WIPES = 3
@@ -53,11 +55,11 @@ class Case:
 
 
 def excuse(case: Case) -> str:
-    """Tell why a warning is a true one; empty: it is not. A critical word has no excuse but the truth, or a fact."""
+    """Tell why a word is a true one; empty: it is not. A critical one has no excuse but the truth, a fact or a deed."""
     said = case.said
     if said.severity != "warning" and said.detector == EXPOSURE:
         return _exposed_and_left(case)
-    if said.severity != "warning" and said.detector not in FACTS:
+    if said.severity != "warning" and said.detector not in FACTS | DEEDS:
         return ""
     told_by = sorted({done.step.words() for done in case.timeline.before(said) if tells(done, said)})
     ask = EXCUSES.get(said.detector)

@@ -79,7 +79,7 @@ def test_a_changelog_is_not_truncated_without_a_cut():
     assert kinds(run(), [true(LOST)], [word]) == ["false_alarm", "wrong_reason"]
     cut = ((30, "step delete-records store=window"), (31, "half of the changelog of window is deleted"))
     assert kinds(run(), [true(LOST)], [word], marks=cut) == ["excused"]
-    assert kinds(run(), [true(TWICE)], [word], marks=cut) == ["false_alarm", "wrong_reason"]
+    assert kinds(run(), [true(TWICE)], [word], marks=cut) == ["excused", "wrong_reason"]  # true, but not why
     late = ((70, cut[0][1]), (71, cut[1][1]))
     assert kinds(run(), [true(LOST)], [word], marks=late) == ["false_alarm", "wrong_reason"]
 
@@ -189,6 +189,14 @@ def test_a_critical_word_has_no_excuse_but_a_fact():
     assert kinds(run(), words=[alive], marks=clone) == ["excused"]
     other = dataclasses.replace(alive, summary="x of c-told")
     assert kinds(run(), words=[other], marks=clone) == ["false_alarm"]
+
+
+def test_a_changelog_that_a_step_made_anew_is_shorter_whatever_the_store_lost():
+    word = dataclasses.replace(said("changelog-truncated", "critical", at_us=50), store="window")
+    deed = ((20, "step recreate-changelog store=window"), (21, "a closes"))
+    assert kinds(run(), words=[word], marks=deed) == ["excused"]
+    assert kinds(run(), words=[dataclasses.replace(word, store="kv")], marks=deed) == ["false_alarm"]
+    assert kinds(run(), words=[word], marks=((60, deed[0][1]), (61, "a closes"))) == ["false_alarm"]
 
 
 def test_a_critical_word_about_the_next_start_is_true_of_a_state_that_was_left_so():

@@ -31,11 +31,12 @@ def test_the_page_has_truth_and_words_of_each():
         (Difference("kv", 0, lost=3, extra=0, expected=9),),
         (said("a-told"), said("a-untold")),
     )
-    silent = Outcome("replay-twice", "4.3.1", (), (said("a-told", "info"),))
-    page = render([lost, silent])
+    silent = Outcome("replay-twice", "3.9.2", (), (said("a-told", "info"),))
+    undecided = Outcome("replay-twice", "4.3.1", (), ())
+    page = render([lost, silent, undecided])
     assert f"| 3.9.2 | kv: 3 of 9 lost | {LAWS[0].meta.id} |" in page
     assert "| 4.3.1 | right; everything was put twice | - |" in page
-    assert (lost.is_missed, silent.is_missed) == (False, True)
+    assert [x.is_missed for x in (lost, silent, undecided)] == [False, True, False]
 
 
 def test_what_one_agent_alone_says_is_marked():
