@@ -66,6 +66,9 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
         database = store.databases[key] = Database(place.path, place.segment)
         changes.append(_begin(application, task, store, database, reading))
     changes += _apply_reading(application, task, store, database, reading)
+    if reading.lock is LockState.HELD:
+        # Its LOCK is there: what went was a predecessor's, and the removal was only heard of late.
+        database.taken_us, task.taken = 0, tuple(x for x in task.taken if x[2] != database.path)
     if is_new and store.segmented:
         add_segment(store, database)
     return changes

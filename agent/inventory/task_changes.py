@@ -35,6 +35,10 @@ WALK_ENDS_AFTER_US = 60_000_000
 WALK_PAUSES_US = 5_000_000
 """Longest time between two removals of one walk (recorded slow volumes: up to 1 s a file)."""
 
+FREE_FOR_US = 300_000
+"""A lock that was free for so long before a removal was not let go after it: on a busy machine the lock is asked, and a
+removal is heard of, later than it happened. No JVM starts sooner, and opens a task."""
+
 _NEEDED = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK})
 _ESSENTIAL = _NEEDED | {Role.STORE, Role.SEGMENT, Role.STORES}
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
@@ -208,12 +212,13 @@ def _closed_in_order(task: Task) -> bool:
 def _goes_on(task: Task, at_us: int) -> bool:
     """A walk that paused for longer than between two files was killed: what goes later goes by another hand.
 
-    So was one under the task's lock (up to 2.8) of which the lock is there and free: its process is gone.
+    So was one under the task's lock (up to 2.8) of which the lock has been free for a while: its process is gone.
     """
     walk = task.walk
     if walk is None or at_us - walk.last_us > WALK_PAUSES_US:
         return False
-    return not (walk.held and task.lock is LockState.FREE)
+    was_free = task.lock is LockState.FREE and at_us - task.lock_since_us >= FREE_FOR_US
+    return not (walk.held and was_free)
 
 
 def _is_idle(store: Store | None, at_us: int) -> bool:

@@ -8,6 +8,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.disk import LockState
 from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
 from tests.support.scenario import TIMESTAMPED, WINDOWED, App, Scenario
+from tests.support.scenario_looks import DATABASE, Reducing, database_look, removal, task_look
 from tests.support.scenario_tasks import delete_tree
 
 ID = "deleted-while-held"
@@ -149,3 +150,13 @@ def test_who_holds_it_cannot_be_asked():
     delete_tree(run.world, "app/0_0")
     run.wait(10)
     assert broken(run) == []
+
+
+def test_a_removal_that_is_heard_of_late():
+    """On a busy machine the store that a wipe made anew is read before the removal of the old one is heard of."""
+    one = Reducing()
+    one.see(task_look(1), database_look(2, born=1.5), database_look(20, identity="identity-2", born=10))
+    one.see(removal(20.1, f"{DATABASE}/LOCK"))
+    assert one.task.taken
+    one.see(database_look(20.2, identity="identity-2", born=10))
+    assert not one.task.taken

@@ -248,6 +248,14 @@ def test_checkpoint_in_a_walk():
     assert walked.task.checkpoints[-1].in_walk
 
 
+@pytest.mark.parametrize(("freed", "in_walk"), [(9.7, False), (9.8, True), (10.2, True)])
+def test_walk_under_the_tasks_lock_that_is_free(freed, in_walk):
+    """Up to 2.8: who goes on later is another one; a removal may be heard of just after the lock was let go."""
+    one = working(lock=True)
+    one.see(removal(9, f"{DATABASE}/CURRENT"), lock_look(freed, FREE), removal(10, f"{TASK}/.checkpoint"))
+    assert one.task.checkpoints[-1].in_walk is in_walk
+
+
 @pytest.mark.parametrize(("seconds", "in_walk"), [(62, True), (62.1, False)])
 def test_checkpoint_just_before_a_cleaners_walk(seconds, in_walk):
     """A checkpoint that went up to two seconds before was the walk's first victim."""
