@@ -191,7 +191,7 @@ def test_a_critical_word_has_no_excuse_but_a_fact():
     assert kinds(run(), words=[other], marks=clone) == ["false_alarm"]
 
 
-def test_a_changelog_that_a_step_made_anew_is_shorter_whatever_the_store_lost():
+def test_a_changelog_that_a_step_recreated_is_shorter_whatever_the_store_lost():
     word = dataclasses.replace(said("changelog-truncated", "critical", at_us=50), store="window")
     deed = ((20, "step recreate-changelog store=window"), (21, "a closes"))
     assert kinds(run(), words=[word], marks=deed) == ["excused"]
