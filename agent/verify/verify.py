@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from agent.errors import LayoutError, UsageError
-from agent.layout.names import CHANGELOG_SUFFIX, GLOBAL_DIRECTORY
+from agent.layout.names import CHANGELOG_SUFFIX
 from agent.verify.changelog import Changelogs
 from agent.verify.compare import Example, Tally, compare
 from agent.verify.fold import Folded, Plan, Progress, fold, prefix_of
@@ -98,9 +98,6 @@ def verify_store(
         The words; what stops the comparison is the reason of `undecidable`.
     """
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
-    if store.task == GLOBAL_DIRECTORY:
-        result.reason = "a global store has every partition of its topic; it is not compared"
-        return result
     with ExitStack() as stack:
         try:
             _Comparison(store, changelogs, given, work, stack, result).run(now_s, progress)
@@ -146,6 +143,8 @@ class _Comparison:
         plan = self._plan(result.kind, times)
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
         folded = fold(self._changelogs, plan, scratch, progress)
+        result.start, _ = self._changelogs.range(result.topic, self._store.partition)
+        plan = replace(plan, start=result.start)  # retention may have taken records meanwhile
         result.transactions = folded.transactions
         tombstones_ms = int((settings or {}).get("delete.retention.ms") or 0)
         is_fresh = (now_s - self._written_s) * 1000 < tombstones_ms

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -28,16 +30,16 @@ HEALTHY = {"equal", "behind", "ahead"}
 Row = dict[str, object]
 
 
-def rows_of(stage: Stage, *arguments: str) -> list[Row]:
-    """Run the command on pod a's state directory."""
-    is_still = not stage.pods["a"].is_alive
-    before = tree(stage.state_dir("a")) if is_still else {}
-    command = [sys.executable, "-m", "agent", "verify", str(stage.state_dir("a"))]
-    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3", *arguments]
+def rows_of(stage: Stage, pod: str = "a") -> list[Row]:
+    """Run the command on a pod's state directory."""
+    is_still = not stage.pods[pod].is_alive
+    before = tree(stage.state_dir(pod)) if is_still else {}
+    command = [sys.executable, "-m", "agent", "verify", str(stage.state_dir(pod))]
+    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     if done.returncode not in (0, 1, 2) or not done.stdout:
         raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
-    if is_still and tree(stage.state_dir("a")) != before:
+    if is_still and tree(stage.state_dir(pod)) != before:
         raise RuntimeError("the state directory was touched")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -59,9 +61,11 @@ class Run:
         self.found: list[str] = []
         self.rows = 0
 
-    def look(self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False) -> list[Row]:
+    def look(
+        self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False, pod: str = "a"
+    ) -> list[Row]:
         """Verify; a healthy store has a healthy word, closed in order the word `equal`."""
-        rows, held = rows_of(self.stage), held or {}
+        rows, held = rows_of(self.stage, pod), held or {}
         for row in rows:
             good = {"equal"} if closed else HEALTHY
             mark = "ok " if row["word"] in good else "BAD"
@@ -144,6 +148,34 @@ def healthy(run: Run) -> None:
     run.look("closed after kill", held, closed=True)
 
 
+def standby(run: Run) -> None:
+    """Two instances, each with the other's standby: both directories hold what the changelog says."""
+    stage = run.stage
+    stage.start("a")
+    stage.start("b")
+    stage.send(2000)
+    stage.settle()
+    stage.wait_committed()
+    for pod in ("a", "b"):
+        run.look(f"running, {pod}", pod=pod)
+    stage.stop("b")
+    run.look("closed, b", pod="b")
+    stage.kill("a")
+    run.look("killed, a")
+
+
+def expiring(run: Run) -> None:
+    """Records over ten times the retention: segments are dropped, the changelog still has them."""
+    stage = run.stage
+    stage.start()
+    stage.send(2000, step_ms=200)
+    stage.settle()
+    run.look("running")
+    stage.wait_committed()
+    stage.stop()
+    run.look("closed", closed=True)
+
+
 def lost_segment(run: Run) -> None:
     """An older segment is lost in a kill (4.3): named while the application runs on, with the number that it counts."""
     stage = run.stage
@@ -183,14 +215,59 @@ class Unwatched(Stage):
         super().stop(pod)
 
 
-def stores_of(release: str, title: str) -> str:
-    """Every kind of store that the release has, and that it can count where it is asked to."""
-    found = ["kv", "plain", "window", "join", "repartition", "foreign"]
-    if numbers(release) >= (3, 1) or title != "lost_segment":
-        found.append("session")
-    if numbers(release) >= (3, 5):
-        found.append("versioned")
-    return ",".join(found)
+@dataclass(frozen=True)
+class Play:
+    """A course of events, in one world.
+
+    Args of the dataclass:
+        course: What happens.
+        stores: As `App.java` takes them; `versioned`, and `session` where it cannot be counted, go by release.
+        settings: Of the application, beside the usual ones.
+        first: Release from which it can be played.
+    """
+
+    course: Callable[[Run], None]
+    stores: str = "kv,plain,window,join,repartition,foreign,session,versioned"
+    settings: Mapping[str, object] = field(default_factory=dict)
+    first: tuple[int, ...] = (2, 6)
+
+    def plan(self, release: str, guarantee: str) -> Plan:
+        """Fit it to a release."""
+        left_out = set()
+        if numbers(release) < (3, 5):
+            left_out.add("versioned")
+        if numbers(release) < (3, 1) and self.course is lost_segment:
+            left_out.add("session")
+        stores = [name for name in self.stores.split(",") if name not in left_out]
+        return Plan(release, guarantee, ",".join(stores), partitions=1, settings=self.settings)
+
+
+PLAYS = {
+    "healthy": Play(healthy),
+    "lost_segment": Play(lost_segment),
+    "standby": Play(standby, settings={"num.standby.replicas": 1}),
+    "expiring": Play(expiring, "kv,window,session,join"),
+    "headers": Play(healthy, settings={"dsl.store.format": "HEADERS"}, first=(4, 3)),
+    "cached": Play(healthy, settings={"statestore.cache.max.bytes": 10_000_000}, first=(3, 4)),
+    "source_topic": Play(healthy, "kv,table"),
+}
+
+
+def play(broker: Broker, home: Path, release: str, guarantee: str, title: str) -> Run:
+    """Play one course; what is wrong is in its result."""
+    print(f"{release} {guarantee} {title}", flush=True)
+    chosen = PLAYS[title]
+    stage = Unwatched(broker, home, title, chosen.plan(release, guarantee))
+    run = Run(stage)
+    try:
+        chosen.course(run)
+    except (LiveError, RuntimeError, ValueError) as error:
+        run.wrong.append(f"not played: {error}")
+    finally:
+        stage.close()
+    for line in run.found:
+        print(f"  found KAFKA-20685: {line}", flush=True)
+    return run
 
 
 def main() -> int:
@@ -198,39 +275,25 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--releases", default=",".join(RELEASES))
     parser.add_argument("--guarantees", default=f"{ALOS},{EOS}")
+    parser.add_argument("--plays", default=",".join(PLAYS))
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--stores")
-    parser.add_argument("--plays", default="healthy,lost_segment")
     chosen = parser.parse_args()
-    plays: dict[str, Callable[[Run], None]] = {"healthy": healthy, "lost_segment": lost_segment}
-    plays = {name: plays[name] for name in chosen.plays.split(",")}
     wrong: list[str] = []
-    looks = 0
+    plays = words = 0
     with tempfile.TemporaryDirectory(dir=chosen.work) as name:
         broker = Broker(Path(name) / "broker")
         try:
-            for release in chosen.releases.split(","):
-                for guarantee in chosen.guarantees.split(","):
-                    for title, play in plays.items():
-                        print(f"{release} {guarantee} {title}", flush=True)
-                        plan = Plan(
-                            release, guarantee, chosen.stores or stores_of(release, title), partitions=1
-                        )
-                        stage = Unwatched(broker, Path(name) / "stage", title, plan)
-                        run = Run(stage)
-                        try:
-                            play(run)
-                        except (LiveError, RuntimeError, ValueError) as error:
-                            run.wrong.append(f"not played: {error}")
-                        finally:
-                            stage.close()
-                        looks += run.rows
-                        for line in run.found:
-                            print(f"  found KAFKA-20685: {line}", flush=True)
-                        wrong += [f"{release} {guarantee} {title} {line}" for line in run.wrong]
+            for release, guarantee, title in product(
+                chosen.releases.split(","), chosen.guarantees.split(","), chosen.plays.split(",")
+            ):
+                if numbers(release) < PLAYS[title].first:
+                    continue
+                run = play(broker, Path(name) / "stage", release, guarantee, title)
+                plays, words = plays + 1, words + run.rows
+                wrong += [f"{release} {guarantee} {title} {line}" for line in run.wrong]
         finally:
             broker.stop()
-    print(f"{looks} words, {len(wrong)} wrong")
+    print(f"{plays} runs, {words} words, {len(wrong)} wrong")
     for line in wrong:
         print("WRONG", line)
     return int(bool(wrong))
