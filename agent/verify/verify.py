@@ -26,6 +26,9 @@ SAMPLE = 50
 """Entries of each database, and records of the changelog, by which its kind is known."""
 
 
+OPEN_TRIES = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """What the user says of stores, each by the store's name.
@@ -157,17 +160,29 @@ class _Comparison:
         """Open every database of the store."""
         store = self._store
         paths = {0: store.database} if store.database else dict(store.segments)
-        views = {}
         for segment, path in paths.items():
             assert path is not None
-            views[segment] = self._stack.enter_context(closing(View(path, self._work)))
-            self._written_s = max(self._written_s, views[segment].written_s)
-        for segment, view in views.items():
-            database = self._stack.enter_context(closing(Database(view)))
+            database = self._open_one(path)
             if database.unknown_families:
                 raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
             self._databases[segment] = database
             self._claims[segment] = database.claims()
+
+    def _open_one(self, path: Path) -> Database:
+        """Open a database; a file that came and went between two readings is no reason to give up."""
+        for tries_left in reversed(range(OPEN_TRIES)):
+            with ExitStack() as stack:
+                view = stack.enter_context(closing(View(path, self._work)))
+                try:
+                    database = stack.enter_context(closing(Database(view)))
+                except UsageError:
+                    if not tries_left:
+                        raise
+                    continue
+                self._stack.push(stack.pop_all())
+                self._written_s = max(self._written_s, view.written_s)
+                return database
+        raise AssertionError("the last try returns or raises")
 
     def _topic(self, checkpointed: Mapping[tuple[str, int], int]) -> str:
         store = self._store
