@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -19,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.live import segments
+from tests.live import bugs, segments
 from tests.live.plan import ALOS, EOS, Plan, is_exposed, numbers
 from tests.live.processes import Broker, LiveError
 from tests.live.stage import Stage
@@ -189,6 +190,34 @@ def lost_segment(run: Run) -> None:
     run.expect("lost, closed", losses(stage))
 
 
+def loss(course: Callable[[Stage], None], store: str = "kv") -> Callable[[Run], None]:
+    """Give a course in which a bug loses keys: exactly those are missing that the application lacks by its own count."""
+
+    def played(run: Run) -> None:
+        stage = run.stage
+        assert isinstance(stage, Unwatched)
+        keys: list[int] = []
+        stage.before_stop = lambda: keys.append(stage.count(store)[0])
+        course(stage)
+        lost = sum(stage.sent.values()) - keys[-1]
+        print(f"  the application holds {keys[-1]} keys of {store}, {lost} are lost")
+        counted: Counter[str] = Counter()
+        for row in rows_of(stage):
+            run.rows += 1
+            print(
+                f"      {row['task_id']} {row['store']} {row['word']} {row['counts']} {row['reason'] or ''}",
+                flush=True,
+            )
+            if row["store"] == store:
+                assert isinstance(row["counts"], dict)
+                counted.update(row["counts"])
+        found = {word: counted[word] for word in ("missing", "extra", "different", "undecidable")}
+        if found != {"missing": lost, "extra": 0, "different": 0, "undecidable": 0} or not lost:
+            run.wrong.append(f"{store}: {lost} are lost, said is {dict(counted)}")
+
+    return played
+
+
 def losses(stage: Stage) -> dict[str, int]:
     """What the application itself counted before and after the kill."""
     lines = [line.removeprefix("LOST of ") for line in stage.proof if line.startswith("LOST of ")]
@@ -228,12 +257,22 @@ class Play:
         stores: As `App.java` takes them; `versioned`, and `session` where it cannot be counted, go by release.
         settings: Of the application, beside the usual ones.
         first: Release from which it can be played.
+        last: Release up to which it can be played.
+        partitions: Of the input topics.
+        guarantees: With which it can be played.
     """
 
     course: Callable[[Run], None]
     stores: str = "kv,plain,window,join,repartition,foreign,session,versioned"
     settings: Mapping[str, object] = field(default_factory=dict)
     first: tuple[int, ...] = (2, 6)
+    last: tuple[int, ...] = (9,)
+    partitions: int = 1
+    guarantees: tuple[str, ...] = (ALOS, EOS)
+
+    def fits(self, release: str, guarantee: str) -> bool:
+        """Tell whether it can be played."""
+        return self.first <= numbers(release) <= self.last and guarantee in self.guarantees
 
     def plan(self, release: str, guarantee: str) -> Plan:
         """Fit it to a release."""
@@ -243,7 +282,7 @@ class Play:
         if numbers(release) < (3, 1) and self.course is lost_segment:
             left_out.add("session")
         stores = [name for name in self.stores.split(",") if name not in left_out]
-        return Plan(release, guarantee, ",".join(stores), partitions=1, settings=self.settings)
+        return Plan(release, guarantee, ",".join(stores), partitions=self.partitions, settings=self.settings)
 
 
 PLAYS = {
@@ -253,6 +292,23 @@ PLAYS = {
     "expiring": Play(expiring, "kv,window,session,join"),
     "headers": Play(healthy, settings={"dsl.store.format": "HEADERS"}, first=(4, 3)),
     "cached": Play(healthy, settings={"statestore.cache.max.bytes": 10_000_000}, first=(3, 4)),
+    "torn_cleanup": Play(loss(bugs.torn_cleanup), "kv,plain", partitions=2, last=(4, 2, 9)),
+    "k7672": Play(
+        loss(bugs.unrestored),
+        "kv",
+        {"commit.interval.ms": 500, "state.cleanup.delay.ms": 4000},
+        first=(2, 0, 1),
+        last=(2, 1, 1),
+        partitions=2,
+        guarantees=(ALOS,),
+    ),
+    "d13": Play(
+        loss(bugs.close_after_corruption_of_a_table, "table"),
+        "table",
+        first=(3, 8),
+        partitions=2,
+        guarantees=(EOS,),
+    ),
     "source_topic": Play(healthy, "kv,table"),
 }
 
@@ -290,7 +346,7 @@ def main() -> int:
             for release, guarantee, title in product(
                 chosen.releases.split(","), chosen.guarantees.split(","), chosen.plays.split(",")
             ):
-                if numbers(release) < PLAYS[title].first:
+                if not PLAYS[title].fits(release, guarantee):
                     continue
                 run = play(broker, Path(name) / "stage", release, guarantee, title)
                 plays, words = plays + 1, words + run.rows
