@@ -191,7 +191,7 @@ def lost_segment(run: Run) -> None:
 
 
 def loss(course: Callable[[Stage], None], store: str = "kv") -> Callable[[Run], None]:
-    """Give a course in which a bug loses keys: exactly those are missing that the application lacks by its own count."""
+    """Give a course in which a bug loses keys: exactly those are missing that the application lacks."""
 
     def played(run: Run) -> None:
         stage = run.stage
