@@ -1,0 +1,1 @@
+"""Compares what RocksDB stores hold with what their changelogs say: `statewarden verify`."""
