@@ -13,6 +13,7 @@ from agent.cli import catalogue, inspect, offline
 from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
+from agent.cli.verify import add_verify
 from agent.config import Config, load_config
 from agent.contract.codec import printable
 from agent.detectors import BY_ID
@@ -74,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_scan(commands)
     _add_replay(commands)
     _add_inspect(commands)
+    add_verify(commands)
     add_spool(commands)
     listing = commands.add_parser("detectors", help="list the detectors")
     listing.add_argument("--json", action="store_true", help="one detector per line")

@@ -19,6 +19,7 @@ LOCKS = (
     "java",
     "rocksdict",
     "rollup",
+    "verify",
 )
 
 
@@ -44,10 +45,11 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "agent": base,
         "agent-sinks": base + extras["objectstore"] + extras["kafka"],
         "rollup": base + rollup,
+        "verify": base + extras["verify"],
         "build": groups["build"],
         "charts": groups["charts"],
         "dashboards": groups["dashboards"],
-        "delivery": base + extras["objectstore"] + extras["kafka"] + groups["delivery"],
+        "delivery": base + extras["objectstore"] + extras["kafka"] + extras["verify"] + groups["delivery"],
         "java": groups["java"],
         "rocksdict": groups["rocksdict"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],

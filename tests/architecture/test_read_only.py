@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-OWN_FILES = ("agent/ship/", "agent/home/", "agent/cli/")
-"""Only these may write, and only the agent's own volume: spool, sink, baseline, a command's output."""
+OWN_FILES = ("agent/ship/", "agent/home/", "agent/cli/", "agent/verify/")
+"""Only these may write, and only what is ours: spool, sink, baseline, a command's output, its private directory."""
 
 WRITING_METHODS = {
     "chmod", "chown", "copy", "copyfile", "copytree", "hardlink_to", "lchmod", "link", "makedirs", "mkdir",

@@ -1,0 +1,179 @@
+"""`verify`: does each store hold what its changelog says."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from agent.cli.offline import require_state_directory
+from agent.clock import SystemClock
+from agent.contract.codec import printable
+from agent.errors import ConfigError, UsageError
+from agent.observe.kernel_disk import KernelDisk
+
+if TYPE_CHECKING:
+    from agent.verify.fold import Progress
+    from agent.verify.places import Store
+    from agent.verify.rule import Word
+    from agent.verify.verify import Given
+
+DEFAULT_FAIL_ON = "missing,extra,different"
+_REDRAW_S = 0.2
+T = TypeVar("T")
+
+
+def add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "verify",
+        help="compare stores with their changelogs, key by key (needs the extra `verify`)",
+        description="Compares each RocksDB store with its changelog. Writes nothing into the state directory.",
+        epilog="exit codes: 0 no word of --fail-on; 1 one of them; 2 a store could not be judged, or wrong use",
+    )
+    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="the brokers")
+    parser.add_argument(
+        "--client-config", default="", metavar="FILE", help="key=value lines by librdkafka's names: TLS, SASL"
+    )
+    parser.add_argument("--application", metavar="ID", help="only this application.id")
+    parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
+    parser.add_argument("--store", metavar="NAME", help="only stores of this name")
+    group = parser.add_argument_group("what cannot be told, by store; may be repeated")
+    group.add_argument("--topic", action="append", default=[], metavar="STORE=TOPIC", help="its changelog")
+    group.add_argument(
+        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, as reported"
+    )
+    group.add_argument(
+        "--retention", action="append", default=[], metavar="STORE=MS", help="its retention, milliseconds"
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one store per line")
+    group.add_argument(
+        "--fail-on",
+        default=DEFAULT_FAIL_ON,
+        metavar="WORDS",
+        help=f"words for exit code 1 (default {DEFAULT_FAIL_ON})",
+    )
+    group.add_argument(
+        "--explain", type=int, default=0, metavar="N", help="show up to N keys of each word, as hashes"
+    )
+    group.add_argument("--show-keys", action="store_true", help="show them in the clear")
+    group.add_argument(
+        "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
+    )
+    parser.set_defaults(command=verify)
+
+
+def verify(chosen: argparse.Namespace) -> int:
+    """Compare, print and say how it went.
+
+    Returns:
+        Exit code.
+
+    Raises:
+        UsageError: a library is missing, no broker answers, or there is nothing to compare.
+    """
+    # what verify needs beside the rest is loaded only where it is asked for
+    from agent.ship.sinks.kafka import properties
+    from agent.verify.changelog import Changelogs
+    from agent.verify.explain import notes_of
+    from agent.verify.places import find_stores
+    from agent.verify.report import exit_code, json_line, paragraph
+    from agent.verify.stores import load
+    from agent.verify.verify import more_descriptors, verify_store
+    from agent.verify.view import private_directory
+
+    require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)
+    given, fail_on = _given(chosen), _words(chosen.fail_on)
+    load()
+    stores = find_stores(
+        chosen.state_dir, application=chosen.application, task=chosen.task, name=chosen.store
+    )
+    if not stores:
+        raise UsageError(
+            f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"
+        )
+    try:
+        settings = properties(chosen.client_config)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+    more_descriptors()
+    clock, results = SystemClock(), []
+    with (
+        closing(Changelogs(chosen.bootstrap_servers, settings)) as cluster,
+        private_directory(chosen.work, chosen.state_dir) as work,
+    ):
+        cluster.topics("")
+        for store in stores:
+            with _progress(store, sys.stderr, clock.monotonic_s) as progress:
+                result = verify_store(store, cluster, given, work, clock.now_us() / 1e6, progress)
+                notes = notes_of(result, cluster) if chosen.explain else {}
+            write = json_line if chosen.json else paragraph
+            sys.stdout.write(write(result, notes, show_keys=chosen.show_keys))
+            results.append(result)
+    return exit_code(results, fail_on)
+
+
+@contextmanager
+def _progress(store: Store, out: TextIO, seconds: Callable[[], float]) -> Iterator[Progress]:
+    """Draw a line with rate and time left on a terminal; nothing elsewhere."""
+    began_s, drawn_s = seconds(), 0.0
+
+    def draw(done: int, total: int) -> None:
+        nonlocal drawn_s
+        now_s = seconds()
+        if now_s - drawn_s < _REDRAW_S:
+            return
+        drawn_s = now_s
+        rate = done / max(now_s - began_s, 1e-3)
+        left_s = (total - done) / max(rate, 1)
+        name = printable(f"{store.task}/{store.name}")
+        out.write(f"\r\x1b[K{name}: {done} of {total} offsets, {rate:.0f}/s, {left_s:.0f} s left")
+        out.flush()
+
+    if not out.isatty():
+        yield lambda done, total: None
+        return
+    try:
+        yield draw
+    finally:
+        out.write("\r\x1b[K")
+        out.flush()
+
+
+def _given(chosen: argparse.Namespace) -> Given:
+    from agent.verify.kinds import Kind
+    from agent.verify.verify import Given
+
+    return Given(
+        topics=_by_store(chosen.topic, "--topic", str),
+        kinds=_by_store(chosen.kind, "--kind", Kind),
+        retentions=_by_store(chosen.retention, "--retention", int),
+        examples=chosen.explain,
+    )
+
+
+def _by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
+    found = {}
+    for text in texts:
+        store, equals, value = text.rpartition("=")
+        try:
+            found[store] = read(value)
+        except ValueError as error:
+            raise UsageError(f"{flag} {text}: {error}") from error
+        if not equals or not store:
+            raise UsageError(f"{flag} {text}: expected STORE=...")
+    return found
+
+
+def _words(text: str) -> frozenset[Word]:
+    from agent.verify.rule import Word
+
+    try:
+        return frozenset(Word(word.strip()) for word in text.split(",") if word.strip())
+    except ValueError as error:
+        raise UsageError(f"--fail-on {text}: {error}; the words are {', '.join(Word)}") from error

@@ -1,0 +1,112 @@
+"""The store beside its changelog, key by key in order; each database by its own offset."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from agent.verify.kinds import Content, Kind, content_of, is_index, record_key
+from agent.verify.rule import Known, Word, judge
+from agent.verify.scratch import Rows
+from agent.verify.stores import Database
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One key of which something is said.
+
+    Args of the dataclass:
+        word: What.
+        key: The record's key.
+        offset: Of the record that the store should have at least; None = there is none.
+        have: What the store holds; None = nothing.
+        segment: Start of its segment; None for a store of one database.
+    """
+
+    word: Word
+    key: bytes
+    offset: int | None
+    have: Content | None
+    segment: int | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Words of keys, counted, with some examples of those that are not right.
+
+    Args of the dataclass:
+        most: How many examples of each word.
+    """
+
+    most: int = 0
+    counts: Counter[Word] = field(default_factory=Counter)
+    examples: list[Example] = field(default_factory=list)
+
+    def add(self, example: Example) -> None:
+        """Count one key."""
+        self.counts[example.word] += 1
+        if example.word in _SHOWN and self.counts[example.word] <= self.most:
+            self.examples.append(example)
+
+    def join(self, other: Tally) -> None:
+        """Add what another one counted; of its examples as many as there is room for."""
+        self.counts += other.counts
+        held = Counter(x.word for x in self.examples)
+        for example in other.examples:
+            if held[example.word] < self.most:
+                self.examples.append(example)
+                held[example.word] += 1
+
+
+_SHOWN = frozenset({Word.MISSING, Word.EXTRA, Word.DIFFERENT, Word.UNDECIDABLE, Word.AHEAD})
+
+
+def compare(
+    database: Database | None, rows: Rows, kind: Kind, known: Known, tally: Tally, segment: int | None = None
+) -> None:
+    """Compare one database with the records of its keys.
+
+    Args:
+        database: None = it is not there.
+        rows: Key as the store writes it and the records that decide, in order.
+        kind: Of the store, not versioned.
+        known: Of the changelog and this database.
+        tally: Where the words go.
+        segment: Start of the segment, for examples.
+
+    Raises:
+        LayoutError: an entry is not of this kind.
+        UsageError: the database is damaged.
+    """
+    for key, have, records in pair(_contents(database, kind), rows):
+        word, offset = judge(have, records or (), known)
+        tally.add(Example(word, record_key(kind, key), offset, have, segment))
+
+
+def _contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Content]]:
+    for key, family, value in database.entries() if database else ():
+        if not is_index(kind, key):
+            yield key, content_of(kind, family, value)
+
+
+def pair(
+    left: Iterator[tuple[bytes, A]], right: Iterator[tuple[bytes, B]]
+) -> Iterator[tuple[bytes, A | None, B | None]]:
+    """Join two sequences in the order of their keys; None where one has nothing."""
+    one, other = next(left, None), next(right, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one[0] < other[0]):
+            assert one is not None
+            yield one[0], one[1], None
+            one = next(left, None)
+        elif one is None or other[0] < one[0]:
+            yield other[0], None, other[1]
+            other = next(right, None)
+        else:
+            yield one[0], one[1], other[1]
+            one, other = next(left, None), next(right, None)

@@ -1,0 +1,248 @@
+"""How a record of a changelog becomes an entry of a store, by kind of store. Pure.
+
+Source:
+    WindowKeySchema, SessionKeySchema, PrefixedWindowKeySchemas, PrefixedSessionKeySchemas, ValueAndTimestampSerializer,
+    HeadersSerializer (4.3), AbstractSegments (2.6.0 to 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+
+from agent.errors import LayoutError
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+DEFAULT = "default"
+TIMESTAMPED = "keyValueWithTimestamp"
+WITH_HEADERS = "keyValueWithTimestampAndHeaders"
+SESSION_WITH_HEADERS = "sessionKeyValueWithHeaders"
+WINDOW_WITH_HEADERS = "windowKeyValueWithHeaders"
+HEADER_FAMILIES = frozenset({WITH_HEADERS, SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS})
+DATA_FAMILIES = HEADER_FAMILIES | {DEFAULT, TIMESTAMPED}
+"""Column families with entries of records; one that is not here has a form that is not known."""
+
+SHORT_BYTES = 16
+"""Values shorter than this are kept as they are, longer ones as a fingerprint of so many bytes."""
+
+_LONG = 8
+_LARGEST_MS = 1 << 46  # the year 4199
+
+
+class Kind(StrEnum):
+    """Kinds of stores, as far as their entries differ."""
+
+    KEY_VALUE = "key-value"
+    VERSIONED = "versioned"
+    WINDOW = "window"
+    SESSION = "session"
+    TIME_FIRST_WINDOW = "time-first-window"
+    TIME_FIRST_SESSION = "time-first-session"
+
+    @property
+    def is_segmented(self) -> bool:
+        """Whether entries are spread over segments by their time."""
+        return self not in (Kind.KEY_VALUE, Kind.VERSIONED)
+
+
+_TIME_FIRST = {Kind.TIME_FIRST_WINDOW: Kind.WINDOW, Kind.TIME_FIRST_SESSION: Kind.SESSION}
+_BASE, _INDEX = b"\0", b"\1"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an entry says, as far as its form keeps it.
+
+    Args of the dataclass:
+        at_ms: Time of the record, milliseconds since the epoch; None = this form does not keep it.
+        headers: Headers as bytes; None = this form does not keep them.
+        value: The value, or its fingerprint (`shorten`).
+    """
+
+    at_ms: int | None
+    headers: bytes | None
+    value: bytes
+
+    def is_of(self, record: Content) -> bool:
+        """Return whether a record, which has everything, makes this entry."""
+        return (
+            self.value == record.value
+            and self.at_ms in (None, record.at_ms)
+            and (self.headers is None or self.headers == record.headers)
+        )
+
+
+def shorten(value: bytes) -> bytes:
+    """Return a short value as it is, a long one as a fingerprint; their lengths tell them apart."""
+    return value if len(value) < SHORT_BYTES else blake2b(value, digest_size=SHORT_BYTES).digest()
+
+
+def big_endian(number: int) -> bytes:
+    """Write a Java long."""
+    return number.to_bytes(_LONG, "big", signed=True)
+
+
+def read_long(data: bytes, at: int = 0) -> int:
+    """Read a Java long.
+
+    Raises:
+        LayoutError: the data end before it does.
+    """
+    piece = data[at : at + _LONG]
+    if len(piece) != _LONG:
+        raise LayoutError(f"{len(data)} bytes, a number of 8 is expected at {at}")
+    return int.from_bytes(piece, "big", signed=True)
+
+
+# --------------------------------------------------------------------------------------------------- keys
+
+
+def time_of(kind: Kind, key: bytes) -> int:
+    """Return the time that decides the segment: a window's start, a session's end, in ms.
+
+    Args:
+        kind: A segmented kind.
+        key: A record's key.
+
+    Raises:
+        LayoutError: the key is too short.
+    """
+    after = 12 if _TIME_FIRST.get(kind, kind) is Kind.WINDOW else 16
+    if len(key) < after:
+        raise LayoutError(f"key of {len(key)} bytes, a {kind} store has {after} behind the key of a record")
+    return read_long(key, len(key) - after)
+
+
+def store_keys(kind: Kind, key: bytes, *, has_index: bool = False) -> list[bytes]:
+    """Return the keys under which a store keeps a record: one, or two where an index leads to the first.
+
+    Args:
+        kind: Of the store.
+        key: Of the record.
+        has_index: Whether a time-first store keeps an index; the second key's entry has no value.
+    """
+    plain = _TIME_FIRST.get(kind)
+    if plain is None:
+        return [key]
+    if plain is Kind.WINDOW:
+        base = _BASE + key[-12:-4] + key[:-12] + key[-4:]
+    else:
+        base = _BASE + key[-16:] + key[:-16]
+    return [base, _INDEX + key] if has_index else [base]
+
+
+def record_key(kind: Kind, key: bytes) -> bytes:
+    """Return the record's key of a store's key; the reverse of `store_keys`.
+
+    Raises:
+        LayoutError: not a key of this kind.
+    """
+    plain = _TIME_FIRST.get(kind)
+    if plain is None:
+        return key
+    if key[:1] == _INDEX:
+        return key[1:]
+    if key[:1] != _BASE:
+        raise LayoutError(f"key of a {kind} store begins with {key[:1].hex() or 'nothing'}")
+    if plain is Kind.WINDOW:
+        return key[9:-4] + key[1:9] + key[-4:]
+    return key[17:] + key[1:17]
+
+
+def is_index(kind: Kind, key: bytes) -> bool:
+    """Return whether an entry only leads to another one."""
+    return kind in _TIME_FIRST and key[:1] == _INDEX
+
+
+# ------------------------------------------------------------------------------------------------- values
+
+
+def content_of(kind: Kind, family: str, value: bytes) -> Content:
+    """Read an entry's value.
+
+    Args:
+        kind: Of the store; not for versioned stores, whose entries hold several records.
+        family: Column family that the entry is in.
+        value: Its bytes.
+
+    Raises:
+        LayoutError: not of the form that the family has.
+    """
+    if family == DEFAULT:
+        if kind in _TIME_FIRST and _TIME_FIRST[kind] is Kind.WINDOW:
+            return Content(read_long(value), None, shorten(value[_LONG:]))
+        return Content(None, None, shorten(value))
+    if family == TIMESTAMPED:
+        return Content(read_long(value), None, shorten(value[_LONG:]))
+    if family not in HEADER_FAMILIES:
+        raise LayoutError(f"column family {family}")
+    headers, rest = _split_headers(value)
+    if family == SESSION_WITH_HEADERS:
+        return Content(None, headers, shorten(rest))
+    return Content(read_long(rest), headers, shorten(rest[_LONG:]))
+
+
+def record_content(at_ms: int, headers: Headers, value: bytes) -> Content:
+    """Return what a record says, all of it."""
+    return Content(at_ms, shorten(headers_bytes(headers)), shorten(value))
+
+
+def headers_bytes(headers: Headers) -> bytes:
+    """Write headers as a store of 4.3 keeps them, without the length in front; no headers: nothing."""
+    if not headers:
+        return b""
+    found = [varint(len(headers))]
+    for name, value in headers:
+        key = name.encode("utf-8", "surrogateescape")
+        found += [varint(len(key)), key]
+        found += [varint(-1)] if value is None else [varint(len(value)), value]
+    return b"".join(found)
+
+
+def _split_headers(value: bytes) -> tuple[bytes, bytes]:
+    length, at = _read_varint(value)
+    if length < 0 or at + length > len(value):
+        raise LayoutError(f"headers of {length} bytes in an entry of {len(value)}")
+    return shorten(value[at : at + length]), value[at + length :]
+
+
+def varint(number: int) -> bytes:
+    """Write a number as Kafka's ByteUtils.writeVarint does: zig-zag, seven bits a byte."""
+    rest = (number << 1) ^ (number >> 31)
+    rest &= 0xFFFFFFFF
+    found = bytearray()
+    while rest > 0x7F:
+        found.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    found.append(rest)
+    return bytes(found)
+
+
+def _read_varint(data: bytes) -> tuple[int, int]:
+    found = shift = 0
+    for at, byte in enumerate(data[:5]):
+        found |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (found >> 1) ^ -(found & 1), at + 1
+        shift += 7
+    raise LayoutError("a number that does not end")
+
+
+# -------------------------------------------------------------------------------------------- recognising
+
+
+def could_be(kind: Kind, key: bytes) -> bool:
+    """Return whether a record's key can be one of a window or session store.
+
+    Nothing says it for sure; a key of the other kind shows a time or a number that nobody has.
+    """
+    try:
+        if kind is Kind.WINDOW:
+            return 0 <= time_of(kind, key) < _LARGEST_MS and key[-4] < 0x80
+        end_ms = time_of(Kind.SESSION, key)
+        return 0 <= read_long(key, len(key) - _LONG) <= end_ms < _LARGEST_MS
+    except LayoutError:
+        return False

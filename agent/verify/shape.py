@@ -1,0 +1,111 @@
+"""Which kind a store is, told from its databases and from what its changelog says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.errors import LayoutError
+from agent.verify.kinds import (
+    DEFAULT,
+    SESSION_WITH_HEADERS,
+    TIMESTAMPED,
+    WINDOW_WITH_HEADERS,
+    WITH_HEADERS,
+    Kind,
+    could_be,
+    record_key,
+    time_of,
+)
+from agent.verify.versions import could_be_versioned
+
+ADDITIONAL_MS = 24 * 3_600_000
+"""What Kafka Streams adds to a store's retention for its changelog: windowstore.changelog.additional.retention.ms by
+default, fixed for versioned stores."""
+LEAST_INTERVAL_MS = 60_000
+
+Entry = tuple[bytes, str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a store keeps what, milliseconds.
+
+    Args of the dataclass:
+        retention_ms: Behind stream time.
+        interval_ms: Length of a segment.
+    """
+
+    retention_ms: int
+    interval_ms: int
+
+    def segment(self, at_ms: int) -> int:
+        """Return where the segment of a time begins."""
+        return at_ms // self.interval_ms * self.interval_ms
+
+    def live_from(self, stream_ms: int) -> int:
+        """Return where the oldest segment begins that is not expired."""
+        return self.segment(stream_ms - self.retention_ms)
+
+
+def times_of(retention_ms: int) -> Times:
+    """Return the times of a store of segments.
+
+    Source:
+        RocksDbWindowBytesStoreSupplier, RocksDbSessionBytesStoreSupplier, Stores (2.6.0 to 4.3.1): half the
+        retention, at least a minute.
+    """
+    return Times(retention_ms, max(retention_ms // 2, LEAST_INTERVAL_MS))
+
+
+def kind_of_one(entries: Sequence[Entry]) -> Kind:
+    """Tell the kind of a store of one database by some of its entries."""
+    plain = [x for x in entries if x[1] == DEFAULT]
+    is_versioned = plain and len(plain) == len(entries) and all(could_be_versioned(x[0], x[2]) for x in plain)
+    return Kind.VERSIONED if is_versioned else Kind.KEY_VALUE
+
+
+def kind_of_segments(entries: Sequence[tuple[int, Entry]], keys: Sequence[bytes], times: Times) -> Kind:
+    """Tell the kind of a store of segments.
+
+    Args:
+        entries: Some entries, each with the start of its segment.
+        keys: Some keys of its changelog.
+        times: Of the store.
+
+    Raises:
+        LayoutError: no kind, or more than one, fits.
+    """
+    fitting = [kind for kind in Kind if kind.is_segmented and _fits(kind, entries, keys, times)]
+    if len(fitting) > 1 and Kind.WINDOW in fitting and not entries:
+        fitting = [Kind.WINDOW] if all(could_be(Kind.WINDOW, x) for x in keys) else fitting
+    if not fitting:
+        raise LayoutError(
+            f"its entries are of no known form, or its segments are not {times.interval_ms} ms long (half of the"
+            " retention): give --retention"
+        )
+    if len(fitting) > 1:
+        raise LayoutError(f"its entries could be of {' or '.join(fitting)}: give --kind")
+    return fitting[0]
+
+
+def _fits(kind: Kind, entries: Sequence[tuple[int, Entry]], keys: Sequence[bytes], times: Times) -> bool:
+    is_session = kind in (Kind.SESSION, Kind.TIME_FIRST_SESSION)
+    is_time_first = kind in (Kind.TIME_FIRST_WINDOW, Kind.TIME_FIRST_SESSION)
+    if not all(could_be(Kind.SESSION if is_session else Kind.WINDOW, key) for key in keys):
+        return False
+    if is_time_first and not entries:
+        return False
+    for segment, (key, family, _) in entries:
+        if (family in (TIMESTAMPED, WITH_HEADERS) and kind is not Kind.WINDOW) or (
+            family == SESSION_WITH_HEADERS and not is_session
+        ):
+            return False
+        if family == WINDOW_WITH_HEADERS and kind is not Kind.TIME_FIRST_WINDOW:
+            return False
+        try:
+            if times.segment(time_of(kind, record_key(kind, key))) != segment:
+                return False
+        except LayoutError:
+            return False
+    return True

@@ -1,0 +1,124 @@
+"""Reading a view by RocksDB itself. Sole importer of rocksdict, with `scratch`."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from agent.errors import UsageError
+from agent.layout.names import OFFSETS_FAMILY
+from agent.verify.kinds import DATA_FAMILIES
+from agent.verify.view import View
+
+INSTALL = "pip install 'statewarden[verify]'"
+_STATUS = b"status"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What the `offsets` family of a database says (4.3+).
+
+    Args of the dataclass:
+        offsets: `<topic>-<partition>` -> last applied offset.
+        status: 1 = open, 0 = closed in order; None = no such entry.
+    """
+
+    offsets: dict[str, int]
+    status: int | None
+
+
+class Database:
+    """One database, open read-only."""
+
+    def __init__(self, view: View) -> None:
+        """Open it.
+
+        Raises:
+            UsageError: rocksdict is not installed, or RocksDB cannot open the files.
+        """
+        library = load()
+        self._library = library
+        place = str(view.directory)
+        try:
+            self.families: tuple[str, ...] = tuple(library.Rdict.list_cf(place, self._options()))
+            self._open: Any = library.Rdict(
+                place,
+                self._options(),
+                column_families={name: self._options() for name in self.families},
+                access_type=library.AccessType.read_only(),
+            )
+        except Exception as error:
+            raise UsageError(f"RocksDB cannot open it: {error}") from error
+        self.unknown_families = tuple(
+            name for name in self.families if name not in DATA_FAMILIES and name != OFFSETS_FAMILY
+        )
+
+    def close(self) -> None:
+        """Close it."""
+        self._open.close()
+
+    def claims(self) -> Claims | None:
+        """Read the `offsets` family; None before 4.3, which has none.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        if OFFSETS_FAMILY not in self.families:
+            return None
+        found, status = {}, None
+        for key, value in self._walk(OFFSETS_FAMILY):
+            if len(value) != 8 or key == b"position":
+                continue
+            number = int.from_bytes(value, "big", signed=True)
+            if key == _STATUS:
+                status = number
+            else:
+                found[key.decode("utf-8", "surrogateescape")] = number
+        return Claims(found, status)
+
+    def entries(self) -> Iterator[tuple[bytes, str, bytes]]:
+        """Give key, family and value of every entry of every data family, in the order of keys.
+
+        Raises:
+            UsageError: a file is damaged: whatever else was read says nothing then.
+        """
+        walks = [self._named(name) for name in self.families if name in DATA_FAMILIES]
+        return heapq.merge(*walks, key=itemgetter(0)) if len(walks) > 1 else iter(walks[0] if walks else ())
+
+    def _named(self, family: str) -> Iterator[tuple[bytes, str, bytes]]:
+        for key, value in self._walk(family):
+            yield key, family, value
+
+    def _walk(self, family: str) -> Iterator[tuple[bytes, bytes]]:
+        """Walk by hand: the library's `items` end without a word where a block is damaged."""
+        steps = self._open.get_column_family(family).iter()
+        steps.seek_to_first()
+        while steps.valid():
+            yield steps.key(), steps.value()
+            steps.next()
+        try:
+            steps.status()
+        except Exception as error:
+            raise UsageError(f"RocksDB cannot read it: {error}") from error
+
+    def _options(self) -> Any:
+        options = self._library.Options(raw_mode=True)
+        options.create_if_missing(False)
+        options.set_max_open_files(-1)  # every file is opened now, not when its link may lead elsewhere
+        return options
+
+
+def load() -> Any:
+    """Load rocksdict.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import rocksdict
+    except ImportError as error:
+        raise UsageError(f"verify needs rocksdict: {INSTALL} ({error})") from error
+    return rocksdict

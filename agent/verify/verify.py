@@ -1,0 +1,321 @@
+"""One store beside its changelog, from the directory to the words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from agent.errors import LayoutError, UsageError
+from agent.layout.names import CHANGELOG_SUFFIX, GLOBAL_DIRECTORY
+from agent.verify.changelog import Changelogs
+from agent.verify.compare import Example, Tally, compare
+from agent.verify.fold import Folded, Plan, Progress, fold, prefix_of
+from agent.verify.history import compare_versions, gather
+from agent.verify.kinds import Kind
+from agent.verify.places import Store
+from agent.verify.rule import DAMAGE, Known, Word, sum_up
+from agent.verify.scratch import Scratch
+from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of
+from agent.verify.stores import Claims, Database
+from agent.verify.view import View
+
+SAMPLE = 50
+"""Entries of each database, and records of the changelog, by which its kind is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user says of stores, each by the store's name.
+
+    Args of the dataclass:
+        topics: Store -> changelog, where it is not the usual one.
+        kinds: Store -> kind, where it cannot be told.
+        retentions: Store -> retention in ms, where the topic's settings may not be read.
+        examples: How many keys of each word.
+    """
+
+    topics: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    retentions: Mapping[str, int] = field(default_factory=dict)
+    examples: int = 0
+
+
+@dataclass(slots=True)
+class Result:
+    """What is said of one store.
+
+    Args of the dataclass:
+        store: Which.
+        word: The worst of its keys, or `undecidable` as a whole.
+        reason: Why it is undecidable as a whole; empty = it is not.
+        topic: Its changelog; empty = not known.
+        kind: None = not known.
+        offsets: Segment -> offset of its database; segment 0 for a store of one database.
+        start: First offset of the changelog.
+        end: Behind the last one that was read.
+        tally: Words of keys, counted.
+        by_segment: Segment -> words of its keys, for segments that are damaged.
+        is_closed: True: closed in order; False: open, or killed; None = nothing tells (before 4.3).
+        transactions: Whether the changelog has records that are not committed.
+    """
+
+    store: Store
+    word: Word
+    reason: str = ""
+    topic: str = ""
+    kind: Kind | None = None
+    offsets: dict[int, int | None] = field(default_factory=dict)
+    start: int = 0
+    end: int = 0
+    tally: Tally = field(default_factory=Tally)
+    by_segment: dict[int, Tally] = field(default_factory=dict)
+    is_closed: bool | None = None
+    transactions: bool = False
+
+    @property
+    def examples(self) -> list[Example]:
+        """Keys of which something is said."""
+        return self.tally.examples
+
+
+def verify_store(
+    store: Store, changelogs: Changelogs, given: Given, work: Path, now_s: float, progress: Progress
+) -> Result:
+    """Compare one store with its changelog.
+
+    Args:
+        store: Which; nothing is written into its directory.
+        changelogs: The cluster.
+        given: What the user says of stores.
+        work: Private directory for the view and the scratch database; both are gone afterwards.
+        now_s: Time of the comparison, seconds since the epoch.
+        progress: Told while the changelog is read.
+
+    Returns:
+        The words; what stops the comparison is the reason of `undecidable`.
+    """
+    result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
+    if store.task == GLOBAL_DIRECTORY:
+        result.reason = "a global store has every partition of its topic; it is not compared"
+        return result
+    with ExitStack() as stack:
+        try:
+            _Comparison(store, changelogs, given, work, stack, result).run(now_s, progress)
+        except (UsageError, LayoutError) as error:
+            result.word, result.reason = Word.UNDECIDABLE, str(error)
+            result.tally, result.by_segment = Tally(given.examples), {}
+    return result
+
+
+class _Comparison:
+    """The steps; what is open is closed with the stack."""
+
+    def __init__(
+        self, store: Store, changelogs: Changelogs, given: Given, work: Path, stack: ExitStack, result: Result
+    ) -> None:
+        self._store = store
+        self._changelogs = changelogs
+        self._given = given
+        self._work = work
+        self._stack = stack
+        self._result = result
+        self._databases: dict[int, Database] = {}
+        self._claims: dict[int, Claims | None] = {}
+        self._written_s = 0.0
+        self._otherwise: int | None = None
+
+    def run(self, now_s: float, progress: Progress) -> None:
+        """Take every step; the order matters: offset, then files, then the changelog's end."""
+        checkpointed = self._store.checkpointed()
+        self._open()
+        result = self._result
+        result.topic = self._topic(checkpointed)
+        result.offsets = self._offsets(checkpointed)
+        statuses = {x.status for x in self._claims.values() if x is not None}
+        result.is_closed = None if not statuses else statuses == {0}
+        result.start, result.end = self._changelogs.range(result.topic, self._store.partition)
+        self._require_range()
+        settings = self._changelogs.settings(result.topic)
+        times = self._times(settings)
+        result.kind = self._given.kinds.get(self._store.name) or self._kind(times)
+        if result.kind is Kind.VERSIONED and times is None:
+            times = self._versioned_times(settings)
+        plan = self._plan(result.kind, times)
+        scratch = self._stack.enter_context(closing(Scratch(self._work)))
+        folded = fold(self._changelogs, plan, scratch, progress)
+        result.transactions = folded.transactions
+        tombstones_ms = int((settings or {}).get("delete.retention.ms") or 0)
+        is_fresh = (now_s - self._written_s) * 1000 < tombstones_ms
+        self._judge(plan, folded, scratch, is_fresh=is_fresh)
+        result.word = sum_up(result.tally.counts)
+
+    # -------------------------------------------------------------------------------- the store's side
+
+    def _open(self) -> None:
+        """Open every database of the store."""
+        store = self._store
+        paths = {0: store.database} if store.database else dict(store.segments)
+        views = {}
+        for segment, path in paths.items():
+            assert path is not None
+            views[segment] = self._stack.enter_context(closing(View(path, self._work)))
+            self._written_s = max(self._written_s, views[segment].written_s)
+        for segment, view in views.items():
+            database = self._stack.enter_context(closing(Database(view)))
+            if database.unknown_families:
+                raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
+            self._databases[segment] = database
+            self._claims[segment] = database.claims()
+
+    def _topic(self, checkpointed: Mapping[tuple[str, int], int]) -> str:
+        store = self._store
+        if store.name in self._given.topics:
+            return self._given.topics[store.name]
+        tail = f"-{store.partition}"
+        claimed = {
+            x for claims in self._claims.values() if claims for x in claims.offsets if x.endswith(tail)
+        }
+        if len(claimed) == 1:
+            return claimed.pop().removesuffix(tail)
+        if (store.changelog, store.partition) in checkpointed:
+            return store.changelog
+        foreign = {topic for topic, _ in checkpointed if not topic.endswith(CHANGELOG_SUFFIX)}
+        if len(foreign) == 1 and checkpointed and not self._claims.get(0):
+            return self._source_or_changelog(foreign.pop())
+        return store.changelog
+
+    def _source_or_changelog(self, source: str) -> str:
+        """A store without an entry of its own, beside one of a source topic: the changelog, if there is one."""
+        return (
+            self._store.changelog
+            if self._store.changelog in self._changelogs.topics(self._store.changelog)
+            else source
+        )
+
+    def _offsets(self, checkpointed: Mapping[tuple[str, int], int]) -> dict[int, int | None]:
+        topic, partition = self._result.topic, self._store.partition
+        found: dict[int, int | None] = {}
+        for segment, claims in self._claims.items():
+            if claims is None:
+                offset = checkpointed.get((topic, partition))
+            else:
+                offset = claims.offsets.get(f"{topic}-{partition}")
+            found[segment] = None if offset is None or offset < 0 else offset
+        if not found:
+            offset = checkpointed.get((topic, partition), -1)
+            self._otherwise = None if offset < 0 else offset
+        else:
+            # what one segment has behind it, the application had processed for all of them
+            self._otherwise = max((x for x in found.values() if x is not None), default=None)
+        return found
+
+    def _kind(self, times: Times | None) -> Kind:
+        samples = [
+            (s, x) for s, database in self._databases.items() for x in islice(database.entries(), SAMPLE)
+        ]
+        if self._store.database:
+            return kind_of_one([x for _, x in samples])
+        assert times is not None
+        result = self._result
+        keys: list[bytes] = []
+        reading = self._changelogs.read(
+            result.topic, self._store.partition, result.start, result.end, committed=True
+        )
+        with closing(reading) as batches:
+            for batch in islice(batches, 1):
+                keys = [x.key for x in batch[:SAMPLE]]
+        if not samples and not keys:
+            return Kind.WINDOW
+        return kind_of_segments(samples, keys, times)
+
+    # -------------------------------------------------------------------------------- the changelog's side
+
+    def _require_range(self) -> None:
+        result = self._result
+        offsets = [x for x in (*result.offsets.values(), self._otherwise) if x is not None]
+        if offsets and max(offsets) >= result.end:
+            raise UsageError(
+                f"its offset {max(offsets)} lies behind the end of the changelog, {result.end}: is the topic new?"
+            )
+        if offsets and max(offsets) < result.start - 1:
+            raise UsageError(
+                f"its offset {max(offsets)} lies before the start of the changelog, {result.start}: what came between"
+                " is deleted"
+            )
+
+    def _times(self, settings: Mapping[str, str] | None) -> Times | None:
+        if self._store.name in self._given.retentions:
+            return times_of(self._given.retentions[self._store.name])
+        if self._store.database:
+            return None
+        if settings is None:
+            raise UsageError(
+                "its retention is not known: grant DescribeConfigs on the topic, or give --retention STORE=MS"
+            )
+        return times_of(int(settings["retention.ms"]) - ADDITIONAL_MS)
+
+    def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
+        if settings is None:
+            raise UsageError(
+                "its history retention is not known: grant DescribeConfigs on the topic, or give --retention STORE=MS"
+            )
+        return times_of(int(settings["min.compaction.lag.ms"]) - ADDITIONAL_MS)
+
+    def _plan(self, kind: Kind, times: Times | None) -> Plan:
+        result = self._result
+        return Plan(
+            result.topic,
+            self._store.partition,
+            result.start,
+            result.end,
+            kind,
+            times,
+            dict(result.offsets),
+            self._otherwise,
+        )
+
+    # -------------------------------------------------------------------------------- both
+
+    def _judge(self, plan: Plan, folded: Folded, scratch: Scratch, *, is_fresh: bool) -> None:
+        tally = self._result.tally
+        if not plan.kind.is_segmented:
+            known = folded.known(plan, plan.offset_of(0), is_fresh=is_fresh)
+            if plan.kind is Kind.VERSIONED:
+                assert plan.times is not None
+                stream_ms = max(gather(self._databases.get(0), scratch), folded.stream_ms)
+                live_ms = stream_ms - plan.times.retention_ms
+                compare_versions(scratch, scratch.keys(prefix_of(0)), known, live_ms, tally)
+            else:
+                compare(self._databases.get(0), scratch.keys(prefix_of(0)), plan.kind, known, tally)
+            return
+        assert plan.times is not None
+        stream_ms = max(folded.stream_ms, max(self._databases, default=-1))
+        live_from = plan.times.live_from(stream_ms)
+        for segment in sorted(folded.segments | set(self._databases)):
+            known = folded.known(plan, plan.offset_of(segment), is_fresh=is_fresh)
+            if segment < live_from:
+                tally.counts[Word.EXPIRED] += sum(1 for _ in scratch.keys(prefix_of(segment)))
+                continue
+            self._judge_segment(plan, segment, known, scratch)
+
+    def _judge_segment(self, plan: Plan, segment: int, known: Known, scratch: Scratch) -> None:
+        tally = self._result.tally
+        own = Tally(tally.most)
+        compare(
+            self._databases.get(segment), scratch.keys(prefix_of(segment)), plan.kind, known, own, segment
+        )
+        tally.join(own)
+        if any(own.counts[word] for word in (*DAMAGE, Word.PENDING)):
+            self._result.by_segment[segment] = own
+
+
+def more_descriptors() -> None:
+    """Allow as many open files as may be: a view keeps every file of a store open."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

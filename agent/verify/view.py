@@ -1,0 +1,148 @@
+"""A database as of one manifest, in a private directory: links to open files, copies of the small ones.
+
+RocksDB's readers write beside what they read, even read-only; here they write into the private directory. A file that
+the application deletes meanwhile stays readable through its descriptor.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from agent.errors import UsageError
+
+TRIES = 20
+DATA_SUFFIXES = (".sst", ".blob")
+TERMINATED = 128 + signal.SIGTERM
+_CURRENT = "CURRENT"
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@contextmanager
+def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
+    """Make the private directory, and remove it at any end: Ctrl-C and SIGTERM included.
+
+    Args:
+        work: Where; None = where temporary files go.
+        state_dir: Where it must not be.
+
+    Raises:
+        UsageError: it would be inside the state directory, or cannot be made.
+    """
+    parent = Path(work or tempfile.gettempdir()).resolve()
+    if parent.is_relative_to(state_dir.resolve()):
+        raise UsageError(f"{parent} is inside {state_dir}, where nothing is ever written; give --work")
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        directory = Path(tempfile.mkdtemp(prefix="statewarden-verify-", dir=parent))
+    except OSError as error:
+        raise UsageError(f"{parent}: no directory can be made here: {error.strerror}; give --work") from error
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(TERMINATED)
+
+
+class _MovedError(Exception):
+    """The database went on while it was looked at."""
+
+
+class View:
+    """A database that can be opened read-only without touching its directory; close it."""
+
+    def __init__(self, database: Path, work: Path) -> None:
+        """Take the view.
+
+        Args:
+            database: Directory of the store or segment; nothing is written there.
+            work: Directory for the private one.
+
+        Raises:
+            UsageError: it cannot be read, or is no database.
+        """
+        self._descriptors: list[int] = []
+        self.directory = Path(tempfile.mkdtemp(prefix="view-", dir=work))
+        self.written_s = 0.0
+        try:
+            self._take(database)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the files and remove the private directory."""
+        self._close_files()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _take(self, database: Path) -> None:
+        for _ in range(TRIES):
+            try:
+                source = os.open(database, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+            except FileNotFoundError:
+                raise UsageError(f"{database}: it is gone") from None
+            except OSError as error:
+                raise UsageError(f"{database}: {error.strerror}") from error
+            self._descriptors.append(source)
+            try:
+                self._look(source)
+            except (_MovedError, FileNotFoundError):
+                self._clear()
+            except OSError as error:
+                raise UsageError(f"{database}/{error.filename or ''}: {error.strerror}") from error
+            else:
+                return
+        if not (database / _CURRENT).exists():
+            raise UsageError(f"{database}: no RocksDB database (there is no CURRENT)")
+        raise UsageError(f"{database}: its files changed during each of {TRIES} looks; try again")
+
+    def _look(self, source: int) -> None:
+        """Open the data files, copy the manifest that is current, then open the files that came meanwhile."""
+        self._link_files(source)
+        current = self._copy(source, _CURRENT)
+        self._copy(source, current.decode("ascii", "replace").strip())
+        if _read(source, _CURRENT) != current:
+            raise _MovedError
+        self._link_files(source)
+
+    def _link_files(self, source: int) -> None:
+        for name in os.listdir(source):
+            link = self.directory / name
+            if not name.endswith(DATA_SUFFIXES) or link.is_symlink():
+                continue
+            try:
+                descriptor = os.open(name, _READ, dir_fd=source)
+            except FileNotFoundError:
+                continue  # a compaction took it: the manifest does not name it either
+            self._descriptors.append(descriptor)
+            self.written_s = max(self.written_s, os.fstat(descriptor).st_mtime)
+            link.symlink_to(f"/proc/self/fd/{descriptor}")
+
+    def _copy(self, source: int, name: str) -> bytes:
+        content = _read(source, name)
+        (self.directory / name).write_bytes(content)
+        return content
+
+    def _clear(self) -> None:
+        self._close_files()
+        for path in self.directory.iterdir():
+            path.unlink()
+
+    def _close_files(self) -> None:
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+
+def _read(directory: int, name: str) -> bytes:
+    with os.fdopen(os.open(name, _READ, dir_fd=directory), "rb") as file:
+        return file.read()
