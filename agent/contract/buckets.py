@@ -1,8 +1,9 @@
 """The file of `statewarden digest`: what a store holds, as numbers of entries and fingerprints.
 
-The agent writes it; the rollup reads it and makes the same of a changelog. One JSON line per store. An entry counts as the record of the changelog that made it, by key and value of that record.
-Its time and headers are left out, since not every form of a store keeps them; but of a versioned store the latest
-version of each key counts, and its time (8 bytes, big-endian) stands before the value.
+The agent writes it; the rollup reads it and makes the same of a changelog. One JSON line per store. An entry counts as
+the record of the changelog that made it, by key and value of that record. Its time and headers are left out, since not
+every form of a store keeps them; but of a versioned store the latest version of each key counts, and its time (8 bytes,
+big-endian) stands before the value.
 
 With `hash(seed, bytes)` = XXH64, which is Spark's `xxhash64`, and seeds as Spark chains them:
 
@@ -103,7 +104,8 @@ class StoreDigest:
         state: How it was left.
         topic: Its changelog, or the source topic that serves as one.
         partition: Partition of that topic.
-        offset: What is said for the whole store (up to 4.2); holds for segments that are not there, too.
+        offset: The largest of its databases', or of a store without any what `.checkpoint` says; None = nothing.
+            It holds for segments that are not there: what one has behind it was processed for all.
         made_us: When the digest was made, microseconds since the epoch.
         agent_version: Who made it.
         buckets: Number of buckets of each database.
@@ -158,7 +160,9 @@ FIELDS = (
     Field("state", _S, "How it was left.", required=True, values=tuple(x.value for x in StoreState)),
     Field("topic", _S, "Changelog, or the source topic that serves as one.", required=True),
     Field("partition", _L, "Partition of the topic.", required=True),
-    Field("offset", _L, "What `.checkpoint` says for the whole store; null = nothing, or 4.3 and later."),
+    Field(
+        "offset", _L, "The largest of its databases'; also of segments that are not there. Null = nothing."
+    ),
     Field("made_us", _L, "When the digest was made.", required=True, unit="microseconds"),
     Field("agent_version", _S, "Version of the agent that made it.", required=True),
     Field("buckets", _L, "Number of buckets of each database, a power of two.", required=True),

@@ -1,6 +1,7 @@
 """Where an audit, or a comparison with changelogs, writes: below `.next` first, then in one go to its place.
 
-Files of others are never touched. The last good report stays until the new one is whole. Cut off in between, the next run goes on where this one stopped.
+Files of others are never touched. The last good report stays until the new one is whole. Cut off in between, the next
+run goes on where this one stopped.
 """
 
 from __future__ import annotations

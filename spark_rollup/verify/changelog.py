@@ -33,7 +33,8 @@ def copies_frame(spark: SparkSession, judged: Sequence[Judged]) -> DataFrame:
     return spark.createDataFrame(
         rows,
         "topic string, partition int, copy long, kind string, interval_ms long, retention_ms long, "
-        "surely_kept_us long, buckets long, store_offset long, is_settled boolean, may_have_gone boolean, last_segment long",
+        "surely_kept_us long, buckets long, store_offset long, is_settled boolean, may_have_gone boolean, "
+        "last_segment long",
     )
 
 

@@ -79,8 +79,8 @@ def _state(one: Verdict, brokers: str | None) -> tuple[object, ...]:
             ),
         ],
         f"Keep a copy of {copy.task_id} on {copy.pod}, and name the keys there: {_command(copy, brokers)}. Then stop "
-        f"the instance, remove the store's directories with the task's checkpoint, and let it restore: the changelog is "
-        f"right.",
+        f"the instance, remove the store's directories with the task's checkpoint, and let it restore: the changelog "
+        f"is right.",
         [copy.pod],
         copy.made_us,
     )
@@ -93,8 +93,8 @@ def _replicas(found: Difference, brokers: str | None) -> tuple[object, ...]:
         *_place(one),
         *_grade(found.is_doubtful),
         f"{one.task_id}, store {one.store}: the copies on {one.pod} and {other.pod} are at the same offset ({offset}) "
-        f"and do not hold the same: at least {found.counts['extra']} entries only on {one.pod}, {found.counts['missing']} "
-        f"only on {other.pod}, {found.counts['different']} with another value",
+        f"and do not hold the same: at least {found.counts['extra']} entries only on {one.pod}, "
+        f"{found.counts['missing']} only on {other.pod}, {found.counts['different']} with another value",
         [_evidence(one), _evidence(other)],
         f"Do not fail over between them until it is known which one is right. The changelog says it, on either pod: "
         f"{_command(one, brokers)}",

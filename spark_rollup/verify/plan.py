@@ -1,9 +1,9 @@
 """What is read of which changelog for which copy, and what cannot be judged. Values only, no Spark.
 
 A changelog is not the history of a store: compaction removes records that later ones replace, tombstones go after
-`delete.retention.ms`, and the broker cuts off the beginning where the topic is also deleted by age. Compaction never takes
-away the last record of a key; so what is missing in a store can always be said, and what it has too much
-only where nothing can have gone (`Judged.may_have_gone`).
+`delete.retention.ms`, and the broker cuts off the beginning where the topic is also deleted by age. Compaction never
+takes away the last record of a key; so what is missing in a store can always be said, and what it has too much only
+where nothing can have gone (`Judged.may_have_gone`).
 """
 
 from __future__ import annotations

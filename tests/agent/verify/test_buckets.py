@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
+from agent.contract.buckets import Bucket
 from agent.verify.buckets import Buckets
 
 ENTRIES = st.dictionaries(st.binary(max_size=12), st.binary(max_size=12), max_size=60)
 
 
-def rows_of(entries, number=8):
+def rows_of(entries: Iterable[tuple[bytes, bytes]], number: int = 8) -> tuple[Bucket, ...]:
     """Add entries in the order in which they are given."""
     buckets = Buckets(number)
     for key, value in entries:

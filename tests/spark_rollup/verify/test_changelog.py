@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
-from agent.contract.buckets import StoreDigest, StoreKind
+from agent.contract.buckets import StoreDigest, StoreKind, StoreState
 from agent.verify.buckets import Buckets
 from spark_rollup.sources.changelogs import Ends, Topic
 from spark_rollup.verify import changelog, compare, digests, plan, verdicts
@@ -36,7 +37,7 @@ SETTINGS = {
 """Windows and histories of six hours, segments of three."""
 
 
-def frame(spark: SparkSession, logs: dict[str, Sequence[Record]]) -> DataFrame:
+def frame(spark: SparkSession, logs: Mapping[str, Sequence[Record]]) -> DataFrame:
     """Give records as the Kafka source does."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     rows = [
@@ -49,7 +50,15 @@ def frame(spark: SparkSession, logs: dict[str, Sequence[Record]]) -> DataFrame:
     )
 
 
-def judge(spark, tmp_path, logs, told, *, settings=SETTINGS, first=0):
+def judge(
+    spark: SparkSession,
+    tmp_path: Path,
+    logs: dict[str, list[Record]],
+    told: Sequence[StoreDigest],
+    *,
+    settings: dict[str, int] = SETTINGS,
+    first: int = 0,
+) -> dict[str, verdicts.Verdict]:
     """Compare digests with changelogs; gives verdicts by pod."""
     read = digests.load(spark, str(write(tmp_path / "digests", told)))
     topics = {
@@ -249,7 +258,7 @@ def test_spark_hashes_as_the_agent_does(spark):
     log = [Record(n, key, value) for n, (key, value) in enumerate(entries.items())]
     judged = plan.Judged(
         digests.Copy(
-            1, "", "p", "a", "0_0", "s", StoreKind.KEY_VALUE, digests.StoreState.CLOSED, (TOPIC, 0), None, 0, 8,
+            1, "", "p", "a", "0_0", "s", StoreKind.KEY_VALUE, StoreState.CLOSED, (TOPIC, 0), None, 0, 8,
             (digests.Place(0, 999, True, 0, 0),),
         ),
         Ends(0, 1000, 1000), None, None, False, None,
