@@ -42,7 +42,7 @@ def add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--application", metavar="ID", help="only this application.id")
     parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
     parser.add_argument("--store", metavar="NAME", help="only stores of this name")
-    group = parser.add_argument_group("what cannot be told, by store; may be repeated")
+    group = parser.add_argument_group("what no file says, by store; may be repeated")
     group.add_argument("--topic", action="append", default=[], metavar="STORE=TOPIC", help="its changelog")
     group.add_argument(
         "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, as reported"

@@ -40,7 +40,7 @@ class Record:
 
 
 class Changelogs:
-    """A cluster, as somebody sees it who may read changelogs and nothing else."""
+    """A cluster, for a client that may read changelogs and nothing else."""
 
     def __init__(self, servers: str, properties: Mapping[str, str]) -> None:
         """Load the library; no broker is asked.

@@ -13,7 +13,7 @@ from agent.verify.scratch import Scratch
 from agent.verify.shape import Times
 
 Progress = Callable[[int, int], None]
-"""Told how many offsets are behind us, of how many."""
+"""Called with how many offsets are done, of how many."""
 
 
 @dataclass(frozen=True, slots=True)

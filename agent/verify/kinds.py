@@ -76,7 +76,7 @@ class Content:
 
 
 def shorten(value: bytes) -> bytes:
-    """Return a short value as it is, a long one as a fingerprint; their lengths tell them apart."""
+    """Return a short value as it is, a long one as a fingerprint; they differ in length."""
     return value if len(value) < SHORT_BYTES else blake2b(value, digest_size=SHORT_BYTES).digest()
 
 
@@ -237,7 +237,7 @@ def _read_varint(data: bytes) -> tuple[int, int]:
 def could_be(kind: Kind, key: bytes) -> bool:
     """Return whether a record's key can be one of a window or session store.
 
-    Nothing says it for sure; a key of the other kind shows a time or a number that nobody has.
+    Nothing says it for sure; a key of the other kind shows a time or a number that none has.
     """
     try:
         if kind is Kind.WINDOW:

@@ -1,4 +1,4 @@
-"""Which kind a store is, told from its databases and from what its changelog says. Pure."""
+"""Which kind a store is, by its databases and by what its changelog says. Pure."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def times_of(retention_ms: int) -> Times:
 
 
 def kind_of_one(entries: Sequence[Entry]) -> Kind:
-    """Tell the kind of a store of one database by some of its entries."""
+    """Return the kind of a store of one database, by some of its entries."""
     plain = [x for x in entries if x[1] == DEFAULT]
     is_versioned = plain and len(plain) == len(entries) and all(could_be_versioned(x[0], x[2]) for x in plain)
     return Kind.VERSIONED if is_versioned else Kind.KEY_VALUE
 
 
 def kind_of_segments(entries: Sequence[tuple[int, Entry]], keys: Sequence[bytes], times: Times) -> Kind:
-    """Tell the kind of a store of segments.
+    """Return the kind of a store of segments.
 
     Args:
         entries: Some entries, each with the start of its segment.

@@ -23,7 +23,7 @@ from agent.verify.stores import Claims, Database
 from agent.verify.view import View
 
 SAMPLE = 50
-"""Entries of each database, and records of the changelog, by which its kind is told."""
+"""Entries of each database, and records of the changelog, by which its kind is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Given:
 
     Args of the dataclass:
         topics: Store -> changelog, where it is not the usual one.
-        kinds: Store -> kind, where it cannot be told.
+        kinds: Store -> kind, where no entry shows it.
         retentions: Store -> retention in ms, where the topic's settings may not be read.
         examples: How many keys of each word.
     """
@@ -58,7 +58,7 @@ class Result:
         end: Behind the last one that was read.
         tally: Words of keys, counted.
         by_segment: Segment -> words of its keys, for segments that are damaged.
-        is_closed: True: closed in order; False: open, or killed; None = nothing tells (before 4.3).
+        is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
         transactions: Whether the changelog has records that are not committed.
     """
 
@@ -92,7 +92,7 @@ def verify_store(
         given: What the user says of stores.
         work: Private directory for the view and the scratch database; both are gone afterwards.
         now_s: Time of the comparison, seconds since the epoch.
-        progress: Told while the changelog is read.
+        progress: Called while the changelog is read.
 
     Returns:
         The words; what stops the comparison is the reason of `undecidable`.
@@ -188,7 +188,7 @@ class _Comparison:
         return store.changelog
 
     def _source_or_changelog(self, source: str) -> str:
-        """A store without an entry of its own, beside one of a source topic: the changelog, if there is one."""
+        """A store without its own entry, beside one of a source topic: the changelog, if there is one."""
         return (
             self._store.changelog
             if self._store.changelog in self._changelogs.topics(self._store.changelog)
@@ -238,11 +238,11 @@ class _Comparison:
         offsets = [x for x in (*result.offsets.values(), self._otherwise) if x is not None]
         if offsets and max(offsets) >= result.end:
             raise UsageError(
-                f"its offset {max(offsets)} lies behind the end of the changelog, {result.end}: is the topic new?"
+                f"its offset {max(offsets)} is behind the end of the changelog, {result.end}: is the topic new?"
             )
         if offsets and max(offsets) < result.start - 1:
             raise UsageError(
-                f"its offset {max(offsets)} lies before the start of the changelog, {result.start}: what came between"
+                f"its offset {max(offsets)} is before the start of the changelog, {result.start}: what came between"
                 " is deleted"
             )
 
@@ -255,7 +255,13 @@ class _Comparison:
             raise UsageError(
                 "its retention is not known: grant DescribeConfigs on the topic, or give --retention STORE=MS"
             )
-        return times_of(int(settings["retention.ms"]) - ADDITIONAL_MS)
+        retention_ms = int(settings["retention.ms"]) - ADDITIONAL_MS
+        if retention_ms <= 0:
+            raise UsageError(
+                f"its retention does not follow from the topic's retention.ms={settings['retention.ms']}: give"
+                " --retention STORE=MS"
+            )
+        return times_of(retention_ms)
 
     def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
         if settings is None:

@@ -73,7 +73,7 @@ def _times(row: bytes) -> Iterator[tuple[int, int]]:
         at_ms = read_long(row, at)
         piece = row[at + 8 : at + _STEP]
         size = int.from_bytes(piece, "big", signed=True)
-        # a tombstone without an older version stands alone, valid up to its own time
+        # a tombstone without an older version is alone, valid up to its own time
         is_alone = size == _TOMBSTONE and at == _HEAD and at_ms == newer_ms
         if len(piece) != 4 or size < _TOMBSTONE or not (oldest_ms <= at_ms < newer_ms or is_alone):
             raise LayoutError("row whose versions are not in order")

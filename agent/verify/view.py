@@ -55,7 +55,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 
 class _MovedError(Exception):
-    """The database went on while it was looked at."""
+    """The database went on while it was read."""
 
 
 class View:
@@ -95,7 +95,7 @@ class View:
                 raise UsageError(f"{database}: {error.strerror}") from error
             self._descriptors.append(source)
             try:
-                self._look(source)
+                self._read_once(source)
             except (_MovedError, FileNotFoundError):
                 self._clear()
             except OSError as error:
@@ -104,9 +104,9 @@ class View:
                 return
         if not (database / _CURRENT).exists():
             raise UsageError(f"{database}: no RocksDB database (there is no CURRENT)")
-        raise UsageError(f"{database}: its files changed during each of {TRIES} looks; try again")
+        raise UsageError(f"{database}: its files changed during each of {TRIES} readings; try again")
 
-    def _look(self, source: int) -> None:
+    def _read_once(self, source: int) -> None:
         """Open the data files, copy the manifest that is current, then open the files that came meanwhile."""
         self._link_files(source)
         current = self._copy(source, _CURRENT)

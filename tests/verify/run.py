@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from tests.live import segments
 from tests.live.plan import ALOS, EOS, Plan, numbers
 from tests.live.processes import Broker
@@ -28,13 +30,14 @@ Row = dict[str, object]
 
 def rows_of(stage: Stage, *arguments: str) -> list[Row]:
     """Run the command on pod a's state directory."""
-    before = tree(stage.state_dir("a"))
+    is_still = not stage.pods["a"].is_alive
+    before = tree(stage.state_dir("a")) if is_still else {}
     command = [sys.executable, "-m", "agent", "verify", str(stage.state_dir("a"))]
     command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     if done.returncode not in (0, 1, 2) or not done.stdout:
         raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
-    if not stage.pods["a"].is_alive and tree(stage.state_dir("a")) != before:
+    if is_still and tree(stage.state_dir("a")) != before:
         raise RuntimeError("the state directory was touched")
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -1,0 +1,219 @@
+"""Stores of segments and of versions beside a changelog in memory."""
+
+from __future__ import annotations
+
+from agent.verify.kinds import (
+    DEFAULT,
+    TIMESTAMPED,
+    WINDOW_WITH_HEADERS,
+    Kind,
+    big_endian,
+    store_keys,
+)
+from agent.verify.rule import Word
+from agent.verify.versions import LATEST
+from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, Topic, write_database
+from tests.agent.verify.test_verify import Verify, pytestmark, state, verify
+
+__all__ = ["pytestmark", "state", "verify"]
+
+HOUR_MS = 3_600_000
+FIRST = AT_MS // (3 * HOUR_MS) * 3 * HOUR_MS
+SECOND = FIRST + 3 * HOUR_MS
+WINDOWED = {"retention.ms": str(6 * HOUR_MS + DAY_MS)}
+WIN, SES, VER = (f"{APP}-{name}-changelog" for name in ("win", "ses", "ver"))
+
+
+def windows() -> tuple[Topic, dict[int, dict[bytes, bytes]]]:
+    """Give a changelog of twenty windows in each of two segments, and the entries of a store that has them all."""
+    topic = Topic(settings=dict(WINDOWED))
+    entries: dict[int, dict[bytes, bytes]] = {FIRST: {}, SECOND: {}}
+    for segment in (FIRST, SECOND):
+        for number in range(20):
+            start_ms = segment + number * 60_000
+            key = b"key%02d" % number + big_endian(start_ms) + b"\0\0\0\0"
+            topic.add(key, b"v", start_ms + 5)
+            entries[segment][key] = big_endian(start_ms + 5) + b"v"
+    return topic, entries
+
+
+def write_segments(
+    state: StateDir, entries: dict[int, dict[bytes, bytes]], offsets: dict[int, int | None] | None = None
+) -> None:
+    """Write them; with offsets as 4.3 does: segment -> offset, None = it has none."""
+    for segment, rows in entries.items():
+        own = None
+        if offsets is not None:
+            own = {"status": 1} | ({} if offsets[segment] is None else {f"{WIN}-0": offsets[segment] or 0})
+        write_database(state.segment("win", segment), {DEFAULT: [], TIMESTAMPED: list(rows.items())}, own)
+
+
+def test_windows_are_equal_segment_by_segment(state: StateDir, verify: Verify) -> None:
+    """The kind is told from the keys, the segments' length from the topic's retention."""
+    topic, entries = windows()
+    write_segments(state, entries)
+    state.checkpoint(win=39)
+    result = verify({WIN: topic})
+    assert (result.word, result.kind) == (Word.EQUAL, Kind.WINDOW)
+    assert result.tally.counts == {Word.EQUAL: 40}
+
+
+def test_a_segment_without_an_offset_is_pending_and_with_one_lost(state: StateDir, verify: Verify) -> None:
+    """4.3: before the kill nothing is claimed for it; after the restart it claims what it does not hold."""
+    topic, entries = windows()
+    entries[FIRST] = {}
+    write_segments(state, entries, {FIRST: None, SECOND: 39})
+    assert verify({WIN: topic}).tally.counts == {Word.PENDING: 20, Word.EQUAL: 20}
+
+
+def test_a_lost_segment_is_named_with_every_key(state: StateDir, verify: Verify) -> None:
+    """It says that it has everything up to offset 39, and is empty."""
+    topic, entries = windows()
+    entries[FIRST] = {}
+    write_segments(state, entries, {FIRST: 39, SECOND: 39})
+    result = verify({WIN: topic}, examples=1)
+    assert result.tally.counts == {Word.MISSING: 20, Word.EQUAL: 20}
+    assert {segment: dict(x.counts) for segment, x in result.by_segment.items()} == {
+        FIRST: {Word.MISSING: 20}
+    }
+    assert [(x.word, x.segment, x.offset) for x in result.examples] == [(Word.MISSING, FIRST, 0)]
+
+
+def test_a_segment_that_is_gone_as_a_whole_does_not_hide(state: StateDir, verify: Verify) -> None:
+    """The other one's offset says that it was there."""
+    topic, entries = windows()
+    write_segments(state, {SECOND: entries[SECOND]}, {SECOND: 39})
+    assert verify({WIN: topic}).tally.counts == {Word.MISSING: 20, Word.EQUAL: 20}
+
+
+def test_expired_segments_are_not_judged(state: StateDir, verify: Verify) -> None:
+    """The changelog still has what the store has dropped."""
+    topic, entries = windows()
+    late_ms = SECOND + 9 * HOUR_MS
+    key = b"late" + big_endian(late_ms) + b"\0\0\0\0"
+    topic.add(key, b"v", late_ms)
+    write_segments(state, {SECOND: entries[SECOND], late_ms: {key: big_endian(late_ms) + b"v"}})
+    state.checkpoint(win=40)
+    assert verify({WIN: topic}).tally.counts == {Word.EQUAL: 1, Word.EXPIRED: 40}
+
+
+def test_without_the_topics_settings_the_retention_must_be_given(state: StateDir, verify: Verify) -> None:
+    """Said in one line; with it all is as usual."""
+    topic, entries = windows()
+    topic.settings = None
+    write_segments(state, entries)
+    state.checkpoint(win=39)
+    result = verify({WIN: topic})
+    assert result.word is Word.UNDECIDABLE
+    assert "--retention" in result.reason
+    assert verify({WIN: topic}, retentions={"win": 6 * HOUR_MS}).word is Word.EQUAL
+
+
+def test_a_wrong_retention_is_noticed(state: StateDir, verify: Verify) -> None:
+    """Entries would lie in segments of another length."""
+    topic, entries = windows()
+    write_segments(state, entries)
+    result = verify({WIN: topic}, retentions={"win": HOUR_MS // 6})
+    assert result.word is Word.UNDECIDABLE
+    assert "300000 ms long" in result.reason
+
+
+def test_sessions_belong_to_the_segment_of_their_end(state: StateDir, verify: Verify) -> None:
+    """Key, end, start; the value alone."""
+    topic, entries = Topic(settings=dict(WINDOWED)), {}
+    for number in range(10):
+        key = b"key%d" % number + big_endian(SECOND + number) + big_endian(FIRST + number)
+        topic.add(key, b"v%d" % number, SECOND + number)
+        entries[key] = b"v%d" % number
+    topic.add(next(iter(entries)), None, SECOND)
+    del entries[next(iter(entries))]
+    write_database(state.segment("ses", SECOND), {DEFAULT: list(entries.items())})
+    state.checkpoint(ses=10)
+    result = verify({SES: topic})
+    assert result.kind is Kind.SESSION
+    assert result.tally.counts == {Word.EQUAL: 10}  # the tombstone's key among them: absent, as it should be
+
+
+def test_windows_with_the_time_first_are_read_through_their_index(state: StateDir, verify: Verify) -> None:
+    """Base entries are compared, entries of the index are not."""
+    topic, entries = Topic(settings=dict(WINDOWED)), []
+    for number in range(10):
+        key = b"key%d" % number + big_endian(FIRST + number) + b"\0\0\0\0"
+        topic.add(key, b"v", FIRST + number)
+        base, index = store_keys(Kind.TIME_FIRST_WINDOW, key, has_index=True)
+        entries += [(base, b"\0" + big_endian(FIRST + number) + b"v"), (index, b"")]
+    write_database(
+        state.segment("win", FIRST), {DEFAULT: [], WINDOW_WITH_HEADERS: entries}, {f"{WIN}-0": 9, "status": 0}
+    )
+    result = verify({WIN: topic})
+    assert result.kind is Kind.TIME_FIRST_WINDOW
+    assert result.tally.counts == {Word.EQUAL: 10}
+
+
+# ----------------------------------------------------------------------------------------------- versions
+
+
+def versions() -> tuple[Topic, dict[bytes, bytes]]:
+    """Give a changelog with two versions of each of ten keys, and the entries of a store that has them all."""
+    topic = Topic(settings={"min.compaction.lag.ms": str(HOUR_MS + DAY_MS)})
+    entries = {}
+    for number in range(10):
+        key = b"key%d" % number
+        topic.add(key, b"old", AT_MS)
+        topic.add(key, b"new", AT_MS + 10)
+        head = big_endian(AT_MS + 10) + big_endian(AT_MS) + big_endian(AT_MS) + (3).to_bytes(4, "big")
+        entries[big_endian(4) + key] = head + b"old"
+        entries[LATEST + key] = big_endian(AT_MS + 10) + b"new"
+    return topic, entries
+
+
+def test_every_version_is_compared(state: StateDir, verify: Verify) -> None:
+    """Latest and older ones."""
+    topic, entries = versions()
+    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
+    state.checkpoint(ver=19)
+    result = verify({VER: topic})
+    assert result.kind is Kind.VERSIONED
+    assert result.tally.counts == {Word.EQUAL: 20}
+
+
+def test_lost_altered_and_added_versions_are_counted(state: StateDir, verify: Verify) -> None:
+    """A key without its latest version, a row that is gone, a value that is another, a version nobody wrote."""
+    topic, entries = versions()
+    del entries[LATEST + b"key1"]
+    del entries[big_endian(4) + b"key2"]
+    entries[LATEST + b"key3"] = big_endian(AT_MS + 10) + b"odd"
+    entries[LATEST + b"ghost"] = big_endian(AT_MS) + b"v"
+    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
+    state.checkpoint(ver=19)
+    assert verify({VER: topic}).tally.counts == {
+        Word.EQUAL: 17,
+        Word.MISSING: 2,
+        Word.DIFFERENT: 1,
+        Word.EXTRA: 1,
+    }
+
+
+def test_a_version_that_came_too_late_may_be_missing(state: StateDir, verify: Verify) -> None:
+    """Older than the retention when it was put: the store did not take it, its changelog did."""
+    topic, entries = versions()
+    topic.add(b"late", b"v", AT_MS - 2 * HOUR_MS)
+    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
+    state.checkpoint(ver=20)
+    result = verify({VER: topic})
+    assert result.word in (Word.EQUAL, Word.BEHIND)
+    assert result.tally.counts[Word.EQUAL] >= 20
+
+
+def test_deleted_keys_have_no_latest_version(state: StateDir, verify: Verify) -> None:
+    """The tombstone moves the last value into a row."""
+    topic, entries = versions()
+    topic.add(b"key1", None, AT_MS + 20)
+    head = big_endian(AT_MS + 20) + big_endian(AT_MS) + big_endian(AT_MS + 10) + (3).to_bytes(4, "big")
+    head += big_endian(AT_MS) + (3).to_bytes(4, "big")
+    entries[big_endian(4) + b"key1"] = head + b"old" + b"new"
+    del entries[LATEST + b"key1"]
+    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
+    state.checkpoint(ver=20)
+    result = verify({VER: topic})
+    assert set(result.tally.counts) == {Word.EQUAL}
