@@ -218,7 +218,7 @@ class _Reading:
         return 0 if isinstance(stat, Unseen) else stat.mtime_us
 
     def _lock(self, path: Path) -> LockState:
-        state = self._disk.lock_state(f"{self._path(path)}/{names.LOCK_FILE}")
+        state = self._disk.lock_state(f"{self._path(path)}/{names.STORE_LOCK_FILE}")
         return LockState.UNKNOWN if isinstance(state, Unseen) else state
 
 

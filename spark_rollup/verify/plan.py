@@ -64,21 +64,33 @@ class Undecidable:
     reason: str
 
 
-def plan(copies: Sequence[Copy], topics: Mapping[str, Topic], now_us: int) -> list[Judged | Undecidable]:
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """One copy without an entry, of which the changelog never had a record."""
+
+    source: Copy
+
+
+Planned = Judged | Undecidable | Empty
+
+
+def plan(copies: Sequence[Copy], topics: Mapping[str, Topic], now_us: int) -> list[Planned]:
     """Decide for each copy whether its changelog can say anything."""
     return [_planned(copy, topics.get(copy.part[0]), now_us) for copy in copies]
 
 
-def _planned(copy: Copy, topic: Topic | None, now_us: int) -> Judged | Undecidable:
+def _planned(copy: Copy, topic: Topic | None, now_us: int) -> Planned:
     name, number = copy.part
     offset = copy.last_offset
     if topic is None:
         return Undecidable(copy, f"the brokers have no topic {name}, or these credentials may not see it")
     if number not in topic.ends:
         return Undecidable(copy, f"topic {name} has no partition {number}: it was made anew")
+    ends = topic.ends[number]
+    if not ends.latest and not any(place.entries for place in copy.places):
+        return Empty(copy)
     if offset is None:
         return Undecidable(copy, "the store says no offset: what it must hold is not known")
-    ends = topic.ends[number]
     if offset >= ends.latest:
         return Undecidable(
             copy,

@@ -138,7 +138,8 @@ def readable(outcome: Outcome) -> list[str]:
     words = Counter(one.word for one in outcome.verdicts)
     counts = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
     lines = [f"{len(outcome.verdicts)} copies against their changelogs: {counts}"] if outcome.verdicts else []
-    lines.append(f"{outcome.compared} pairs of copies at the same offset against each other")
+    pairs_of = "pair" if outcome.compared == 1 else "pairs"
+    lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
     if outcome.unread:
         lines.append(f"{outcome.unread} lines are no digests of this version and were not used")
     lines += [

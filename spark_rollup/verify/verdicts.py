@@ -10,7 +10,7 @@ from itertools import groupby
 from agent.contract.codec import rfc3339
 from spark_rollup.verify.compare import COUNTS
 from spark_rollup.verify.digests import Copy
-from spark_rollup.verify.plan import Judged, Undecidable
+from spark_rollup.verify.plan import Empty, Judged, Planned, Undecidable
 
 Row = Mapping[str, object]
 
@@ -59,7 +59,7 @@ class Verdict:
             "made_at": rfc3339(copy.made_us),
             "entries": sum(place.entries for place in copy.places),
             "verdict": self.word.value,
-            "reason": self.reason or None,
+            "why": self.reason or None,
             **{name: self.counts.get(name) for name in COUNTS},
         }
 
@@ -77,7 +77,7 @@ class Verdict:
         return ", ".join(words)
 
 
-def verdicts(planned: Sequence[Judged | Undecidable], rows: Sequence[Row]) -> list[Verdict]:
+def verdicts(planned: Sequence[Planned], rows: Sequence[Row]) -> list[Verdict]:
     """Judge every copy.
 
     Args:
@@ -86,12 +86,16 @@ def verdicts(planned: Sequence[Judged | Undecidable], rows: Sequence[Row]) -> li
     """
     ordered = sorted(rows, key=lambda row: int(str(row["copy"])))
     counted = {copy: list(found) for copy, found in groupby(ordered, key=lambda row: row["copy"])}
-    return [
-        Verdict(one.source, Word.UNDECIDABLE, one.reason)
-        if isinstance(one, Undecidable)
-        else _judged(one, counted.get(one.source.copy, []))
-        for one in planned
-    ]
+    found = []
+    for one in planned:
+        match one:
+            case Undecidable():
+                found.append(Verdict(one.source, Word.UNDECIDABLE, one.reason))
+            case Empty():
+                found.append(Verdict(one.source, Word.EQUAL, counts=dict.fromkeys(COUNTS, 0)))
+            case Judged():
+                found.append(_judged(one, counted.get(one.source.copy, [])))
+    return found
 
 
 def _judged(one: Judged, rows: Sequence[Row]) -> Verdict:
