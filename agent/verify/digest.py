@@ -16,6 +16,7 @@ from agent.errors import LayoutError, UsageError
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.layout import names
 from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.verify.buckets import Buckets
 from agent.verify.kinds import Kind, is_index, record_key, record_value
@@ -175,11 +176,7 @@ class _Reading:
             return self._store.has_process_file and written_us <= self._checkpoint_us
         wanted = f"{topic}-{self._store.partition}"
         found = [] if facts.offsets is None else [x for name, x in facts.offsets.offsets if name == wanted]
-        sequence = found[0].sequence if found else 0
-        manifest = facts.manifest
-        # a compaction takes sequence numbers away; what it left at the open is older than all that came since
-        is_above = not manifest.has_zeroed or sequence > (manifest.opened_sequence or sequence)
-        return manifest.flushed_sequence < sequence and is_above
+        return bool(found) and _is_offset_last(facts.manifest, found[0].sequence)
 
     def _state(self, is_exact: bool) -> StoreState:
         if LockState.HELD in self._locks:
@@ -220,6 +217,33 @@ class _Reading:
     def _lock(self, path: Path) -> LockState:
         state = self._disk.lock_state(f"{self._path(path)}/{names.STORE_LOCK_FILE}")
         return LockState.UNKNOWN if isinstance(state, Unseen) else state
+
+
+def _is_offset_last(manifest: ManifestView, sequence: int) -> bool:
+    """Return whether the offset was written after all data (4.3+).
+
+    Args:
+        manifest: Of the database.
+        sequence: Of the offset's entry; 0 = a compaction took it away.
+
+    Source:
+        docs/state-format.md#what-the-last-close-wrote: offset, position and status follow the data of a clean close,
+        the status alone that of a dirty one.
+    """
+    opened = manifest.opened_sequence
+    if sequence:
+        # what a compaction left without a sequence at the open is older than all that came since
+        is_above = not manifest.has_zeroed or (opened is not None and sequence > opened)
+        return manifest.flushed_sequence < sequence and is_above
+    last = max(
+        (
+            x.largest_sequence
+            for x in manifest.new_files
+            if x.is_flush and x.family_id == manifest.offsets_family_id
+        ),
+        default=0,
+    )
+    return opened is not None and opened < manifest.flushed_sequence < last - 1
 
 
 def _records(database: Database, kind: Kind) -> Iterator[tuple[bytes, bytes]]:
