@@ -200,6 +200,7 @@ class Changelogs:
         raise self._trouble(error)
 
     def _trouble(self, error: Any) -> UsageError:
+        self._reader.poll(0)  # what the connection's end said is handed over here
         return UsageError(f"{self._servers}: {error.str()}{self._last_error}")
 
     def _remember(self, error: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from agent.verify.kinds import Content, Kind, content_of, is_index, record_key
@@ -61,6 +61,25 @@ class Tally:
             if held[example.word] < self.most:
                 self.examples.append(example)
                 held[example.word] += 1
+
+    def soften(self, known: Known, last: int) -> None:
+        """Call `ahead` what an application that is open, or was killed, may have written and never sent.
+
+        A kill takes the producer's buffer. Such values come after everything in the changelog: the database has all of
+        that, and its offset is not that of the last record, as it is after an orderly close. They may be deletions.
+
+        Args:
+            known: Of the changelog and this database, which no marker calls closed.
+            last: Offset of the changelog's last record.
+        """
+        waiting = self.counts[Word.BEHIND] + self.counts[Word.PENDING]
+        unknown = [Word.EXTRA, Word.DIFFERENT] + ([] if known.start else [Word.UNDECIDABLE])
+        is_closed = known.offset is not None and known.offset >= last
+        if is_closed or waiting or not any(self.counts[word] for word in unknown):
+            return
+        for word in (*unknown, Word.MISSING):
+            self.counts[Word.AHEAD] += self.counts.pop(word, 0)
+            self.examples = [replace(x, word=Word.AHEAD) if x.word is word else x for x in self.examples]
 
 
 _SHOWN = frozenset({Word.MISSING, Word.EXTRA, Word.DIFFERENT, Word.UNDECIDABLE, Word.AHEAD})

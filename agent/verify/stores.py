@@ -14,6 +14,8 @@ from agent.verify.kinds import DATA_FAMILIES
 from agent.verify.view import View
 
 INSTALL = "pip install 'statewarden[verify]'"
+CLOSED = 0
+"""Status of a database that was closed in order."""
 _STATUS = b"status"
 
 
@@ -23,7 +25,7 @@ class Claims:
 
     Args of the dataclass:
         offsets: `<topic>-<partition>` -> last applied offset.
-        status: 1 = open, 0 = closed in order; None = no such entry.
+        status: 1 = open, `CLOSED`; None = no such entry.
     """
 
     offsets: dict[str, int]

@@ -19,7 +19,7 @@ from agent.verify.places import Store
 from agent.verify.rule import DAMAGE, Known, Word, sum_up
 from agent.verify.scratch import Scratch
 from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of
-from agent.verify.stores import Claims, Database
+from agent.verify.stores import CLOSED, Claims, Database
 from agent.verify.view import View
 
 SAMPLE = 50
@@ -135,7 +135,7 @@ class _Comparison:
         result.topic = self._topic(checkpointed)
         result.offsets = self._offsets(checkpointed)
         statuses = {x.status for x in self._claims.values() if x is not None}
-        result.is_closed = None if not statuses else statuses == {0}
+        result.is_closed = None if not statuses else statuses == {CLOSED}
         result.start, result.end = self._changelogs.range(result.topic, self._store.partition)
         self._require_range()
         settings = self._changelogs.settings(result.topic)
@@ -286,36 +286,43 @@ class _Comparison:
     # -------------------------------------------------------------------------------- both
 
     def _judge(self, plan: Plan, folded: Folded, scratch: Scratch, *, is_fresh: bool) -> None:
-        tally = self._result.tally
         if not plan.kind.is_segmented:
             known = folded.known(plan, plan.offset_of(0), is_fresh=is_fresh)
-            if plan.kind is Kind.VERSIONED:
-                assert plan.times is not None
-                stream_ms = max(gather(self._databases.get(0), scratch), folded.stream_ms)
-                live_ms = stream_ms - plan.times.retention_ms
-                compare_versions(scratch, scratch.keys(prefix_of(0)), known, live_ms, tally)
-            else:
-                compare(self._databases.get(0), scratch.keys(prefix_of(0)), plan.kind, known, tally)
+            own = Tally(self._result.tally.most)
+            self._compare_one(plan, known, folded, scratch, own)
+            self._take(own, 0, known, folded)
             return
         assert plan.times is not None
         stream_ms = max(folded.stream_ms, max(self._databases, default=-1))
         live_from = plan.times.live_from(stream_ms)
         for segment in sorted(folded.segments | set(self._databases)):
             known = folded.known(plan, plan.offset_of(segment), is_fresh=is_fresh)
+            rows = scratch.keys(prefix_of(segment))
             if segment < live_from:
-                tally.counts[Word.EXPIRED] += sum(1 for _ in scratch.keys(prefix_of(segment)))
+                self._result.tally.counts[Word.EXPIRED] += sum(1 for _ in rows)
                 continue
-            self._judge_segment(plan, segment, known, scratch)
+            own = Tally(self._result.tally.most)
+            compare(self._databases.get(segment), rows, plan.kind, known, own, segment)
+            self._take(own, segment, known, folded)
+            if any(own.counts[word] for word in (*DAMAGE, Word.PENDING)):
+                self._result.by_segment[segment] = own
 
-    def _judge_segment(self, plan: Plan, segment: int, known: Known, scratch: Scratch) -> None:
-        tally = self._result.tally
-        own = Tally(tally.most)
-        compare(
-            self._databases.get(segment), scratch.keys(prefix_of(segment)), plan.kind, known, own, segment
-        )
-        tally.join(own)
-        if any(own.counts[word] for word in (*DAMAGE, Word.PENDING)):
-            self._result.by_segment[segment] = own
+    def _compare_one(self, plan: Plan, known: Known, folded: Folded, scratch: Scratch, own: Tally) -> None:
+        """Compare a store of one database."""
+        database, rows = self._databases.get(0), scratch.keys(prefix_of(0))
+        if plan.kind is not Kind.VERSIONED:
+            compare(database, rows, plan.kind, known, own)
+            return
+        assert plan.times is not None
+        stream_ms = max(gather(database, scratch), folded.stream_ms)
+        compare_versions(scratch, rows, known, stream_ms - plan.times.retention_ms, own)
+
+    def _take(self, own: Tally, segment: int, known: Known, folded: Folded) -> None:
+        """Add the words of one database to those of the store."""
+        claims = self._claims.get(segment)
+        if claims is None or claims.status != CLOSED:
+            own.soften(known, folded.last)
+        self._result.tally.join(own)
 
 
 def more_descriptors() -> None:

@@ -203,8 +203,13 @@ class Broker:
 
 
 @contextmanager
-def kafka(work: Path) -> Iterator[Broker]:
-    """Run one Kafka node in KRaft mode, broker and controller in one."""
+def kafka(work: Path, more: str = "") -> Iterator[Broker]:
+    """Run one Kafka node in KRaft mode, broker and controller in one.
+
+    Args:
+        work: Directory of its own.
+        more: Settings beside or instead of ours; `{port}` and `{controller}` are filled in.
+    """
     port, controller = free_port(), free_port()
     config = work / "kafka.properties"
     config.write_text(
@@ -222,6 +227,7 @@ transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
 """
+        + more.format(port=port, controller=controller)
     )
     (work / "log4j.properties").write_text(
         "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"

@@ -101,14 +101,14 @@ def test_no_beginning_of_a_changelog_is_called_damaged(
 ) -> None:
     """A database that holds the log up to any point, and claims any offset up to there, has no bad word.
 
-    What was not committed lies behind its offset. Compaction may have been anywhere: of the cleaned part it leaves the
-    last committed record of the key, and not even that if it is an old tombstone.
+    What was not committed is behind its offset. Compaction may have been anywhere before the first of these: of the
+    cleaned part it leaves the last record of the key, and not even that if it is an old tombstone.
     """
     claimed = data.draw(st.integers(-1, len(found) - 1))
     reached = data.draw(st.integers(max(claimed, 0), len(found) - 1))
     records = [Logged(n, content(x[0]), x[1] or n <= claimed) for n, x in enumerate(found)]
-    cleaned = data.draw(st.integers(0, len(found)))
-    left = [x for x in records[:cleaned] if x.is_committed][-1:]
+    cleaned = data.draw(st.integers(0, next((x.offset for x in records if not x.is_committed), len(found))))
+    left = records[:cleaned][-1:]
     if left and left[0].content is None and data.draw(st.booleans()):
         left = []
     kept = left + records[cleaned:]

@@ -17,7 +17,6 @@ from agent.verify.verify import Given, Result, verify_store
 from tests.agent.verify.changelog_double import APP, AT_MS, Cluster, StateDir, Topic, write_database
 
 pytestmark = pytest.mark.delivery
-pytest.importorskip("rocksdict", reason="run: make test-services")
 
 AT = big_endian(AT_MS)
 KV = f"{APP}-kv-changelog"
@@ -27,6 +26,7 @@ Verify = Callable[..., Result]
 @pytest.fixture
 def state(tmp_path: Path) -> StateDir:
     """Give a state directory."""
+    pytest.importorskip("rocksdict", reason="run: make test-services")
     return StateDir(tmp_path / "state")
 
 
@@ -182,6 +182,33 @@ def test_a_checkpoint_with_one_source_topic_names_the_changelog(state: StateDir,
     state.checkpoint_lines(["customers 0 9"])
     result = verify({"customers": topic})
     assert (result.word, result.topic) == (Word.EQUAL, "customers")
+
+
+def test_values_behind_everything_that_was_logged_are_ahead(state: StateDir, verify: Verify) -> None:
+    """A killed application: its flush took along what its producer never sent, deletions among it."""
+    topic, entries = keyed(100)
+    entries[b"unsent"] = AT + b"v"
+    entries[b"k001"] = AT + b"unsent"
+    del entries[b"k002"]
+    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
+    state.checkpoint(kv=49)
+    result = verify({KV: topic}, examples=1)
+    assert result.word is Word.AHEAD
+    assert result.tally.counts == {Word.EQUAL: 98, Word.AHEAD: 3}
+    assert {x.word for x in result.examples} == {Word.AHEAD}
+
+
+@pytest.mark.parametrize(("offset", "lacking"), [(99, None), (49, b"k090")])
+def test_an_unknown_value_is_extra_where_it_cannot_be_unsent(
+    state: StateDir, verify: Verify, offset: int, lacking: bytes | None
+) -> None:
+    """The store was closed at the changelog's end, or does not have all of it."""
+    topic, entries = keyed(100)
+    entries[b"odd"] = AT + b"v"
+    entries.pop(lacking or b"", None)
+    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
+    state.checkpoint(kv=offset)
+    assert verify({KV: topic}).word is Word.EXTRA
 
 
 # --------------------------------------------------------------------------------------- cannot be judged

@@ -1,0 +1,56 @@
+"""The command `verify`: what it refuses before a broker is asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.errors import UsageError
+from agent.verify.changelog import Changelogs
+
+SERVERS = ("--bootstrap-servers", "127.0.0.1:1")
+
+
+def test_a_missing_library_is_one_line(
+    statewarden: Callable, damaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names what to install; exit code 2."""
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    said = statewarden("verify", damaged, *SERVERS)
+    assert said.code == 2
+    assert "pip install 'statewarden[verify]'" in said.complaint
+
+
+def test_a_missing_client_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the reader of changelogs."""
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(UsageError, match=r"pip install 'statewarden\[verify\]'"):
+        Changelogs("127.0.0.1:1", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--fail-on", "broken"), "the words are expired, equal, behind"),
+        (("--kind", "kv=tree"), "--kind kv=tree"),
+        (("--retention", "win=6h"), "--retention win=6h"),
+        (("--topic", "kv"), "expected STORE="),
+    ],
+)
+def test_wrong_use_is_one_line(
+    statewarden: Callable, damaged: Path, arguments: tuple[str, ...], reason: str
+) -> None:
+    """Exit code 2, with what was given."""
+    said = statewarden("verify", damaged, *SERVERS, *arguments)
+    assert said.code == 2
+    assert reason in said.complaint
+
+
+def test_what_is_no_state_directory_is_refused(statewarden: Callable, tmp_path: Path) -> None:
+    """Before anything is loaded."""
+    said = statewarden("verify", tmp_path / "no", *SERVERS)
+    assert said.code == 2
+    assert "no such directory" in said.complaint
