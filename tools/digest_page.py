@@ -15,12 +15,12 @@ PARTS: tuple[tuple[str, tuple[Field, ...]], ...] = (
 
 
 def render_digest_page(page: str) -> str:
-    """Keep what people wrote above the marker and write the tables below it anew."""
+    """Keep what people wrote above the marker and write the tables below it again."""
     above = page.partition(MARKER)[0]
     assert buckets.__doc__ is not None
-    told = buckets.__doc__.strip().partition("\n\n")[2]
+    words = buckets.__doc__.strip().partition("\n\n")[2]
     tables = [f"{title}\n\n{_table(fields)}" for title, fields in PARTS]
-    return f"{above}{MARKER}\n" + "\n".join([f"{told}\n", *tables])
+    return f"{above}{MARKER}\n" + "\n".join([f"{words}\n", *tables])
 
 
 def _table(fields: tuple[Field, ...]) -> str:

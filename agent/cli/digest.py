@@ -48,7 +48,7 @@ def add_digest(
     parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
     parser.add_argument("--store", metavar="NAME", help="only stores of this name")
     parser.add_argument(
-        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, where it cannot be told"
+        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, where it cannot be known"
     )
     parser.add_argument(
         "--buckets", type=int, default=BUCKETS, metavar="N",
@@ -79,10 +79,8 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
         UsageError: a library is missing, there is nothing to read, or the output cannot be written.
     """
     # what it needs beside the rest is loaded only where it is asked for
-    try:
-        from agent.verify.digest import Origin, digest_store, skipped
-    except ImportError as error:
-        raise UsageError(f"digest needs xxhash: pip install 'statewarden[verify]' ({error})") from error
+    from agent.verify import buckets
+    from agent.verify.digest import Origin, digest_store, skipped
     from agent.verify.places import find_stores
     from agent.verify.stores import load
     from agent.verify.verify import more_descriptors
@@ -95,6 +93,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
         raise UsageError(f"--buckets {chosen.buckets}: a power of two up to {MAX_BUCKETS} is needed")
     kinds = dict(_kind(text) for text in chosen.kind)
     load()
+    buckets.load()
     stores = find_stores(
         chosen.state_dir, application=chosen.application, task=chosen.task, name=chosen.store
     )

@@ -3,7 +3,7 @@
 The agent writes it; the rollup reads it and makes the same of a changelog. One JSON line per store. An entry counts as
 the record of the changelog that made it, by key and value of that record. Its time and headers are left out, since not
 every form of a store keeps them; but of a versioned store the latest version of each key counts, and its time (8 bytes,
-big-endian) stands before the value.
+big-endian) comes before the value.
 
 With `hash(seed, bytes)` = XXH64, which is Spark's `xxhash64`, and seeds as Spark chains them:
 
@@ -51,7 +51,7 @@ class StoreKind(StrEnum):
 
 
 class StoreState(StrEnum):
-    """How a store was left, as far as its files tell."""
+    """How a store was left, as far as its files show."""
 
     CLOSED = "closed"
     OPEN = "open"

@@ -1,4 +1,4 @@
-"""Entries of a store as buckets (`agent.contract.buckets`): numbers and fingerprints that do not tell content.
+"""Entries of a store as buckets (`agent.contract.buckets`): numbers and fingerprints, without content.
 
 Sole importer of xxhash.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import struct
 from array import array
-
-from xxhash import xxh64_intdigest
+from collections.abc import Callable
 
 from agent.contract.buckets import BUCKETS, MAX_BUCKETS, SECOND, SEED, Bucket
+from agent.errors import UsageError
 
-_SECOND_SEED = xxh64_intdigest(struct.pack("<q", SECOND), SEED)
+INSTALL = "pip install 'statewarden[verify]'"
 _SIGN = 1 << 63
 
 
@@ -24,7 +24,10 @@ class Buckets:
 
         Raises:
             ValueError: not a power of two from 1 to `MAX_BUCKETS`.
+            UsageError: xxhash is not installed.
         """
+        self._hash = load()
+        self._second_seed = self._hash(struct.pack("<q", SECOND), SEED)
         if not 0 < number <= MAX_BUCKETS or number & (number - 1):
             raise ValueError(f"{number} buckets: a power of two up to {MAX_BUCKETS} is needed")
         self._mask = number - 1
@@ -38,12 +41,13 @@ class Buckets:
             key: The record's key.
             value: The record's value, as `agent.contract.buckets` says.
         """
-        of_key = xxh64_intdigest(key, SEED)
+        hashed = self._hash
+        of_key = hashed(key, SEED)
         bucket = of_key & self._mask
         self._entries[bucket] += 1
         self._keys[bucket] ^= of_key
-        self._first[bucket] ^= xxh64_intdigest(value, of_key)
-        self._second[bucket] ^= xxh64_intdigest(value, xxh64_intdigest(key, _SECOND_SEED))
+        self._first[bucket] ^= hashed(value, of_key)
+        self._second[bucket] ^= hashed(value, hashed(key, self._second_seed))
 
     @property
     def entries(self) -> int:
@@ -58,6 +62,20 @@ class Buckets:
             for number, (entries, keys, first, second) in enumerate(columns)
             if entries
         )
+
+
+def load() -> Callable[[bytes, int], int]:
+    """Load XXH64: bytes and seed to an unsigned number.
+
+    Raises:
+        UsageError: xxhash is not installed.
+    """
+    try:
+        from xxhash import xxh64_intdigest
+    except ImportError as error:
+        raise UsageError(f"digest needs xxhash: {INSTALL} ({error})") from error
+    found: Callable[[bytes, int], int] = xxh64_intdigest
+    return found
 
 
 def _signed(number: int) -> int:

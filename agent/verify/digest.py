@@ -27,7 +27,7 @@ from agent.verify.versions import split_key
 from agent.verify.view import View
 
 SAMPLE = 50
-"""Entries of each database by which the kind is told."""
+"""Entries of each database by which the kind is known."""
 
 _KINDS = {
     Kind.KEY_VALUE: StoreKind.KEY_VALUE,
@@ -63,7 +63,7 @@ def digest_store(
 
     Args:
         store: Which; nothing is written into its directory.
-        kinds: Store -> kind, where it cannot be told.
+        kinds: Store -> kind, where it cannot be known.
         origin: Whose digest it is.
         disk: The state directory.
         work: Private directory for the views.
@@ -188,7 +188,7 @@ class _Reading:
         if self._store.database:
             return kind_of_one([x for _, x in samples])
         if not samples:
-            raise LayoutError("it has no entry to tell its kind by: give --kind")
+            raise LayoutError("it has no entry that shows its kind: give --kind")
         # the longest interval that fits: without a broker the retention is not known
         interval_ms = gcd(*self._databases) or 1 << 62
         return kind_of_segments(samples, [], Times(0, interval_ms))

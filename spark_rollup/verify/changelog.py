@@ -143,8 +143,8 @@ def _last_by_offset(rows: DataFrame) -> DataFrame:
 def _last_by_time(rows: DataFrame) -> DataFrame:
     """Reduce records of versioned stores to keys: of the records up to the offset that with the latest time counts.
 
-    Whether a record that came later than the history reaches back was put at all, nobody can tell from the changelog;
-    and a compacted one may have been the latest. Such keys are unsure.
+    The changelog does not show whether a record that came later than the history reaches back was put at all; and a
+    compacted one may have been the latest. Such keys are unsure.
 
     Output columns: as `_last_by_offset`. Grain: one row per copy and key.
     """

@@ -44,7 +44,7 @@ _ROW = T.StructType([*(FINDING[name] for name in _GIVEN), T.StructField("opened_
 def findings(
     spark: SparkSession, judged: Sequence[Verdict], differences: Sequence[Difference], brokers: str | None
 ) -> DataFrame:
-    """Give a finding for each copy that differs, and for each pair of which the changelog does not tell the wrong one.
+    """Give a finding for each copy that differs, and for each pair of which the changelog does not show the wrong one.
 
     Output columns: `FINDING`.
     """

@@ -35,7 +35,7 @@ class Judged:
         ends: Offsets of its partition.
         retention_ms: How long windows are kept (of a versioned store: its history); None = the kind has none.
         surely_kept_us: Records of a versioned store that are older than this may have been compacted away;
-            None = the kind keeps the last record of each key for ever.
+            None = the kind keeps the last record of each key forever.
         may_have_gone: The changelog may lack keys that the copy rightly has; a copy that went on after its offset may
             hold what is not committed yet.
         doubt: Why a difference is no proof of damage; None = it is one.
@@ -85,7 +85,7 @@ def _planned(copy: Copy, topic: Topic | None, now_us: int) -> Planned:
     if topic is None:
         return Undecidable(copy, f"the brokers have no topic {name}, or these credentials may not see it")
     if number not in topic.ends:
-        return Undecidable(copy, f"topic {name} has no partition {number}: it was made anew")
+        return Undecidable(copy, f"topic {name} has no partition {number}: it was recreated")
     ends = topic.ends[number]
     if not ends.latest and not any(place.entries for place in copy.places):
         return Empty(copy)
@@ -94,7 +94,7 @@ def _planned(copy: Copy, topic: Topic | None, now_us: int) -> Planned:
     if offset >= ends.latest:
         return Undecidable(
             copy,
-            f"the store is at offset {offset}, and {name}-{number} ends at {ends.latest}: it was made anew, or these "
+            f"the store is at offset {offset}, and {name}-{number} ends at {ends.latest}: it was recreated, or these "
             f"are other brokers",
         )
     if offset >= ends.committed:
@@ -126,7 +126,7 @@ def _with_settings(copy: Copy, ends: Ends, settings: Mapping[str, int], now_us: 
 
 
 def _retention_ms(kind: StoreKind, settings: Mapping[str, int]) -> int | None:
-    """Read how long entries are kept; None = not known, or for ever."""
+    """Read how long entries are kept; None = not known, or forever."""
     name = "min.compaction.lag.ms" if kind is StoreKind.VERSIONED else "retention.ms"
     found = settings.get(name, 0) - ADDITIONAL_MS
     return found if kind is not StoreKind.KEY_VALUE and found > 0 else None
@@ -147,7 +147,7 @@ def _offsets(copy: Copy) -> Iterable[int]:
 
 def _doubt(copy: Copy) -> str | None:
     if not copy.part[0].endswith(f"-{copy.store}-changelog"):
-        return f"{copy.part[0]} is not the store's own changelog: the application may have written the values anew"
+        return f"{copy.part[0]} is not the store's own changelog: the application may have written the values again"
     if copy.state.value == "killed":
         return "the application was killed: what it wrote last may never have reached the changelog"
     return None
