@@ -23,7 +23,7 @@ HALVES := -n 2 --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
-  lifelike hunt hunt-short record prove new-release locks clean
+  lifelike hunt hunt-short record verify prove new-release locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ hunt-short: setup ## two minutes of it, always the same (needs Maven, gcc and ro
 
 record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
 	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)
+
+verify: setup-delivery ## `statewarden verify` on real releases (ARGS="--releases 4.3.1 --plays healthy,lost_segment")
+	@$(PY) tools/run_part.py verify $(ARGS)
 
 check-containers: setup-charts ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
 	@tools/packages.sh containers

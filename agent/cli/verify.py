@@ -114,6 +114,7 @@ def verify(chosen: argparse.Namespace) -> int:
                 notes = notes_of(result, cluster) if chosen.explain else {}
             write = json_line if chosen.json else paragraph
             sys.stdout.write(write(result, notes, show_keys=chosen.show_keys))
+            sys.stdout.flush()  # one store may take minutes
             results.append(result)
     return exit_code(results, fail_on)
 

@@ -50,7 +50,7 @@ class Tally:
     def add(self, example: Example) -> None:
         """Count one key."""
         self.counts[example.word] += 1
-        if example.word in _SHOWN and self.counts[example.word] <= self.most:
+        if example.word in SHOWN and self.counts[example.word] <= self.most:
             self.examples.append(example)
 
     def join(self, other: Tally) -> None:
@@ -82,7 +82,7 @@ class Tally:
             self.examples = [replace(x, word=Word.AHEAD) if x.word is word else x for x in self.examples]
 
 
-_SHOWN = frozenset({Word.MISSING, Word.EXTRA, Word.DIFFERENT, Word.UNDECIDABLE, Word.AHEAD})
+SHOWN = frozenset({Word.MISSING, Word.EXTRA, Word.DIFFERENT, Word.UNDECIDABLE, Word.AHEAD})
 
 
 def compare(
@@ -104,7 +104,10 @@ def compare(
     """
     for key, have, records in pair(_contents(database, kind), rows):
         word, offset = judge(have, records or (), known)
-        tally.add(Example(word, record_key(kind, key), offset, have, segment))
+        if word in SHOWN:
+            tally.add(Example(word, record_key(kind, key), offset, have, segment))
+        else:
+            tally.counts[word] += 1
 
 
 def _contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Content]]:

@@ -8,9 +8,9 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
+from typing import NamedTuple
 
 from agent.errors import LayoutError
 
@@ -52,11 +52,10 @@ _TIME_FIRST = {Kind.TIME_FIRST_WINDOW: Kind.WINDOW, Kind.TIME_FIRST_SESSION: Kin
 _BASE, _INDEX = b"\0", b"\1"
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What an entry says, as far as its form keeps it.
 
-    Args of the dataclass:
+    Args of the tuple:
         at_ms: Time of the record, milliseconds since the epoch; None = this form does not keep it.
         headers: Headers as bytes; None = this form does not keep them.
         value: The value, or its fingerprint (`shorten`).

@@ -20,7 +20,7 @@ class Store:
 
     Args of the dataclass:
         application: Application id.
-        task: `0_1`, `__NAME__/0_1` or `global`.
+        task: `0_1` or `__NAME__/0_1`.
         name: Of the store.
         directory: Of the task.
         segments: Start of each segment, ms -> its directory; empty for a store of one database.
@@ -74,7 +74,9 @@ class Store:
 def find_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
 ) -> list[Store]:
-    """List the stores below a state directory, by application, task and name.
+    """List the stores below a state directory, by application, task and name; global ones are left out.
+
+    A global store has all partitions of its topic, and entries that do not say of which one they are.
 
     Args:
         state_dir: Kafka Streams' state.dir.
@@ -88,7 +90,7 @@ def find_stores(
             continue
         has_process_file = (state_dir / app / names.PROCESS_FILE).exists()
         for found_task in _tasks(state_dir, app):
-            if task in (None, found_task):
+            if found_task != names.GLOBAL_DIRECTORY and task in (None, found_task):
                 stores = _stores(state_dir, app, found_task, has_process_file=has_process_file)
                 found += [store for store in stores if name in (None, store.name)]
     return sorted(found, key=lambda x: (x.application, x.task, x.name))

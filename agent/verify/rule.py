@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from agent.verify.kinds import Content
 
@@ -33,11 +34,10 @@ DAMAGE = (Word.MISSING, Word.EXTRA, Word.DIFFERENT)
 """What no healthy store has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(NamedTuple):
     """One record of a key.
 
-    Args of the dataclass:
+    Args of the tuple:
         offset: In the changelog.
         content: What it says; None = deleted.
         is_committed: False: of a transaction that was aborted, or has not ended: a store may have it, and need not.

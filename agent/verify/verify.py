@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from agent.errors import LayoutError, UsageError
-from agent.layout.names import CHANGELOG_SUFFIX, GLOBAL_DIRECTORY
+from agent.layout.names import CHANGELOG_SUFFIX
 from agent.verify.changelog import Changelogs
 from agent.verify.compare import Example, Tally, compare
 from agent.verify.fold import Folded, Plan, Progress, fold, prefix_of
@@ -24,6 +24,9 @@ from agent.verify.view import View
 
 SAMPLE = 50
 """Entries of each database, and records of the changelog, by which its kind is known."""
+
+
+OPEN_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,6 @@ def verify_store(
         The words; what stops the comparison is the reason of `undecidable`.
     """
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
-    if store.task == GLOBAL_DIRECTORY:
-        result.reason = "a global store has every partition of its topic; it is not compared"
-        return result
     with ExitStack() as stack:
         try:
             _Comparison(store, changelogs, given, work, stack, result).run(now_s, progress)
@@ -146,6 +146,8 @@ class _Comparison:
         plan = self._plan(result.kind, times)
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
         folded = fold(self._changelogs, plan, scratch, progress)
+        result.start, _ = self._changelogs.range(result.topic, self._store.partition)
+        plan = replace(plan, start=result.start)  # retention may have taken records meanwhile
         result.transactions = folded.transactions
         tombstones_ms = int((settings or {}).get("delete.retention.ms") or 0)
         is_fresh = (now_s - self._written_s) * 1000 < tombstones_ms
@@ -158,17 +160,29 @@ class _Comparison:
         """Open every database of the store."""
         store = self._store
         paths = {0: store.database} if store.database else dict(store.segments)
-        views = {}
         for segment, path in paths.items():
             assert path is not None
-            views[segment] = self._stack.enter_context(closing(View(path, self._work)))
-            self._written_s = max(self._written_s, views[segment].written_s)
-        for segment, view in views.items():
-            database = self._stack.enter_context(closing(Database(view)))
+            database = self._open_one(path)
             if database.unknown_families:
                 raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
             self._databases[segment] = database
             self._claims[segment] = database.claims()
+
+    def _open_one(self, path: Path) -> Database:
+        """Open a database; a file that came and went between two readings is no reason to give up."""
+        for tries_left in reversed(range(OPEN_TRIES)):
+            with ExitStack() as stack:
+                view = stack.enter_context(closing(View(path, self._work)))
+                try:
+                    database = stack.enter_context(closing(Database(view)))
+                except UsageError:
+                    if not tries_left:
+                        raise
+                    continue
+                self._stack.push(stack.pop_all())
+                self._written_s = max(self._written_s, view.written_s)
+                return database
+        raise AssertionError("the last try returns or raises")
 
     def _topic(self, checkpointed: Mapping[tuple[str, int], int]) -> str:
         store = self._store

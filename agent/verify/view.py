@@ -16,11 +16,11 @@ from pathlib import Path
 from types import FrameType
 
 from agent.errors import UsageError
+from agent.layout.names import CURRENT_FILE
 
 TRIES = 20
 DATA_SUFFIXES = (".sst", ".blob")
 TERMINATED = 128 + signal.SIGTERM
-_CURRENT = "CURRENT"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -102,16 +102,16 @@ class View:
                 raise UsageError(f"{database}/{error.filename or ''}: {error.strerror}") from error
             else:
                 return
-        if not (database / _CURRENT).exists():
+        if not (database / CURRENT_FILE).exists():
             raise UsageError(f"{database}: no RocksDB database (there is no CURRENT)")
         raise UsageError(f"{database}: its files changed during each of {TRIES} readings; try again")
 
     def _read_once(self, source: int) -> None:
         """Open the data files, copy the manifest that is current, then open the files that came meanwhile."""
         self._link_files(source)
-        current = self._copy(source, _CURRENT)
+        current = self._copy(source, CURRENT_FILE)
         self._copy(source, current.decode("ascii", "replace").strip())
-        if _read(source, _CURRENT) != current:
+        if _read(source, CURRENT_FILE) != current:
             raise _MovedError
         self._link_files(source)
 

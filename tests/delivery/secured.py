@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.delivery.servers import Broker, Certificates, free_port, kafka
 
@@ -23,6 +25,20 @@ super.users=User:ANONYMOUS
 """
 
 
+@cache  # what it was asked for ends with the client
+def hands(broker: Broker) -> Any:
+    """Give a client that may do everything: the distribution's own tools take seconds for each step."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient({"bootstrap.servers": broker.address, "log_level": 2})
+
+
+def wait(futures: Mapping[Any, Any]) -> None:
+    """Wait until everything is done."""
+    for future in futures.values():
+        future.result(30)
+
+
 @dataclass(frozen=True)
 class Secured:
     """The broker, and its door with a lock."""
@@ -33,17 +49,22 @@ class Secured:
 
     def add_user(self, name: str) -> None:
         """Make a user with the password of all."""
-        self.broker.tool(
-            "kafka.admin.ConfigCommand",
-            *("--alter", "--entity-type", "users", "--entity-name", name),
-            *("--add-config", f"SCRAM-SHA-256=[password={PASSWORD}]"),
-        )
+        from confluent_kafka import admin
+
+        secret = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 4096)
+        change = admin.UserScramCredentialUpsertion(name, secret, PASSWORD.encode())
+        wait(hands(self.broker).alter_user_scram_credentials([change]))
 
     def grant(self, name: str, topic: str, *operations: str) -> None:
         """Give a user rights on a topic."""
-        rights = [word for operation in operations for word in ("--operation", operation)]
-        main = "kafka.admin.AclCommand"
-        self.broker.tool(main, "--add", "--allow-principal", f"User:{name}", "--topic", topic, *rights)
+        from confluent_kafka import admin
+
+        place = (admin.ResourceType.TOPIC, topic, admin.ResourcePatternType.LITERAL, f"User:{name}", "*")
+        rights = [
+            admin.AclBinding(*place, getattr(admin.AclOperation, x.upper()), admin.AclPermissionType.ALLOW)
+            for x in operations
+        ]
+        wait(hands(self.broker).create_acls(rights))
 
     def settings(self, name: str, folder: Path, password: str = PASSWORD) -> Path:
         """Write a client's settings."""

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.agent.verify.changelog_double import APP, AT_MS, StateDir, write_database
-from tests.delivery.secured import Secured, secured
+from tests.delivery.secured import Secured, hands, secured, wait
 from tests.delivery.servers import Broker, Certificates, free_port
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(180)]
@@ -49,6 +49,7 @@ class Ground:
     def __init__(self, broker: Broker, root: Path) -> None:
         """Name the application as nothing else is named."""
         from confluent_kafka import Producer
+        from confluent_kafka.admin import NewTopic
 
         self.state = StateDir(root / "state")
         self.app = f"{APP}-{uuid.uuid4().hex[:8]}"
@@ -57,8 +58,9 @@ class Ground:
         self.topic = f"{self.app}-kv-changelog"
         self.broker, self.work = broker, root / "work"
         self.work.mkdir()
-        broker.make_topic(self.topic, cleanup_policy="compact,delete", retention_ms="-1")
-        self._settings = {"bootstrap.servers": broker.address, "linger.ms": 5}
+        kept = {"cleanup.policy": "compact,delete", "retention.ms": "-1"}
+        wait(hands(broker).create_topics([NewTopic(self.topic, 3, 1, config=kept)]))
+        self._settings = {"bootstrap.servers": broker.address, "linger.ms": 5, "log_level": 2}
         self._plain = Producer(self._settings)
 
     def produce(self, rows: Rows, *, transaction: str = "") -> None:
@@ -122,8 +124,9 @@ def test_a_store_with_everything_is_equal_and_no_group_is_left(ground: Ground) -
     ground.hold(rows, 11_999)
     done = ground.verify(code=0)
     assert done.row["counts"] == {"equal": 12_000}
-    groups = ground.broker.tool("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--list")
-    assert "statewarden" not in groups
+    groups = hands(ground.broker).list_consumer_groups().result(30)
+    assert not groups.errors
+    assert not [x.group_id for x in groups.valid if "statewarden" in x.group_id]
 
 
 def test_what_was_planted_is_found_with_its_offset(ground: Ground) -> None:
@@ -181,7 +184,7 @@ def test_a_broker_that_is_away_is_one_line(ground: Ground) -> None:
 def test_a_topic_that_is_gone_is_undecidable(ground: Ground) -> None:
     """Exit code 2; the store is named with the topic."""
     ground.hold(keyed(1), 0)
-    ground.broker.tool("org.apache.kafka.tools.TopicCommand", "--delete", "--topic", ground.topic)
+    wait(hands(ground.broker).delete_topics([ground.topic]))
     done = ground.verify(code=2)
     assert (done.row["word"], done.row["reason"]) == (
         "undecidable",
@@ -189,14 +192,13 @@ def test_a_topic_that_is_gone_is_undecidable(ground: Ground) -> None:
     )
 
 
-def test_a_log_cut_beyond_the_offset_is_undecidable(ground: Ground, tmp_path: Path) -> None:
+def test_a_log_cut_beyond_the_offset_is_undecidable(ground: Ground) -> None:
     """What the store lacks is nowhere any more."""
+    from confluent_kafka import TopicPartition
+
     ground.produce(keyed(100))
     ground.hold(keyed(10), 9)
-    cut = tmp_path / "cut.json"
-    place = {"topic": ground.topic, "partition": 0, "offset": 50}
-    cut.write_text(json.dumps({"version": 1, "partitions": [place]}))
-    ground.broker.tool("org.apache.kafka.tools.DeleteRecordsCommand", "--offset-json-file", str(cut))
+    wait(hands(ground.broker).delete_records([TopicPartition(ground.topic, 0, 50)]))
     done = ground.verify(code=2)
     assert "offset 9 is before the start of the changelog, 50" in done.row["reason"]
 

@@ -12,17 +12,18 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.delivery import rollups  # noqa: E402 - the path comes first
-from tests.live.plan import ALOS, EOS, Plan, is_exposed  # noqa: E402
-from tests.live.processes import Broker  # noqa: E402
+from tests.live.plan import ALOS, EOS, is_exposed  # noqa: E402
+from tests.live.processes import Broker, LiveError  # noqa: E402
 from tests.live.stage import Stage  # noqa: E402
-from tests.verify.run import Row, Run, Unwatched, healthy, lost_segment, stores_of, tree  # noqa: E402
+from tests.verify.run import PLAYS, Row, Run, Unwatched, tree  # noqa: E402
 
 HEALTHY = {"equal", "partly-equal", "undecidable"}
 RELEASES = ("2.8.2", "3.9.2", "4.2.1", "4.3.1")
@@ -36,9 +37,11 @@ class DigestRun(Run):
         self._rollup = rollup
         self._work = work
 
-    def look(self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False) -> list[Row]:
+    def look(
+        self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False, pod: str = "a"
+    ) -> list[Row]:
         """A healthy store never differs; one that was closed in order is equal, or has what KAFKA-20685 leaves."""
-        rows, plan = self._rows(), self.stage.plan
+        rows, plan = self._rows(pod), self.stage.plan
         for row in rows:
             good = {"equal"} if closed else HEALTHY
             if plan.guarantee == EOS and is_exposed(plan.release) and row["extra"] and not row["missing"]:
@@ -65,11 +68,11 @@ class DigestRun(Run):
         if not is_good:
             self.wrong.append(f"{when}: wanted {wanted}: {json.dumps(row)}")
 
-    def _rows(self) -> list[Row]:
-        """Digest pod a's stores and compare them."""
+    def _rows(self, pod: str = "a") -> list[Row]:
+        """Digest a pod's stores and compare them."""
         digests = Path(tempfile.mkdtemp(dir=self._work))
-        state_dir = self.stage.state_dir("a")
-        is_still = not self.stage.pods["a"].is_alive
+        state_dir = self.stage.state_dir(pod)
+        is_still = not self.stage.pods[pod].is_alive
         before = tree(state_dir) if is_still else {}
         made = subprocess.run(
             [sys.executable, "-m", "agent", "digest", str(state_dir), "--output", str(digests / "a.jsonl")],
@@ -95,31 +98,31 @@ def main() -> int:
     parser.add_argument("--releases", default=",".join(RELEASES))
     parser.add_argument("--guarantees", default=f"{ALOS},{EOS}")
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--stores")
     parser.add_argument("--plays", default="healthy,lost_segment")
     chosen = parser.parse_args()
-    known: dict[str, Callable[[Run], None]] = {"healthy": healthy, "lost_segment": lost_segment}
     wrong: list[str] = []
     looks = 0
     with tempfile.TemporaryDirectory(dir=chosen.work) as name:
         broker = Broker(Path(name) / "broker")
         try:
             with rollups.rollup(Path(name) / "rollup.log") as rollup:
-                for release in chosen.releases.split(","):
-                    for guarantee in chosen.guarantees.split(","):
-                        for title in chosen.plays.split(","):
-                            print(f"{release} {guarantee} {title}", flush=True)
-                            plan = Plan(
-                                release, guarantee, chosen.stores or stores_of(release, title), partitions=1
-                            )
-                            stage = Unwatched(broker, Path(name) / "stage", title, plan)
-                            run = DigestRun(stage, rollup, Path(name))
-                            try:
-                                known[title](run)
-                            finally:
-                                stage.close()
-                            looks += run.rows
-                            wrong += [f"{release} {guarantee} {title} {line}" for line in run.wrong]
+                for release, guarantee, title in product(
+                    chosen.releases.split(","), chosen.guarantees.split(","), chosen.plays.split(",")
+                ):
+                    if not PLAYS[title].fits(release, guarantee):
+                        continue
+                    print(f"{release} {guarantee} {title}", flush=True)
+                    plan = PLAYS[title].plan(release, guarantee)
+                    stage = Unwatched(broker, Path(name) / "stage", title, plan)
+                    run = DigestRun(stage, rollup, Path(name))
+                    try:
+                        PLAYS[title].course(run)
+                    except LiveError as error:
+                        run.wrong.append(f"not played: {error}")
+                    finally:
+                        stage.close()
+                    looks += run.rows
+                    wrong += [f"{release} {guarantee} {title} {line}" for line in run.wrong]
         finally:
             broker.stop()
     print(f"{looks} words, {len(wrong)} wrong")

@@ -29,13 +29,12 @@ def state_dir(tmp_path: Path) -> Path:
 
 
 def test_every_store_is_listed_with_its_databases(state_dir: Path) -> None:
-    """By application, task and name."""
+    """By application, task and name; not the global one, which has all partitions of its topic."""
     found = {(x.application, x.task, x.name): x for x in find_stores(state_dir)}
     assert list(found) == [
         ("app", "0_1", "kv"),
         ("app", "0_1", "win"),
         ("app", "__top__/2_3", "named"),
-        ("app", "global", "everywhere"),
         ("other", "0_0", "kv"),
     ]
     assert found["app", "0_1", "kv"].database == state_dir / "app/0_1/rocksdb/kv"
@@ -54,11 +53,7 @@ def test_the_choice_can_be_narrowed(state_dir: Path) -> None:
 
 def test_the_changelog_follows_from_the_names(state_dir: Path) -> None:
     """Application and store, with a named topology between; the partition is the task's."""
-    found = {
-        x.name: (x.changelog, x.partition)
-        for x in find_stores(state_dir, application="app")
-        if x.task != "global"
-    }
+    found = {x.name: (x.changelog, x.partition) for x in find_stores(state_dir, application="app")}
     assert found == {
         "kv": ("app-kv-changelog", 1),
         "win": ("app-win-changelog", 1),
