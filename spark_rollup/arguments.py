@@ -74,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     watched = commands.add_parser("coverage", help="which pods and times were watched")
     _add_input(watched)
     watched.set_defaults(look_back=ALL)
+    _add_verify(commands.add_parser("verify", help="compare digests of stores with their changelogs"))
     for command in (why, watched):
         _add_namespace(command)
     return program
@@ -122,6 +123,25 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--since", metavar="ISO8601", help="of these pods: from this time on")
     parser.add_argument("--until", metavar="ISO8601", help="of these pods: before this time")
+    _add_spark(parser)
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--digests", required=True, metavar="WHERE",
+        help="directory (or s3a://bucket/prefix) with what `statewarden digest` wrote: *.jsonl, *.jsonl.gz",
+    )  # fmt: skip
+    parser.add_argument(
+        "--kafka", metavar="BROKERS",
+        help="host:port,host:port of the applications' cluster; without it, copies are only compared with each other",
+    )  # fmt: skip
+    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
+    parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
+    parser.add_argument(
+        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
+        help="exit with 1 if a finding is at least this severe (default: critical)",
+    )  # fmt: skip
     _add_spark(parser)
 
 

@@ -34,9 +34,9 @@ from spark_rollup.config import (
     size_of,
 )
 from spark_rollup.errors import RollupError, UsageError
-from spark_rollup.sources.address import parse_address, parse_bronze, refuse_address
+from spark_rollup.sources.address import parse_address, parse_brokers, parse_bronze, refuse_address
 from spark_rollup.spark import failures, jars
-from spark_rollup.spark.outputs import check_output
+from spark_rollup.spark.outputs import VERIFY, check_output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -283,6 +283,23 @@ def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Na
         metrics.push(facts, parsed.pushgateway)
 
 
+def _verify(parsed: argparse.Namespace) -> int:
+    refuse_address("--output", parsed.output)
+    brokers = parse_brokers("--kafka", parsed.kafka) if parsed.kafka else None
+    opening = _opening(parsed, parsed.digests, "--digests")
+    if "://" not in opening.where and not Path(opening.where).is_dir():
+        raise UsageError(f"--digests {opening.where} is not a directory")
+    check_output(parsed.output, VERIFY)
+    from spark_rollup.intake.intake import read_properties
+    from spark_rollup.verify import run
+
+    client = read_properties(parsed.kafka_config) if parsed.kafka_config else {}
+    outcome = run.run(run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client))
+    _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
+    worst = max((Severity(str(row["severity"])).rank for row in outcome.findings), default=-1)
+    return FOUND if worst >= Severity(parsed.fail_on).rank else 0
+
+
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
     max_age_s = parse_age(parsed.max_age)
     from spark_rollup import gate
@@ -331,6 +348,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "migrate": _migrate,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
+    "verify": _verify,
     "why": _why,
     "coverage": _coverage,
 }

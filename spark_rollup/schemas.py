@@ -198,6 +198,29 @@ RESTARTS = _columns(
 Without a task: a finding about all of an application on that pod. `kinds` holds all answers, `answer` the worst.
 """
 
+VERDICT = _columns(
+    **_of_event("namespace", "application_id", "task_id", "store", "pod"),
+    topic=_TEXT,
+    partition=_LONG,
+    offset=_LONG,
+    state=_TEXT,
+    made_at=_TEXT,
+    entries=_LONG,
+    verdict=_TEXT,
+    why=_TEXT,
+    buckets=_LONG,
+    equal=_LONG,
+    differing=_LONG,
+    unknown=_LONG,
+    missing=_LONG,
+    extra=_LONG,
+    different=_LONG,
+)
+"""Table `verdicts` of `verify` and one line of `verdicts.jsonl`: one row per copy of a store.
+
+`missing`, `extra` and `different` count keys in the buckets that differ: there are so many at least.
+"""
+
 QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
 """Table `quarantine`: one row per line (or file) that was not used, and why."""
 

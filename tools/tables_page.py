@@ -23,6 +23,10 @@ TABLES: dict[str, tuple[StructType, str]] = {
         "pod): may its pod be restarted?",
     ),
     "churn": (schemas.CHURN, "one row per task and hour in which something moved"),
+    "verdicts": (
+        schemas.VERDICT,
+        "of `verify`, one row per copy of a store; see [digests](digests.md#verdicts)",
+    ),
     "quarantine": (schemas.QUARANTINE, "one row per line (or file) of the input that was not used, and why"),
 }
 
@@ -57,6 +61,19 @@ MEANINGS = {
     "agent_state": "`watching`, `stopped` or `silent`",
     "reported_by": "`fleet`: a rule; `agent`: an agent's open critical or warning that no rule settles",
     "answer": "the worst of `kinds`",
+    "topic": "the store's changelog",
+    "state": "how the store was left: `closed`, `open`, `killed`",
+    "made_at": "when the digest was made; RFC 3339, UTC",
+    "entries": "of the copy",
+    "verdict": "`equal`, `differs`, `partly-equal` or `undecidable`",
+    "why": "why not everything is decided; null = it is",
+    "buckets": "that either side has",
+    "equal": "buckets that are equal",
+    "differing": "buckets that differ",
+    "unknown": "buckets that cannot be judged",
+    "missing": "keys that the copy lacks, at least",
+    "extra": "keys that it should not have, at least",
+    "different": "keys with another value, at least",
     "kinds": "`damaged`, `clean-stop-only`, `keep`, `unknown`, `restore`, `safe`, `not-running`; see "
     "[safe-to-restart](rollup.md#answers-of-safe-to-restart)",
     "follow": "detectors and rules whose open critical finding has to be followed first",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli import catalogue, inspect, offline
+from agent.cli.digest import add_digest
 from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
@@ -76,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_replay(commands)
     _add_inspect(commands)
     add_verify(commands)
+    add_digest(commands, _add_settings, config_of)
     add_spool(commands)
     listing = commands.add_parser("detectors", help="list the detectors")
     listing.add_argument("--json", action="store_true", help="one detector per line")

@@ -245,3 +245,27 @@ def could_be(kind: Kind, key: bytes) -> bool:
         return 0 <= read_long(key, len(key) - _LONG) <= end_ms < _LARGEST_MS
     except LayoutError:
         return False
+
+
+def record_value(kind: Kind, family: str, value: bytes) -> bytes:
+    """Return the record's value of an entry's: without the time and headers that its form keeps.
+
+    Args:
+        kind: Of the store; not for versioned stores.
+        family: Column family that the entry is in.
+        value: The entry's bytes.
+
+    Raises:
+        LayoutError: not of the form that the family has.
+    """
+    has_time = family in (TIMESTAMPED, WITH_HEADERS, WINDOW_WITH_HEADERS)
+    if family in HEADER_FAMILIES:
+        _, value = _split_headers(value)
+    elif family == DEFAULT:
+        has_time = kind is Kind.TIME_FIRST_WINDOW
+    elif family != TIMESTAMPED:
+        raise LayoutError(f"column family {family}")
+    if not has_time:
+        return value
+    read_long(value)
+    return value[_LONG:]

@@ -81,6 +81,17 @@ def parse_bronze(option: str, text: str) -> str:
     raise UsageError(f"{option} must be a directory or s3a://bucket/prefix; a topic is an input of `ingest`")
 
 
+def parse_brokers(option: str, text: str) -> str:
+    """Check `host:port,host:port`.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if not all(_BROKER.fullmatch(broker) for broker in text.split(",")):
+        raise UsageError(f"{option} {text}: brokers are host:port,host:port, as in b1:9092,b2:9092")
+    return text
+
+
 def refuse_address(option: str, path: Path) -> None:
     """Refuse an address where a directory is needed.
 

@@ -10,19 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rollup.bronze.load import load_lines
-from spark_rollup.errors import SourceError
 from spark_rollup.sources.address import TopicAddress
 from spark_rollup.sources.base import Batch, Ends
-
-PATIENCE_MS = 10_000
-"""Longest wait for the brokers' first answer, milliseconds."""
-
-_API_TIMEOUT = "default.api.timeout.ms"
+from spark_rollup.sources.brokers import ask
 
 EVENT_BYTES = 75
 """About what one event takes in a segment, compressed; chooses how many files bronze gets."""
@@ -126,20 +120,14 @@ class KafkaSource:
         Raises:
             SourceError: no broker answers, or they refuse, or there is no such topic.
         """
-        gateway: Any = spark._jvm
-        settings = gateway.java.util.Properties()
-        patience = {_API_TIMEOUT: str(PATIENCE_MS), "request.timeout.ms": str(PATIENCE_MS)}
-        given = {**patience, **self._client, "bootstrap.servers": self._address.brokers}
-        for key, value in given.items():
-            settings.setProperty(key, value)
-        try:
-            admin = gateway.org.apache.kafka.clients.admin.AdminClient.create(settings)
-            try:
-                return _described(gateway, admin, self._address.topic)
-            finally:
-                admin.close()
-        except Py4JJavaError as error:
-            raise SourceError(_explained(self._address, given[_API_TIMEOUT], error)) from error
+        topic = self._address.topic
+        return ask(
+            spark,
+            self._address.brokers,
+            self._client,
+            lambda gateway, admin: _described(gateway, admin, topic),
+            topic,
+        )
 
 
 def ranges_to_read(spans: Mapping[int, Span], known: Mapping[int, int]) -> dict[int, Range]:
@@ -209,24 +197,3 @@ def _described(gateway: Any, admin: Any, topic: str) -> tuple[str, dict[int, Spa
     earliest, latest = offsets(offset_spec.earliest()), offsets(offset_spec.latest())
     spans = {number: Span(earliest[number], latest[number]) for number in numbers}
     return f"kafka:{topic}/{described.topicId().toString()}", spans
-
-
-def _explained(address: TopicAddress, patience_ms: str, error: Py4JJavaError) -> str:
-    cause = error.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    name, why = str(cause.getClass().getSimpleName()), " ".join(str(cause.getMessage()).split())[:300]
-    where = f"kafka://{address.brokers}/{address.topic}"
-    match name:
-        case "UnknownTopicOrPartitionException" | "InvalidTopicException":
-            return f"{where}: the brokers have no topic {address.topic} (or these credentials may not see it)"
-        case "TimeoutException" | "DisconnectException":
-            return (
-                f"{where}: no broker answered within {int(patience_ms) // 1000} s ({why}); are host and port "
-                f"right, and do these brokers require TLS or SASL (--kafka-config)?"
-            )
-        case "ConfigException":
-            return f"{where}: the settings for Kafka's client are not usable: {why}"
-    if "Auth" in name or "Ssl" in name or "SSL" in name:
-        return f"{where}: the brokers refuse these credentials ({name}: {why}); see --kafka-config"
-    return f"{where}: {name}: {why}"

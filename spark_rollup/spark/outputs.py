@@ -1,6 +1,7 @@
-"""Where an audit writes: below `.next` first, then in one go to its place. Files of others are never touched.
+"""Where an audit, or a comparison with changelogs, writes: below `.next` first, then in one go to its place.
 
-The last good report stays until the new one is whole. Cut off in between, the next run goes on where this one stopped.
+Files of others are never touched. The last good report stays until the new one is whole. Cut off in between, the next
+run goes on where this one stopped.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ OURS = "_audit.json"
 
 NEXT, LAST = ".next", ".last"
 
-TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine")
-FILES = ("findings.jsonl", "report.html")
+TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine", "verdicts")
+FILES = ("findings.jsonl", "report.html", "verdicts.jsonl")
+
+AUDIT, VERIFY = "audit", "verify"
+"""Commands that write; neither writes where the other did."""
 
 _WRITTEN = re.compile(r"\.?(part-.*|_SUCCESS)(\.crc)?")
 """What Spark writes into a table's directory."""
@@ -35,8 +39,8 @@ _NAMED = 3
 """So many foreign files are named in a refusal."""
 
 
-def check_output(output: Path) -> None:
-    """Refuse a directory that holds anything but what audits wrote.
+def check_output(output: Path, writer: str = AUDIT) -> None:
+    """Refuse a directory that holds anything but what this command wrote.
 
     Raises:
         UsageError: says what is there and what to do.
@@ -47,26 +51,26 @@ def check_output(output: Path) -> None:
         foreign = [str(path.relative_to(output)) for name in TABLES for path in _foreign(output / name)]
     except OSError as error:
         raise UsageError(f"output {output} cannot be read: {error.strerror or error}") from error
-    if there and not _is_ours(output):
+    if there and not _is_ours(output, writer):
         raise UsageError(
-            f"output {output} is not empty and no audit wrote it ({_some(there)}): name a new or an empty directory"
+            f"output {output} is not empty and no {writer} wrote it ({_some(there)}): name a new or an empty directory"
         )
     if foreign:
-        raise UsageError(f"output {output} holds what no audit wrote ({_some(foreign)}): move it elsewhere")
+        raise UsageError(
+            f"output {output} holds what no {writer} wrote ({_some(foreign)}): move it elsewhere"
+        )
 
 
-def begin(output: Path) -> Path:
+def begin(output: Path, writer: str = AUDIT) -> Path:
     """Give the empty directory to write to.
 
     Raises:
         UsageError: it is foreign, or cannot be written.
     """
-    check_output(output)
+    check_output(output, writer)
     try:
         output.mkdir(parents=True, exist_ok=True)
-        (output / OURS).write_text(
-            json.dumps({"written_by": "statewarden-rollup audit"}) + "\n", encoding="ascii"
-        )
+        (output / OURS).write_text(json.dumps({"written_by": _signature(writer)}) + "\n", encoding="ascii")
         place = output / NEXT
         if (place / MARKER).exists():  # whole, and cut off on its way to its place
             swap(output)
@@ -108,9 +112,19 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _is_ours(output: Path) -> bool:
-    if (output / OURS).is_file():
-        return True
+def _signature(writer: str) -> str:
+    return f"statewarden-rollup {writer}"
+
+
+def _is_ours(output: Path, writer: str) -> bool:
+    try:
+        return bool(
+            json.loads((output / OURS).read_text(encoding="ascii"))["written_by"] == _signature(writer)
+        )
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError):
+        return writer == AUDIT  # cut off while it was written
     try:  # reports of former releases have this one only
         return "watermark" in json.loads((output / MARKER).read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -1,0 +1,160 @@
+"""`digest`: what stores hold, as numbers of entries and fingerprints that say nothing about content."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import socket
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.cli.offline import require_state_directory
+from agent.cli.streams import complain
+from agent.clock import SystemClock
+from agent.config import Config
+from agent.contract.buckets import BUCKETS, MAX_BUCKETS, to_line
+from agent.contract.codec import printable
+from agent.errors import LayoutError, UsageError
+from agent.observe.kernel_disk import KernelDisk
+
+if TYPE_CHECKING:
+    from agent.verify.kinds import Kind
+
+INCOMPLETE = 2
+"""Exit code where a store has no digest."""
+
+
+def add_digest(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    add_settings: Callable[[argparse.ArgumentParser], None],
+    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "digest",
+        help="write fingerprints of stores for `statewarden-rollup verify` (needs the extra `verify`)",
+        description="Reads each RocksDB store and writes numbers and fingerprints of its entries, one line per store."
+        " Writes nothing into the state directory and asks no broker.",
+        epilog="exit codes: 0 every store has a digest; 2 one has none, or wrong use",
+    )
+    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="FILE.jsonl or FILE.jsonl.gz; replaced"
+    )
+    parser.add_argument("--application", metavar="ID", help="only this application.id")
+    parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
+    parser.add_argument("--store", metavar="NAME", help="only stores of this name")
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, where it cannot be known"
+    )
+    parser.add_argument(
+        "--buckets", type=int, default=BUCKETS, metavar="N",
+        help=f"buckets of each database, a power of two up to {MAX_BUCKETS} (default {BUCKETS})",
+    )  # fmt: skip
+    parser.add_argument("--pod", help="pod name (POD_NAME; default: host name)")
+    parser.add_argument("--namespace", help="namespace (POD_NAMESPACE)")
+    parser.add_argument("--cluster", help="cluster or region")
+    parser.add_argument(
+        "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
+    )
+    add_settings(parser)
+    names = ("pod", "namespace", "cluster")
+
+    def run(chosen: argparse.Namespace) -> int:
+        return digest(chosen, config_of(chosen, {name: getattr(chosen, name) for name in names}))
+
+    parser.set_defaults(command=run)
+
+
+def digest(chosen: argparse.Namespace, config: Config) -> int:
+    """Digest every store that is asked for.
+
+    Returns:
+        Exit code.
+
+    Raises:
+        UsageError: a library is missing, there is nothing to read, or the output cannot be written.
+    """
+    # what it needs beside the rest is loaded only where it is asked for
+    from agent.verify import buckets
+    from agent.verify.digest import Origin, digest_store, skipped
+    from agent.verify.places import find_stores
+    from agent.verify.stores import load
+    from agent.verify.verify import more_descriptors
+    from agent.verify.view import private_directory
+
+    disk = KernelDisk(chosen.state_dir)
+    require_state_directory(disk, chosen.state_dir)
+    require_output(chosen.output, chosen.state_dir)
+    if not 0 < chosen.buckets <= MAX_BUCKETS or chosen.buckets & (chosen.buckets - 1):
+        raise UsageError(f"--buckets {chosen.buckets}: a power of two up to {MAX_BUCKETS} is needed")
+    kinds = dict(_kind(text) for text in chosen.kind)
+    load()
+    buckets.load()
+    stores = find_stores(
+        chosen.state_dir, application=chosen.application, task=chosen.task, name=chosen.store
+    )
+    if not stores:
+        raise UsageError(
+            f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"
+        )
+    more_descriptors()
+    agent, clock = config.agent, SystemClock()
+    pod = agent.pod or socket.gethostname()
+    lines, missed = [], 0
+    with private_directory(chosen.work, chosen.state_dir) as work:
+        for store in stores:
+            origin = Origin(agent.cluster or None, agent.namespace, pod, clock.now_us())
+            try:
+                lines.append(to_line(digest_store(store, kinds, origin, disk, work, chosen.buckets)))
+            except (UsageError, LayoutError) as error:
+                complain(printable(skipped(error, store)))
+                missed += 1
+    write(chosen.output, lines)
+    print(f"{len(lines)} of {len(stores)} stores digested, in {chosen.output}")
+    return INCOMPLETE if missed else 0
+
+
+def require_output(output: Path, state_dir: Path) -> None:
+    """Refuse a place where nothing is ever written, or that the rollup would not read.
+
+    Raises:
+        UsageError: says which.
+    """
+    if output.resolve().is_relative_to(state_dir.resolve()):
+        raise UsageError(f"--output {output} is inside {state_dir}, where nothing is ever written")
+    if not output.name.endswith((".jsonl", ".jsonl.gz")):
+        raise UsageError(f"--output {output}: give a name that ends with .jsonl or .jsonl.gz")
+
+
+def write(output: Path, lines: Iterable[str]) -> None:
+    """Write the lines, compressed where the name says so; the same lines give the same bytes.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    content = "".join(f"{line}\n" for line in lines).encode("ascii")
+    if output.name.endswith(".gz"):
+        packed = BytesIO()
+        with closing(gzip.GzipFile(fileobj=packed, mode="wb", mtime=0)) as file:
+            file.write(content)
+        content = packed.getvalue()
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"--output {output}: {error.strerror}") from error
+
+
+def _kind(text: str) -> tuple[str, Kind]:
+    from agent.verify.kinds import Kind
+
+    store, equals, value = text.rpartition("=")
+    if not equals or not store:
+        raise UsageError(f"--kind {text}: expected STORE=KIND")
+    try:
+        return store, Kind(value)
+    except ValueError as error:
+        raise UsageError(f"--kind {text}: {error}") from error

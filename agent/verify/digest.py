@@ -1,0 +1,262 @@
+"""A store's digest (`agent.contract.buckets`), made of a view of it and of nothing else: no broker is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import islice
+from math import gcd
+from pathlib import Path
+
+from agent import __version__
+from agent.contract import buckets as contract
+from agent.contract.buckets import StoreDigest, StoreKind, StoreState
+from agent.errors import LayoutError, UsageError
+from agent.inventory.disk import Disk, LockState, Unseen
+from agent.layout import names
+from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.replay import ManifestView
+from agent.observe.rocksdb.store import StoreFacts, read_store
+from agent.verify.buckets import Buckets
+from agent.verify.kinds import Kind, is_index, record_key, record_value
+from agent.verify.places import Store
+from agent.verify.shape import Times, kind_of_one, kind_of_segments
+from agent.verify.stores import Claims, Database
+from agent.verify.versions import split_key
+from agent.verify.view import View
+
+SAMPLE = 50
+"""Entries of each database by which the kind is known."""
+
+_KINDS = {
+    Kind.KEY_VALUE: StoreKind.KEY_VALUE,
+    Kind.VERSIONED: StoreKind.VERSIONED,
+    Kind.WINDOW: StoreKind.WINDOW,
+    Kind.TIME_FIRST_WINDOW: StoreKind.WINDOW,
+    Kind.SESSION: StoreKind.SESSION,
+    Kind.TIME_FIRST_SESSION: StoreKind.SESSION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whose digest it is.
+
+    Args of the dataclass:
+        cluster: Cluster or region; None = there is one only.
+        namespace: Kubernetes namespace; empty outside Kubernetes.
+        pod: Pod or host.
+        now_us: When it is made, microseconds since the epoch.
+    """
+
+    cluster: str | None
+    namespace: str
+    pod: str
+    now_us: int
+
+
+def digest_store(
+    store: Store, kinds: Mapping[str, Kind], origin: Origin, disk: Disk, work: Path, number: int
+) -> StoreDigest:
+    """Digest one store.
+
+    Args:
+        store: Which; nothing is written into its directory.
+        kinds: Store -> kind, where it cannot be known.
+        origin: Whose digest it is.
+        disk: The state directory.
+        work: Private directory for the views.
+        number: Buckets of each database.
+
+    Raises:
+        UsageError: the store cannot be read.
+        LayoutError: its form is not known.
+    """
+    if store.task == names.GLOBAL_DIRECTORY:
+        raise LayoutError("a global store has every partition of its topic; it has no digest")
+    with ExitStack() as stack:
+        return _Reading(store, disk, work, stack).digest(kinds, origin, number)
+
+
+class _Reading:
+    """One reading; the order matters: offsets first, then files."""
+
+    def __init__(self, store: Store, disk: Disk, work: Path, stack: ExitStack) -> None:
+        self._store = store
+        self._disk = disk
+        self._checkpointed = store.checkpointed()
+        self._checkpoint_us = self._written_us(f"{self._task()}/{names.CHECKPOINT_FILE}")
+        self._databases: dict[int, Database] = {}
+        self._claims: dict[int, Claims | None] = {}
+        self._views: dict[int, View] = {}
+        paths = {0: store.database} if store.database else store.segments
+        self._facts = {segment: self._read(path) for segment, path in paths.items()}
+        for segment, path in paths.items():
+            self._views[segment] = stack.enter_context(closing(View(path, work)))
+        self._moved = {
+            segment for segment, path in paths.items() if self._has_moved(segment, self._read(path))
+        }
+        self._locks = {self._lock(path) for path in paths.values()}
+        for segment, view in self._views.items():
+            database = stack.enter_context(closing(Database(view)))
+            if database.unknown_families:
+                raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
+            self._databases[segment] = database
+            self._claims[segment] = database.claims()
+
+    def digest(self, kinds: Mapping[str, Kind], origin: Origin, number: int) -> StoreDigest:
+        """Count all entries."""
+        store = self._store
+        topic = self._topic()
+        kind = kinds.get(store.name) or self._kind()
+        databases = tuple(self._database(segment, kind, topic, number) for segment in sorted(self._databases))
+        offsets = [one.offset for one in databases if one.offset is not None]
+        # a segment that is not there: what another one has behind it was processed for all of them
+        rest = max(offsets, default=None) if databases else self._offset(topic, None)
+        return StoreDigest(
+            cluster=origin.cluster,
+            namespace=origin.namespace,
+            pod=origin.pod,
+            application_id=store.application,
+            task_id=store.task,
+            store=store.name,
+            kind=_KINDS[kind],
+            state=self._state(all(one.is_exact for one in databases)),
+            topic=topic,
+            partition=store.partition,
+            offset=rest,
+            made_us=origin.now_us,
+            agent_version=__version__,
+            buckets=number,
+            databases=databases,
+        )
+
+    def _database(self, segment: int, kind: Kind, topic: str, number: int) -> contract.Database:
+        counted = Buckets(number)
+        for key, value in _records(self._databases[segment], kind):
+            counted.add(key, value)
+        offset = self._offset(topic, self._claims[segment])
+        return contract.Database(
+            segment_ms=segment if kind.is_segmented else None,
+            offset=offset,
+            is_exact=offset is not None and self._is_exact(segment, topic),
+            written_us=int(self._views[segment].written_s * 1e6),
+            entries=counted.entries,
+            buckets=counted.rows(),
+        )
+
+    # ------------------------------------------------------------------------------------------ what it says
+
+    def _topic(self) -> str:
+        store, tail = self._store, f"-{self._store.partition}"
+        claimed = {
+            x for claims in self._claims.values() if claims for x in claims.offsets if x.endswith(tail)
+        }
+        if len(claimed) == 1:
+            return claimed.pop().removesuffix(tail)
+        return store.changelog
+
+    def _offset(self, topic: str, claims: Claims | None) -> int | None:
+        partition = self._store.partition
+        if claims is None:
+            offset = self._checkpointed.get((topic, partition))
+        else:
+            offset = claims.offsets.get(f"{topic}-{partition}")
+        return None if offset is None or offset < 0 else offset
+
+    def _is_exact(self, segment: int, topic: str) -> bool:
+        """Return whether nothing was flushed behind the offset."""
+        facts = self._facts[segment]
+        if segment in self._moved or not isinstance(facts, StoreFacts) or facts.problems:
+            return False
+        if self._claims[segment] is None:
+            # up to 4.2 all is flushed, then `.checkpoint` is written; up to 2.5 the offset is one less than it might be
+            written_us = self._views[segment].written_s * 1e6
+            return self._store.has_process_file and written_us <= self._checkpoint_us
+        wanted = f"{topic}-{self._store.partition}"
+        found = [] if facts.offsets is None else [x for name, x in facts.offsets.offsets if name == wanted]
+        return bool(found) and _is_offset_last(facts.manifest, found[0].sequence)
+
+    def _state(self, is_exact: bool) -> StoreState:
+        if LockState.HELD in self._locks:
+            return StoreState.OPEN
+        return StoreState.CLOSED if is_exact and self._databases else StoreState.KILLED
+
+    def _kind(self) -> Kind:
+        samples = [(s, x) for s, one in self._databases.items() for x in islice(one.entries(), SAMPLE)]
+        if self._store.database:
+            return kind_of_one([x for _, x in samples])
+        if not samples:
+            raise LayoutError("it has no entry that shows its kind: give --kind")
+        # the longest interval that fits: without a broker the retention is not known
+        interval_ms = gcd(*self._databases) or 1 << 62
+        return kind_of_segments(samples, [], Times(0, interval_ms))
+
+    # -------------------------------------------------------------------------------------------- the disk
+
+    def _task(self) -> str:
+        return f"{self._store.application}/{self._store.task}"
+
+    def _path(self, path: Path) -> str:
+        return f"{self._task()}/{path.relative_to(self._store.directory)}"
+
+    def _read(self, path: Path) -> StoreFacts | Unread:
+        return read_store(self._disk, self._path(path), with_counters=False)
+
+    def _has_moved(self, segment: int, now: StoreFacts | Unread) -> bool:
+        before = self._facts[segment]
+        if isinstance(before, Unread) or isinstance(now, Unread):
+            return True
+        return before.manifest != now.manifest
+
+    def _written_us(self, path: str) -> int:
+        stat = self._disk.stat(path)
+        return 0 if isinstance(stat, Unseen) else stat.mtime_us
+
+    def _lock(self, path: Path) -> LockState:
+        state = self._disk.lock_state(f"{self._path(path)}/{names.STORE_LOCK_FILE}")
+        return LockState.UNKNOWN if isinstance(state, Unseen) else state
+
+
+def _is_offset_last(manifest: ManifestView, sequence: int) -> bool:
+    """Return whether the offset was written after all data (4.3+).
+
+    Args:
+        manifest: Of the database.
+        sequence: Of the offset's entry; 0 = a compaction took it away.
+
+    Source:
+        docs/state-format.md#what-the-last-close-wrote: offset, position and status follow the data of a clean close,
+        the status alone that of a dirty one.
+    """
+    opened = manifest.opened_sequence
+    if sequence:
+        # what a compaction left without a sequence at the open is older than all that came since
+        is_above = not manifest.has_zeroed or (opened is not None and sequence > opened)
+        return manifest.flushed_sequence < sequence and is_above
+    last = max(
+        (
+            x.largest_sequence
+            for x in manifest.new_files
+            if x.is_flush and x.family_id == manifest.offsets_family_id
+        ),
+        default=0,
+    )
+    return opened is not None and opened < manifest.flushed_sequence < last - 1
+
+
+def _records(database: Database, kind: Kind) -> Iterator[tuple[bytes, bytes]]:
+    """Give key and value of the record behind each entry; of a versioned store the latest version, behind its time."""
+    for key, family, value in database.entries():
+        if kind is Kind.VERSIONED:
+            is_latest, own = split_key(key)
+            if is_latest:
+                yield own, value
+        elif not is_index(kind, key):
+            yield record_key(kind, key), record_value(kind, family, value)
+
+
+def skipped(error: UsageError | LayoutError, store: Store) -> str:
+    """Say which store has no digest, and why."""
+    return f"{store.application}/{store.task}/{store.name}: no digest: {error}"

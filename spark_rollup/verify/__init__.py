@@ -1,0 +1,1 @@
+"""Compares digests of stores with their changelogs, and with each other: `statewarden-rollup verify`."""

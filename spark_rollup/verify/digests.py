@@ -1,0 +1,166 @@
+"""Digests as agents wrote them: one header per copy of a store, and all buckets as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.buckets import FIELDS, FORMAT, StoreKind, StoreState
+from spark_rollup.columns import scoped
+from spark_rollup.errors import UsageError
+from spark_rollup.schemas import struct_of
+from spark_rollup.sources.changelogs import Part
+
+COPY = ("namespace", "application_id", "task_id", "store", "pod")
+"""Key of a copy of a store."""
+
+BUCKET = ("copy", "segment", "bucket")
+"""Key of a bucket."""
+
+UNSEGMENTED = 0
+"""Column `segment` of stores that have none."""
+
+PRINTS = ("keys", "first", "second")
+"""What a bucket holds beside the number of its entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One database of a copy: `agent.contract.buckets.Database` without its buckets."""
+
+    segment: int
+    offset: int | None
+    is_exact: bool
+    written_us: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One copy of a store: `agent.contract.buckets.StoreDigest` without buckets.
+
+    Args of the dataclass:
+        copy: Number of the copy in frames.
+        namespace: Namespace, with the cluster before it if there is one.
+        is_settled: Whether all of it holds exactly the records up to its offsets.
+        places: Its databases.
+    """
+
+    copy: int
+    namespace: str
+    pod: str
+    application_id: str
+    task_id: str
+    store: str
+    kind: StoreKind
+    state: StoreState
+    part: Part
+    offset: int | None
+    made_us: int
+    buckets: int
+    places: tuple[Place, ...]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all of it holds exactly the records up to its offsets."""
+        if not self.places:
+            return self.state is StoreState.CLOSED
+        return all(place.is_exact for place in self.places)
+
+    @property
+    def last_offset(self) -> int | None:
+        """The largest offset that it says anywhere."""
+        return max(
+            (one for one in (self.offset, *(place.offset for place in self.places)) if one is not None),
+            default=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """All that was read.
+
+    Args of the dataclass:
+        copies: The newest digest of each copy.
+        buckets: Columns copy, segment, bucket, entries, `PRINTS`.
+        unread: Number of lines that are not digests of this format.
+    """
+
+    copies: Sequence[Copy]
+    buckets: DataFrame
+    unread: int
+
+
+def load(spark: SparkSession, where: str) -> Digests:
+    """Read every `*.jsonl` and `*.jsonl.gz` below a directory; of several digests of a copy the newest counts.
+
+    Raises:
+        UsageError: there is no digest.
+    """
+    lines = spark.read.schema(struct_of(FIELDS)).option("recursiveFileLookup", "true").option(
+        "pathGlobFilter", "*.jsonl{,.gz}"
+    ).json(where)  # fmt: skip
+    usable = F.coalesce(
+        (F.col("format") == FORMAT)
+        & F.col("kind").isin([kind.value for kind in StoreKind])
+        & F.col("state").isin([state.value for state in StoreState]),
+        F.lit(False),
+    )
+    read = scoped(lines.where(usable)).withColumn("copy", F.xxhash64(*COPY))
+    newest = W.partitionBy("copy").orderBy(F.desc("made_us"))
+    heads = (
+        read.withColumn("databases", F.transform("databases", lambda one: one.dropFields("buckets")))
+        .withColumn("age", F.row_number().over(newest))
+        .where(F.col("age") == 1)
+    )
+    copies = sorted(
+        map(_copy, heads.collect()), key=lambda one: (one.part, one.store, one.namespace, one.pod)
+    )
+    unread = lines.where(~usable).count()
+    if not copies:
+        raise UsageError(
+            f"--digests {where} holds no digest ({unread} lines are something else): `statewarden digest` makes them"
+        )
+    chosen = spark.createDataFrame([(one.copy, one.made_us) for one in copies], "copy long, made_us long")
+    exploded = read.join(F.broadcast(chosen), ["copy", "made_us"], "left_semi").select(
+        "copy", F.explode("databases").alias("database")
+    )
+    segment = F.coalesce("database.segment_ms", F.lit(UNSEGMENTED).cast("bigint")).alias("segment")
+    return Digests(
+        copies,
+        # a digest may have been delivered twice
+        exploded.select("copy", segment, F.inline("database.buckets")).dropDuplicates(list(BUCKET)),
+        unread,
+    )
+
+
+def _copy(row: object) -> Copy:
+    values = row.asDict(recursive=True)  # type: ignore[attr-defined]
+    return Copy(
+        copy=values["copy"],
+        namespace=values["namespace"],
+        pod=values["pod"],
+        application_id=values["application_id"],
+        task_id=values["task_id"],
+        store=values["store"],
+        kind=StoreKind(values["kind"]),
+        state=StoreState(values["state"]),
+        part=(values["topic"], values["partition"]),
+        offset=values["offset"],
+        made_us=values["made_us"],
+        buckets=values["buckets"],
+        places=tuple(
+            Place(
+                one["segment_ms"] if one["segment_ms"] is not None else UNSEGMENTED,
+                one["offset"],
+                one["is_exact"],
+                one["written_us"],
+                one["entries"],
+            )
+            for one in sorted(values["databases"], key=lambda one: one["segment_ms"] or 0)
+        ),
+    )

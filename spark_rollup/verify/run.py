@@ -1,0 +1,162 @@
+"""The command `verify`: digests, changelogs if there are brokers, verdicts, findings."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rollup import __version__
+from spark_rollup.intake.opening import Opening, opened
+from spark_rollup.schemas import FINDING, VERDICT
+from spark_rollup.sources import changelogs
+from spark_rollup.spark import needs, outputs, session
+from spark_rollup.verify import changelog, compare, plan
+from spark_rollup.verify.digests import Copy, Digests, load
+from spark_rollup.verify.findings import findings
+from spark_rollup.verify.replicas import Pair, differences, pairs
+from spark_rollup.verify.verdicts import Verdict, Word, verdicts
+
+RECORD_BYTES = 60
+"""About what one record of a changelog takes in a shuffle; chooses how many partitions there are."""
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """What decides one comparison.
+
+    Args of the dataclass:
+        opening: Where the digests are, and the session.
+        output: Directory for tables and JSON lines.
+        now_us: The time by the clock, microseconds since the epoch.
+        brokers: `host:port,host:port`; None = copies are only compared with each other.
+        client: Settings of Kafka's Java client.
+    """
+
+    opening: Opening
+    output: Path
+    now_us: int
+    brokers: str | None = None
+    client: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found.
+
+    Args of the dataclass:
+        verdicts: One for each copy; none without brokers.
+        compared: Pairs of copies that were compared with each other.
+        findings: Findings as plain values.
+        unread: Number of lines that are no digests.
+    """
+
+    verdicts: Sequence[Verdict]
+    compared: int
+    findings: Sequence[Row]
+    unread: int
+
+
+def run(options: VerifyOptions) -> Outcome:
+    """Compare, and write what was found.
+
+    Raises:
+        RollupError: wrong use, jars or Java missing, brokers that do not answer or refuse.
+    """
+    kinds = [needs.KAFKA] if options.brokers else []
+    with opened(options.opening, None, kinds, delta=False) as (spark, place):
+        digests = load(spark, str(place))
+        judged = _against_changelogs(spark, digests, options) if options.brokers else []
+        chosen = pairs(digests.copies)
+        different = differences(chosen, _against_each_other(spark, digests, chosen))
+        found = findings(spark, judged, different, options.brokers)
+        rows = _write(spark, found, judged, options.output)
+    return Outcome(judged, len(chosen), rows, digests.unread)
+
+
+def _against_changelogs(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Verdict]:
+    assert options.brokers is not None
+    names = sorted({copy.part[0] for copy in digests.copies})
+    topics = changelogs.describe(spark, options.brokers, options.client, names)
+    planned = plan.plan(digests.copies, topics, options.now_us)
+    judged = [one for one in planned if isinstance(one, plan.Judged)]
+    if not judged:
+        return verdicts(planned, [])
+    settled, later = plan.ranges(judged)
+    records = sum(until - first for ranges in (settled, later) for first, until in ranges.values())
+    session.fit(spark, records * RECORD_BYTES, options.opening.conf)
+    copies, places = changelog.copies_frame(spark, judged), changelog.places_frame(spark, judged)
+    logged = changelog.expected(
+        changelogs.read(spark, options.brokers, options.client, settled, committed=True),
+        changelogs.read(spark, options.brokers, options.client, later, committed=False),
+        copies,
+        places,
+    ).localCheckpoint()
+    stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
+    return verdicts(planned, _rows(compare.with_changelog(stored, logged, copies)))
+
+
+def _against_each_other(spark: SparkSession, digests: Digests, chosen: Sequence[Pair]) -> list[Row]:
+    rows = [(pair.one.copy, pair.other.copy, segment) for pair in chosen for segment in pair.segments]
+    if not rows:
+        return []
+    frame = spark.createDataFrame(rows, "copy long, other long, segment long")
+    return _rows(compare.with_each_other(digests.buckets, F.broadcast(frame)))
+
+
+def _write(spark: SparkSession, found: DataFrame, judged: Sequence[Verdict], output: Path) -> list[Row]:
+    """Write tables and JSON lines; returns the findings."""
+    place = outputs.begin(output, outputs.VERIFY)
+    order = ("severity", "detector", "namespace", "application_id", "task_id", "store", "pod")
+    rows = _rows(found.orderBy(*order).select(*FINDING.names))
+    said = [one.row() for one in judged]
+    for name, schema, lines in (("findings", FINDING, rows), ("verdicts", VERDICT, said)):
+        values = [tuple(line[column] for column in schema.names) for line in lines]
+        frame = spark.createDataFrame(values, schema).coalesce(1)
+        frame.write.option("compression", "zstd").parquet(str(place / name))
+        text = "".join(f"{json.dumps(line, ensure_ascii=True, separators=(',', ':'))}\n" for line in lines)
+        (place / f"{name}.jsonl").write_text(text, encoding="ascii")
+    marker = {
+        "version": __version__,
+        "verdicts": dict(sorted(Counter(one.word.value for one in judged).items())),
+        "findings": dict(sorted(Counter(str(row["detector"]) for row in rows).items())),
+    }
+    (place / outputs.MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
+    outputs.swap(output)
+    return rows
+
+
+def readable(outcome: Outcome) -> list[str]:
+    """Print for people: a count of each word, then what is not equal, then findings."""
+    words = Counter(one.word for one in outcome.verdicts)
+    counts = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
+    lines = [f"{len(outcome.verdicts)} copies against their changelogs: {counts}"] if outcome.verdicts else []
+    pairs_of = "pair" if outcome.compared == 1 else "pairs"
+    lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
+    if outcome.unread:
+        lines.append(f"{outcome.unread} lines are no digests of this version and were not used")
+    lines += [
+        f"{one.word.value:<12} {_name(one.source)}: {one.found() or one.reason}"
+        for one in outcome.verdicts
+        if one.word is not Word.EQUAL
+    ]
+    for row in outcome.findings:
+        lines.append(f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']}: {row['summary']}")
+        lines.append(f"         -> {row['next_action']}")
+    return lines
+
+
+def _name(copy: Copy) -> str:
+    space = f"{copy.namespace}/" if copy.namespace else ""
+    return f"{space}{copy.application_id} {copy.task_id} {copy.store} on {copy.pod}"
+
+
+def _rows(frame: DataFrame) -> list[Row]:
+    return [row.asDict(recursive=True) for row in frame.collect()]

@@ -1,0 +1,132 @@
+"""From counts of buckets to a word for each copy of a store. Values only, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+
+from agent.contract.codec import rfc3339
+from spark_rollup.verify.compare import COUNTS
+from spark_rollup.verify.digests import Copy
+from spark_rollup.verify.plan import Empty, Judged, Planned, Undecidable
+
+Row = Mapping[str, object]
+
+
+class Word(StrEnum):
+    """What is said of a copy."""
+
+    EQUAL = "equal"
+    DIFFERS = "differs"
+    PARTLY = "partly-equal"
+    UNDECIDABLE = "undecidable"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of one copy.
+
+    Args of the dataclass:
+        source: The copy.
+        word: The word.
+        reason: Why not everything, or nothing, is decided; what is wrong. Empty = all of it is.
+        counts: `COUNTS`, summed up over what is not expired.
+        segments: Segments that differ.
+        doubt: Why a difference is no proof of damage; None = it is one.
+    """
+
+    source: Copy
+    word: Word
+    reason: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    segments: tuple[int, ...] = ()
+    doubt: str | None = None
+
+    def row(self) -> Row:
+        """Give a row of the table `verdicts`."""
+        copy = self.source
+        return {
+            **{
+                name: getattr(copy, name)
+                for name in ("namespace", "application_id", "task_id", "store", "pod")
+            },
+            "topic": copy.part[0],
+            "partition": copy.part[1],
+            "offset": copy.last_offset,
+            "state": copy.state.value,
+            "made_at": rfc3339(copy.made_us),
+            "entries": sum(place.entries for place in copy.places),
+            "verdict": self.word.value,
+            "why": self.reason or None,
+            **{name: self.counts.get(name) for name in COUNTS},
+        }
+
+    def found(self) -> str:
+        """Say how much differs."""
+        words = [
+            f"at least {self.counts[name]} {text}"
+            for name, text in (
+                ("missing", "missing"),
+                ("extra", "extra"),
+                ("different", "with another value"),
+            )
+            if self.counts.get(name)
+        ]
+        return ", ".join(words)
+
+
+def verdicts(planned: Sequence[Planned], rows: Sequence[Row]) -> list[Verdict]:
+    """Judge every copy.
+
+    Args:
+        planned: All copies.
+        rows: What `compare.with_changelog` gives, as values.
+    """
+    ordered = sorted(rows, key=lambda row: int(str(row["copy"])))
+    counted = {copy: list(found) for copy, found in groupby(ordered, key=lambda row: row["copy"])}
+    found = []
+    for one in planned:
+        match one:
+            case Undecidable():
+                found.append(Verdict(one.source, Word.UNDECIDABLE, one.reason))
+            case Empty():
+                found.append(Verdict(one.source, Word.EQUAL, counts=dict.fromkeys(COUNTS, 0)))
+            case Judged():
+                found.append(_judged(one, counted.get(one.source.copy, [])))
+    return found
+
+
+def _judged(one: Judged, rows: Sequence[Row]) -> Verdict:
+    if any(row["odd"] for row in rows):
+        name, number = one.source.part
+        return Verdict(
+            one.source,
+            Word.UNDECIDABLE,
+            f"{name}-{number} has keys that are not those of a {one.source.kind.value} store",
+        )
+    live = [row for row in rows if not row["expired"]]
+    counts = {name: sum(int(str(row[name])) for row in live) for name in COUNTS}
+    segments = (
+        tuple(sorted(int(str(row["segment"])) for row in live if row["differing"])) if one.interval_ms else ()
+    )
+    if counts["differing"]:
+        return Verdict(one.source, Word.DIFFERS, _unknown(one, counts), counts, segments, one.doubt)
+    if not counts["unknown"]:
+        return Verdict(one.source, Word.EQUAL, counts=counts)
+    word = Word.PARTLY if counts["equal"] else Word.UNDECIDABLE
+    return Verdict(one.source, word, _unknown(one, counts), counts)
+
+
+def _unknown(one: Judged, counts: Mapping[str, int]) -> str:
+    """Say why buckets cannot be judged."""
+    if not counts["unknown"]:
+        return ""
+    head = f"{counts['unknown']} of {counts['buckets']} buckets cannot be judged: "
+    name, number = one.source.part
+    if one.ends.earliest > 0:
+        return f"{head}{name}-{number} begins at offset {one.ends.earliest}, what came before is gone"
+    if not one.source.is_settled:
+        return f"{head}the store went on behind its offset, as one that runs does; a digest of a closed one decides"
+    return f"{head}the changelog went on, and may have been compacted since the digest was made"

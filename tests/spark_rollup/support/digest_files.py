@@ -1,0 +1,75 @@
+"""Stores and changelogs of tests as what `verify` reads: digest files, and records in frames."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.contract.buckets import Database, StoreDigest, StoreKind, StoreState, to_line
+from agent.verify.buckets import Buckets
+
+HOUR_MS = 3_600_000
+NOW_US = 1_800_000_000 * 1_000_000
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a changelog."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+    at_ms: int = 0
+
+
+def folded(records: Iterable[Record], until: int) -> dict[bytes, bytes]:
+    """Give what a store holds that has applied all records up to an offset."""
+    found: dict[bytes, bytes] = {}
+    for record in records:
+        if record.offset > until:
+            break
+        found.pop(record.key, None)
+        if record.value is not None:
+            found[record.key] = record.value
+    return found
+
+
+def window_key(key: bytes, start_ms: int) -> bytes:
+    """Write the key of a window."""
+    return key + struct.pack(">qi", start_ms, 0)
+
+
+def database(
+    entries: Mapping[bytes, bytes],
+    offset: int | None,
+    *,
+    segment_ms: int | None = None,
+    is_exact: bool = True,
+    number: int = 16,
+) -> Database:
+    """Digest some entries."""
+    buckets = Buckets(number)
+    for key, value in entries.items():
+        buckets.add(key, value)
+    return Database(segment_ms, offset, is_exact, NOW_US - 1, buckets.entries, buckets.rows())
+
+
+BASE = StoreDigest(
+    cluster=None, namespace="shop", pod="pod-0", application_id="orders", task_id="0_0", store="counts",
+    kind=StoreKind.KEY_VALUE, state=StoreState.CLOSED, topic="orders-counts-changelog", partition=0, offset=None,
+    made_us=NOW_US, agent_version="0.1.0", buckets=16, databases=(),
+)  # fmt: skip
+
+
+def digest(*databases: Database, **fields: object) -> StoreDigest:
+    """Make a digest that differs from `BASE` in some fields."""
+    return replace(BASE, databases=databases, **fields)  # type: ignore[arg-type]
+
+
+def write(folder: Path, digests: Sequence[StoreDigest]) -> Path:
+    """Write digests into a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "digests.jsonl").write_text("".join(f"{to_line(one)}\n" for one in digests))
+    return folder
