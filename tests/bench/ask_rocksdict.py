@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from rocksdict import AccessType, Options, Rdict # not in the project's own set
+from rocksdict import AccessType, Options, Rdict  # not in the project's own set
 
 
 def count_entries(path: str) -> int:

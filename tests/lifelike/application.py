@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from rocksdict import ( # not in the project's own set
+from rocksdict import (  # not in the project's own set
     DBCompactionStyle,
     DBCompressionType,
     DBPath,

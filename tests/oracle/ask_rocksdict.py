@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from rocksdict import AccessType, Options, Rdict # not in the project's own set
+from rocksdict import AccessType, Options, Rdict  # not in the project's own set
 
 
 def look(path: str) -> dict[str, object]:
