@@ -16,6 +16,8 @@ from agent.verify.stores import INSTALL
 BATCH = 5_000
 POLL_S = 0.2
 TIMEOUT_S = 15.0
+QUEUE_KIB = 16_384
+"""What may wait to be read, so that memory is bounded; librdkafka's default is four times as much."""
 SILENT_POLLS = 150
 """Give up after so many polls in a row without a record: half a minute."""
 
@@ -66,6 +68,7 @@ class Changelogs:
         self._settings = {
             "client.id": "statewarden-verify",
             "log_level": 2,  # what fails is said once, by us
+            "queued.max.messages.kbytes": QUEUE_KIB,
             **properties,
             "bootstrap.servers": servers,
             "error_cb": self._remember,

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.verify.kinds import Content
 from agent.verify.rule import Logged
-from agent.verify.stores import load
+from agent.verify.stores import leave_out_cache, load
 
 BUFFER_BYTES = 16 << 20
 _LOW, _LATER = "default", "later"
@@ -31,11 +31,11 @@ class Scratch:
     def __init__(self, work: Path) -> None:
         """Make an empty one in a private directory."""
         library = load()
+        self._library = library
         options = library.Options(raw_mode=True)
         options.create_if_missing(True)
         options.create_missing_column_families(True)
         self._place = work / "scratch"
-        self._library = library
         self._open: Any = library.Rdict(
             str(self._place), self._tuned(options), column_families={_LATER: self._tuned(options)}
         )
@@ -79,6 +79,8 @@ class Scratch:
     def _tuned(self, options: Any) -> Any:
         options.set_write_buffer_size(BUFFER_BYTES)
         options.set_max_write_buffer_number(2)
+        leave_out_cache(self._library, options)
+        options.set_db_write_buffer_size(2 * BUFFER_BYTES)
         return options
 
 

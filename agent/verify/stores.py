@@ -110,7 +110,15 @@ class Database:
         options = self._library.Options(raw_mode=True)
         options.create_if_missing(False)
         options.set_max_open_files(-1)  # every file is opened now, not when its link may lead elsewhere
+        leave_out_cache(self._library, options)
         return options
+
+
+def leave_out_cache(library: Any, options: Any) -> None:
+    """Everything is read once and in order: a cache of blocks would only take memory."""
+    tables = library.BlockBasedOptions()
+    tables.disable_cache()
+    options.set_block_based_table_factory(tables)
 
 
 def load() -> Any:

@@ -197,7 +197,12 @@ def loss(course: Callable[[Stage], None], store: str = "kv") -> Callable[[Run], 
         stage = run.stage
         assert isinstance(stage, Unwatched)
         keys: list[int] = []
-        stage.before_stop = lambda: keys.append(stage.count(store)[0])
+
+        def count() -> None:
+            stage.wait_committed()
+            keys.append(stage.count(store)[0])
+
+        stage.before_stop = count
         course(stage)
         lost = sum(stage.sent.values()) - keys[-1]
         print(f"  the application holds {keys[-1]} keys of {store}, {lost} are lost")
