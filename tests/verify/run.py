@@ -96,15 +96,17 @@ class Run:
         plan, counts, examples = self.stage.plan, row["counts"], row["examples"]
         assert isinstance(counts, dict)
         assert isinstance(examples, list)
-        if row["word"] != "extra" or held.get(str(row["store"])) != sum(counts.values()):
+        counted = held.get(str(row["store"]))
+        if row["word"] != "extra" or counted != sum(counts.values()):
             return False
+        unsent = "no record of the key is there"
         notes = [example["note"] or "" for example in examples]
         if plan.guarantee == EOS:
-            is_real = is_exposed(plan.release) and all("aborted" in note for note in notes)
+            is_real = is_exposed(plan.release) and all("aborted" in x or x == unsent for x in notes)
         else:
-            is_real = all(note == "no record of the key is there" for note in notes)
+            is_real = all(x == unsent for x in notes)
         if is_real:
-            self.found.append(f"{row['store']} {counts}; the application counts {held[str(row['store'])]}")
+            self.found.append(f"{row['store']} {counts}; the application counts {counted}")
         return is_real
 
     def expect(self, when: str, missing: dict[str, int]) -> None:
