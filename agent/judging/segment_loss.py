@@ -86,6 +86,8 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
     Else the offset may be of a commit before the put: then the replay brings the put again. However late the offset
     reached the disk says nothing: nothing is committed while the process, its broker or a failing record holds it up.
     """
+    if speaker.offset_us <= one.born_us:
+        return None  # all that was ever put into it came behind that offset, however often it was opened since
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
         replayed = (
@@ -94,8 +96,6 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
         return Grade.LIKELY if replayed else Grade.POSSIBLE
     if one.starts < speaker.starts and one.born_us < speaker.born_us:
         return Grade.CERTAIN
-    if speaker.offset_us <= one.born_us:
-        return None
     return Grade.LIKELY if _is_close_cut(one.born_us, speaker) else Grade.POSSIBLE
 
 
