@@ -87,7 +87,7 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
     reached the disk says nothing: nothing is committed while the process, its broker or a failing record holds it up.
     """
     if speaker.offset_us <= one.born_us:
-        return None  # all that was ever put into it came behind that offset, however often it was opened since
+        return None  # all that was ever put into it came behind that offset, in whatever life
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
         replayed = (
