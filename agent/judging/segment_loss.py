@@ -86,7 +86,9 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
     Else the offset may be of a commit before the put: then the replay brings the put again. However late the offset
     reached the disk says nothing: nothing is committed while the process, its broker or a failing record holds it up.
     """
-    if speaker.offset_us <= one.born_us:
+    # The times of a copied directory's files are those of the copy.
+    is_copied = one.opened_us is not None and one.opened_us < one.born_us
+    if speaker.offset_us <= one.born_us and not is_copied:
         return None  # all that was ever put into it came behind that offset, in whatever life
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.

@@ -231,6 +231,8 @@ def test_made_behind_the_offset_that_answers(opened):
     old = segment(0, offset=99, offset_us=25, status=CLOSED, offset_last=True)
     assert grades(old, segment(60, born=30, opened=opened, data=False, status=CLOSED)) == {}
     assert grades(old, segment(60, born=24, opened=opened, data=False)) == {"w.60": Grade.POSSIBLE}
+    copied = segment(60, born=30, opened=29, data=False)
+    assert grades(old, copied) == {"w.60": Grade.POSSIBLE}
 
 
 def test_name_of_the_changelog():
