@@ -86,6 +86,10 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
     Else the offset may be of a commit before the put: then the replay brings the put again. However late the offset
     reached the disk says nothing: nothing is committed while the process, its broker or a failing record holds it up.
     """
+    # The times of a copied directory's files are those of the copy.
+    is_copied = one.opened_us is not None and one.opened_us < one.born_us
+    if speaker.offset_us <= one.born_us and not is_copied:
+        return None  # all that was ever put into it came behind that offset, in whatever life
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
         replayed = (
@@ -94,8 +98,6 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
         return Grade.LIKELY if replayed else Grade.POSSIBLE
     if one.starts < speaker.starts and one.born_us < speaker.born_us:
         return Grade.CERTAIN
-    if speaker.offset_us <= one.born_us:
-        return None
     return Grade.LIKELY if _is_close_cut(one.born_us, speaker) else Grade.POSSIBLE
 
 

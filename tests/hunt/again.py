@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hunt.design import Run
-from tests.hunt.judge import Health, Judgement, Truth, judge
+from tests.hunt.judge import Asked, Health, Judgement, Truth, judge
 from tests.hunt.timeline import SECOND_US
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
@@ -32,6 +32,7 @@ def judge_again(row: Row) -> tuple[Judgement, ...]:
             [_said(one, at[min(nth, len(at) - 1)]) for one, at in zip(row["findings"], times, strict=True)],
             [_health(one) for one in row["agents"]],
             marks,
+            [_asked(*one) for one in row.get("asked", ())],
         )
         for nth in range(max(map(len, times), default=1))
     ]
@@ -64,9 +65,13 @@ def _key(one: Row) -> tuple[str, ...]:
 
 def _truth(one: Row) -> Truth:
     figures: dict[str, Any] = {x: one[x] for x in ("store", "partition", "lost", "extra", "expected")}
-    return Truth(
-        one["at_us"], one["task"], Difference(**figures, examples=tuple(one["examples"])), one["allowed"]
-    )
+    difference = Difference(**figures, examples=tuple(one["examples"]))
+    return Truth(one["at_us"], one["task"], difference, one["allowed"], one.get("pod", ""))
+
+
+def _asked(at_us: int, copies: Sequence[Sequence[str]] | None) -> Asked:
+    told = None if copies is None else frozenset((pod, task, store) for pod, task, store in copies)
+    return Asked(at_us, told)
 
 
 def _said(one: Row, at_us: int) -> Said:

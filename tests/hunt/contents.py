@@ -5,66 +5,124 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.hunt.truth import Batch, Contents, Difference, Spans, Store, compare, store_of
 from tests.live.plan import numbers
 from tests.live.processes import JavaProcess
+
+COPIES_SINCE = "2.5.0"
+"""Oldest release that can be asked for one partition of a store, and for standbys."""
 
 
 class NotNowError(Exception):
     """A store cannot be read at the moment: it is moving, or being restored."""
 
 
-def differences(
-    pods: Mapping[str, JavaProcess],
-    words: Sequence[str],
-    names: Sequence[str],
-    release: str,
-    sent: Mapping[str, Sequence[Batch]],
-    spans: Spans,
-    scratch: Path,
-) -> tuple[Difference, ...]:
-    """Compare every store that can be read.
+class Copy(NamedTuple):
+    """One pod's copy of one partition of a store, as a look found it; wrong: in what it differs."""
 
-    Args:
+    pod: str
+    store: str
+    partition: int
+    wrong: Difference | None
+
+
+class Found(NamedTuple):
+    """What a look found.
+
+    Args of the tuple:
+        differences: Of the active stores, taken together, and of topics.
+        copies: Of each pod, standbys included; None: the release cannot be asked.
+    """
+
+    differences: tuple[Difference, ...]
+    copies: tuple[Copy, ...] | None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether everything is as it must be."""
+        return not self.differences and not self.wrong_copies
+
+    @property
+    def wrong_copies(self) -> tuple[Copy, ...]:
+        """Those that are not as they must be."""
+        return tuple(copy for copy in self.copies or () if copy.wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and of whom.
+
+    Args of the dataclass:
         pods: Running instances.
         words: What the topology is made of.
-        names: Its stores.
         release: That they run.
+        partitions: Of every topic.
         sent: Store -> what was sent while it was there.
         spans: Of the windows.
         scratch: For files.
+    """
+
+    pods: Mapping[str, JavaProcess]
+    words: Sequence[str]
+    release: str
+    partitions: int
+    sent: Mapping[str, Sequence[Batch]]
+    spans: Spans
+    scratch: Path
+
+    @property
+    def of_copies(self) -> bool:
+        """Whether the release tells copies apart."""
+        return numbers(self.release) >= numbers(COPIES_SINCE)
+
+
+def look(question: Question, names: Sequence[str]) -> Found:
+    """Compare every store that can be read.
+
+    Args:
+        question: What is asked, and of whom.
+        names: The topology's stores.
 
     Raises:
         NotNowError: a store cannot be read at the moment.
     """
     found: list[Difference] = []
+    copies: list[Copy] = []
     for name in names:
         store = store_of(name)
-        word = next((word for word in store.of if word in words), "") if store else ""
-        if store is None or not word or numbers(release) < numbers(store.readable_since):
+        word = next((word for word in store.of if word in question.words), "") if store else ""
+        if store is None or not word or numbers(question.release) < numbers(store.readable_since):
             continue
-        batches = sent.get(word, [])
-        keys = " ".join(
-            f"p{number}-:{max(x.last for x in batches if x.partition == number)}"
-            for number in sorted({x.partition for x in batches})
-        )
-        for contents in _read(pods, name, store, keys if store.kind == "versioned" else "", scratch):
-            found += compare(name, store.expect(batches, spans), contents)
-    return tuple(found)
+        batches = question.sent.get(word, [])
+        expected = store.expect(batches, question.spans)
+        if not question.of_copies or store.everywhere or (store.moved and question.partitions > 1):
+            for contents in _read(question, name, store):
+                found += compare(name, expected, contents)
+            continue
+        active: dict[str, str] = {}
+        for number in range(question.partitions):
+            last = max((x.last for x in batches if x.partition == number), default=1)
+            wanted = expected.of_partition(number)
+            for pod, is_active, contents in _read_copies(question, name, store, number, last):
+                wrong = next(iter(compare(name, wanted, contents)), None)
+                copies.append(Copy(pod, name, number, wrong))
+                active.update(contents if is_active else {})
+        found += compare(name, expected, active)
+    return Found(tuple(found), tuple(copies) if question.of_copies else None)
 
 
-def _read(
-    pods: Mapping[str, JavaProcess], name: str, store: Store, keys: str, scratch: Path
-) -> list[Contents]:
-    """Read a store from every pod; together they hold it, unless it is everywhere."""
+def _read(question: Question, name: str, store: Store) -> list[Contents]:
+    """Read the active copies of a store from every pod; together they hold it, unless it is everywhere."""
     merged: list[dict[str, str]] = []
-    for pod, java in pods.items():
-        file = scratch / f"{pod}.dump"
-        answer = java.ask(f"dump {name} {store.kind} {file} {keys}".rstrip())
+    for pod, java in question.pods.items():
+        file = question.scratch / f"{pod}.dump"
+        answer = java.ask(f"dump {name} {store.kind} {file} -1")
         if answer.startswith("problem"):
-            if "InvalidStateStore" in answer and len(pods) > 1:
+            if "InvalidStateStore" in answer and len(question.pods) > 1:
                 continue  # it may have no task of that store
             raise NotNowError(f"{name} of {pod}: {answer}")
         entries = _entries(file.read_text(), store.kind)
@@ -73,6 +131,24 @@ def _read(
         else:
             merged.append(entries)
     return list(merged) or [{}]
+
+
+def _read_copies(
+    question: Question, name: str, store: Store, partition: int, last: int
+) -> list[tuple[str, bool, Contents]]:
+    """Read every pod's copy of one partition; each with its pod, and whether it is the active one."""
+    found: list[tuple[str, bool, Contents]] = []
+    keys = f" p{partition}-:{last}" if store.kind == "versioned" else ""
+    for pod, java in question.pods.items():
+        file = question.scratch / f"{pod}.dump"
+        answer = java.ask(f"dump {name} {store.kind} {file} {partition}{keys}")
+        if not answer.startswith("problem"):
+            found.append((pod, answer.endswith("active"), _entries(file.read_text(), store.kind)))
+        elif "InvalidStateStore" not in answer:
+            raise NotNowError(f"{name} {partition} of {pod}: {answer}")
+    if not any(is_active for _, is_active, _ in found):
+        raise NotNowError(f"{name} {partition}: no pod has it")
+    return found
 
 
 def _entries(text: str, kind: str) -> dict[str, str]:

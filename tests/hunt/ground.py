@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hunt.agents import Clock, leave
-from tests.hunt.contents import NotNowError, differences, failure_of, has_failed, is_running, subtopologies
+from tests.hunt.contents import (
+    Found,
+    NotNowError,
+    Question,
+    failure_of,
+    has_failed,
+    is_running,
+    look,
+    subtopologies,
+)
 from tests.hunt.design import Run
-from tests.hunt.judge import Health
-from tests.hunt.topics import changelog_differences, output_differences
+from tests.hunt.judge import Asked, Health
+from tests.hunt.topics import changelog_differences, output_differences, store_behind
 from tests.hunt.truth import Batch, Difference, Spans, topic_of
 from tests.hunt.volumes import Volumes
 from tests.live.plan import EOS, Plan
@@ -33,10 +42,10 @@ OWN = "hunt."
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at the truth: when it was certain, and what was not as it must be."""
+    """One look at the truth: when it was certain, and what was found."""
 
     at_us: int
-    differences: tuple[Difference, ...]
+    found: Found
 
 
 class Ground(Stage):
@@ -71,6 +80,7 @@ class Ground(Stage):
         self.keys: Counter[int] = Counter()
         self.failures: list[str] = []
         self.looks: list[Look] = []
+        self.asked: list[Asked] = []
         self.parts: dict[str, int] = {}
         self.healths: list[Health] = []
         self._unread = ""
@@ -272,9 +282,10 @@ class Ground(Stage):
         """Compare every store until all are right, or a difference stays."""
         self.settle_down()
         begun_s = since_s = time.monotonic()
-        found, before = None, None
-        while found != ():
-            found = self._differences() if self._is_caught_up() else None
+        found: Found | None = None
+        before: Found | None = None
+        while found is None or not found.is_right:
+            found = self._find() if self._is_caught_up() else None
             now_s = time.monotonic()
             if found is None or found != before:
                 since_s, before = now_s, found
@@ -283,22 +294,36 @@ class Ground(Stage):
             if now_s - begun_s > CATCH_UP_S:
                 raise LiveError(f"the truth does not come to rest: {self._unread or found}")
             time.sleep(0.3)
-        self.looks.append(Look(time.time_ns() // 1000, found))
-        wrong = "; ".join(f"{x.store} {x.partition}: -{x.lost} +{x.extra} of {x.expected}" for x in found)
-        self.mark(f"truth: {wrong or 'right'}")
+        self._note(Look(time.time_ns() // 1000, found))
 
-    def _differences(self) -> tuple[Difference, ...] | None:
+    def _note(self, look: Look) -> None:
+        """Keep what a look found, and which copies it asked; tasks have other names once the topology has changed."""
+        copies = look.found.copies
+        pairs = [(x.pod, self.task_of(x.store, x.partition), x.store) for x in copies or ()]
+        self.looks.append(look)
+        self.asked.append(Asked(look.at_us, None if copies is None else frozenset(pairs)))
+        wrong = [f"{x.store} {x.partition}: {x.figures}" for x in look.found.differences]
+        wrong += [f"{x.pod}'s {x.store} {x.partition}: {x.wrong.figures}" for x in copies or () if x.wrong]
+        self.mark(f"truth: {'; '.join(wrong) or 'right'}")
+
+    def task_of(self, store: str, partition: int) -> str:
+        """Name the task that a partition of a store, or of its topic, belongs to."""
+        return f"{self.parts.get(store_behind(store), 0)}_{partition}"
+
+    def _find(self) -> Found | None:
         """Compare now; None: it cannot be done now."""
         self.parts = subtopologies(next(iter(self.pods.values())))
         words, scratch = self.stores.split(","), self.home / "tmp"
+        partitions = self.plan.partitions
+        question = Question(self.pods, words, self.release, partitions, self.sent_to, self.spans, scratch)
         try:
-            found = differences(
-                self.pods, words, [*self.parts], self.release, self.sent_to, self.spans, scratch
-            )
+            found = look(question, [*self.parts])
         except NotNowError as problem:
             self._unread = str(problem)
             return None
-        return found or self._topic_differences(words, scratch)
+        if found.differences:
+            return found
+        return found._replace(differences=self._topic_differences(words, scratch))
 
     def _topic_differences(self, words: Sequence[str], scratch: Path) -> tuple[Difference, ...]:
         """Compare topics where every store is right: of a wrong store they hold what it holds."""

@@ -9,7 +9,7 @@ from typing import Any
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run, Step
 from tests.hunt.excuses import Case, blind_spot, excuse
-from tests.hunt.timeline import Timeline
+from tests.hunt.timeline import Timeline, pods_of
 from tests.hunt.topics import store_behind
 from tests.hunt.truth import Difference
 from tests.live.judge import LOUD, Said
@@ -32,7 +32,9 @@ TELLS_EXCESS = frozenset(
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""
-HARMLESS = frozenset({"excused", "blind_spot"})
+HARMLESS = frozenset({"excused", "blind_spot", "undecided"})
+DAMAGE = TELLS_LOSS | TELLS_EXCESS
+"""What these state is about one pod's copy, and is compared with it."""
 NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
 LATER = frozenset({"overlaid-store", "shared-state-dir", "torn-store", "zombie-state"})
@@ -45,18 +47,34 @@ class Truth:
 
     Args of the dataclass:
         is_allowed: The guarantee, or an action, allows it.
+        pod: Whose copy it is; empty: the active stores taken together, or a topic.
     """
 
     at_us: int
     task: str
     difference: Difference
     is_allowed: bool
+    pod: str = ""
 
     @property
     def what(self) -> str:
         """In one line."""
         one = self.difference
-        return f"{one.store}: {one.lost} lost, {one.extra} too many of {one.expected} ({', '.join(one.examples)})"
+        whose = f"{self.pod}'s copy of " if self.pod else ""
+        figures = f"{one.lost} lost, {one.extra} too many of {one.expected}"
+        return f"{whose}{one.store}: {figures} ({', '.join(one.examples)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which copies a look has compared.
+
+    Args of the dataclass:
+        copies: Pod, task and store of each; None: the release cannot be asked, only the active stores were compared.
+    """
+
+    at_us: int
+    copies: frozenset[tuple[str, str, str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +100,8 @@ class Judgement:
     """One thing that is not as it must be; or a loud word that was true, or a silence that a page announces.
 
     Args of the dataclass:
-        kind: `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash`; or `excused`, `blind_spot`.
+        kind: `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash`; or `excused`, `blind_spot`;
+            or `undecided`: about a copy that nobody could ask afterwards.
         who: Agent, or `rollup`.
         detector: Of a word that was said.
     """
@@ -130,6 +149,7 @@ def judge(
     saids: Sequence[Said],
     healths: Sequence[Health],
     marks: Sequence[tuple[int, str]],
+    asked: Sequence[Asked] = (),
 ) -> tuple[Judgement, ...]:
     """Compare.
 
@@ -139,13 +159,14 @@ def judge(
         saids: The loudest word of each finding and of each verdict of the rollup.
         healths: Of each agent.
         marks: The timeline of the run.
+        asked: Of each look, in order; none: only the active stores were compared.
     """
     loud = [said for said in saids if said.severity in LOUD]
     wrong = [truth for truth in truths if not truth.is_allowed]
     timeline = Timeline(run, marks)
     return (
         *_misses(timeline, wrong, loud),
-        *(_word(Case(run, said, timeline, saids), truths) for said in loud),
+        *(_word(Case(run, said, timeline, saids), truths, asked) for said in loud),
         *(judgement for health in healths for judgement in _unwell(health)),
     )
 
@@ -153,12 +174,17 @@ def judge(
 def _misses(timeline: Timeline, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
     """Ask of each task with a wrong store whether the told agents said so, and for the right reason."""
     seen = set()
+    active = {(x.at_us, x.task, x.difference.store) for x in wrong if not x.pod}
     for truth in wrong:
-        key = (truth.task, truth.difference.store)
-        if key in seen:
-            continue
+        key = (truth.pod, truth.task, truth.difference.store)
+        if key in seen or (truth.pod and (truth.at_us, *key[1:]) in active):
+            continue  # of a store that is wrong where it is active, no copy says more
         seen.add(key)
-        said = [x for x in loud if x.agent.endswith("-told") and x.task in (truth.task, "-")]
+        said = [
+            x
+            for x in loud
+            if x.agent.endswith("-told") and x.task in (truth.task, "-") and truth.pod in ("", *pods_of(x))
+        ]
         if not said:
             announced = blind_spot(timeline, truth.at_us, truth.difference)
             what = f"{truth.what} [{announced}]" if announced else truth.what
@@ -180,20 +206,35 @@ def explains(timeline: Timeline, detector: str, truth: Truth) -> bool:
     return detector in told and could_be
 
 
-def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
+def _word(case: Case, truths: Sequence[Truth], asked: Sequence[Asked]) -> Judgement:
     """Judge one loud word: it is right if its task is wrong by such a cause, or if it is a true one all the same."""
     said = case.said
-    is_due_us = next((at_us for at_us in case.timeline.looks if at_us >= case.at_us), None)
+    looks = asked or [Asked(at_us, None) for at_us in case.timeline.looks]
+    of_copy = bool(case.pod) and said.task != "-" and said.detector in DAMAGE
+    due = next(
+        (x for x in looks if x.at_us >= case.at_us and (not of_copy or _tells_of(x, said, case.pod))), None
+    )
+    elsewhere = {(x.at_us, *copy[1:]) for x in looks for copy in x.copies or ()} if of_copy else set()
     true = [
         x
         for x in truths
         if said.task in (x.task, "-") and explains(case.timeline, said.detector, x)
-        if is_due_us is None or x.at_us <= is_due_us or said.detector in LATER
+        if x.pod in ("", case.pod) and (x.pod or (x.at_us, x.task, x.difference.store) not in elsewhere)
+        if due is None or x.at_us <= due.at_us or said.detector in LATER
     ]
     reason = true[0].what if true else excuse(case)
-    kind = "excused" if reason else "blind" if said.detector == "auditor-blind" else "false_alarm"
+    wrong = "blind" if said.detector == "auditor-blind" else "false_alarm"
+    nobody = of_copy and due is None and bool(asked)
+    kind = "excused" if reason else "undecided" if nobody else wrong
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)
+
+
+def _tells_of(look: Asked, said: Said, pod: str) -> bool:
+    """Tell whether a look has compared the pod's copy that a word is about, or could ask for no copy at all."""
+    return look.copies is None or any(
+        (pod, said.task) == copy[:2] and said.store in ("-", copy[2]) for copy in look.copies
+    )
 
 
 def _unwell(health: Health) -> Iterable[Judgement]:

@@ -37,6 +37,7 @@ def render(rows: Iterable[Row], page: str = "") -> str:
         _figures(counted, len(known) - len(counted)),
         f"## Runs\n\n{_matrix(counted)}",
         f"## Judged\n\n{_judged(counted)}",
+        f"## Undecided\n\nOf copies that nobody asked after it: neither right nor wrong.\n\n{_undecided(counted)}",
         f"## Stores that were wrong\n\n{_wrong(counted)}",
         f"## Silences in announced blind spots\n\n{_blind_spots(counted)}",
         f"## True words while every store was right, or about what was wrong\n\n{_excused(counted)}",
@@ -56,12 +57,15 @@ def _figures(counted: Sequence[Row], broken: int) -> str:
         for row in counted
         for one in row["judgements"]
     )
+    undecided = sum(one["kind"] == "undecided" for row in counted for one in row["judgements"])
+    copies = sum(len(pairs or ()) for row in counted for _, pairs in row.get("asked", ()))
     alarmed = sum(any(one["kind"] == "false_alarm" for one in row["judgements"]) for row in counted)
+    looks = sum(row["looks"] for row in counted)
+    judged = ", ".join(f"{kind}: {kinds[kind]}" for kind in sorted(kinds)) or "Nothing was judged"
     return (
-        f"{len(counted)} runs counted, {broken} broke off and are not. {sum(row['looks'] for row in counted)} checks of"
-        f" the truth. {', '.join(f'{kind}: {kinds[kind]}' for kind in sorted(kinds)) or 'Nothing was judged'};"
-        f" false criticals: {critical}; runs with a false word: {alarmed} of {len(counted)}."
-        f" An agent took {peak:.0f} MiB at most.\n"
+        f"{len(counted)} runs counted, {broken} broke off and are not. {looks} checks of the truth, {copies} of a pod's"
+        f" own copy of a store. {judged}; undecided words: {undecided}; false criticals: {critical}; runs with a false"
+        f" word: {alarmed} of {len(counted)}. An agent took {peak:.0f} MiB at most.\n"
     )
 
 
@@ -88,13 +92,22 @@ def _judged(counted: Sequence[Row]) -> str:
     for row in counted:
         for one in row["judgements"]:
             if one["kind"] not in HARMLESS:
-                word = f"{one['detector']} {one['severity']}".strip()
-                found[
-                    row["name"], one["kind"], _who(one["who"]), one["task"], word or _cell(one["what"])
-                ] += 1
+                found[row["name"], one["kind"], _who(one["who"]), one["task"], _word(one)] += 1
     lines = ["| run | kind | who | task | word |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(key)} |" for key in found]
     return "\n".join(lines) + "\n" if found else "Nothing.\n"
+
+
+def _undecided(counted: Sequence[Row]) -> str:
+    found = Counter(
+        (row["name"], _who(one["who"]), one["task"], _word(one))
+        for row in counted
+        for one in row["judgements"]
+        if one["kind"] == "undecided"
+    )
+    lines = ["| run | who | task | word | times |", "|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(key)} | {times} |" for key, times in found.items()]
+    return "\n".join(lines) + "\n" if found else "None.\n"
 
 
 def _wrong(counted: Sequence[Row]) -> str:
@@ -102,14 +115,15 @@ def _wrong(counted: Sequence[Row]) -> str:
     for row in counted:
         seen = set()
         for truth in row["truths"]:
-            key = (truth["task"], truth["store"])
+            whose = f"{truth['pod']}'s copy of " if truth.get("pod") else ""
+            key = (truth["task"], whose + truth["store"])
             if truth["allowed"] or key in seen:
                 continue
             seen.add(key)
             said = {x["detector"] for x in row["judgements"] if x["severity"] and x["task"] == truth["task"]}
             figures = f"{truth['lost']} | {truth['extra']} | {truth['expected']}"
             words = ", ".join(sorted(said)) or "nothing"
-            lines.append(f"| {row['name']} | {truth['task']} | {truth['store']} | {figures} | {words} |")
+            lines.append(f"| {row['name']} | {' | '.join(key)} | {figures} | {words} |")
     return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
 
 
@@ -142,6 +156,11 @@ def _actions(counted: Sequence[Row]) -> str:
     lines = ["| action | times |", "|---|---|"]
     lines += [f"| {action} | {played[action]} |" for action in sorted(played)]
     return "\n".join(lines) + "\n"
+
+
+def _word(one: Row) -> str:
+    """Name what was said, or what was not."""
+    return f"{one['detector']} {one['severity']}".strip() or _cell(one["what"])
 
 
 def _who(agent: str) -> str:

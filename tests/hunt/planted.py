@@ -231,7 +231,7 @@ def play(brokers: Brokers, base: Path, fault: str, release: str, *, keep: bool) 
         said = [
             x for x in loudest(shipped_records(ground.home / "shipped"), ground.marks) if x.detector in laws
         ]
-        differences = {(x.store, x.partition): x for look in ground.looks for x in look.differences}
+        differences = {(x.store, x.partition): x for look in ground.looks for x in look.found.differences}
         return Outcome(fault, release, tuple(differences.values()), tuple(said))
     finally:
         ground.close(keep=keep)

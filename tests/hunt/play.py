@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,7 @@ from tests.hunt.design import Run, Step
 from tests.hunt.draw import CHECK
 from tests.hunt.fleet import audit
 from tests.hunt.ground import Ground, Look
-from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
-from tests.hunt.topics import store_behind
+from tests.hunt.judge import Asked, Health, Judgement, Truth, is_allowed, judge, verdict
 from tests.live.judge import Said, loudest
 from tests.live.processes import Broker, LiveError
 from tests.support.shipped import shipped_records
@@ -39,7 +38,7 @@ class Result:
     marks: tuple[tuple[int, str], ...] = ()
     failures: tuple[str, ...] = ()
     problem: str = ""
-    looks: int = field(default=0)
+    asked: tuple[Asked, ...] = ()
 
     @property
     def is_judged(self) -> bool:
@@ -77,10 +76,19 @@ class Result:
             "problem": self.problem,
             "judgements": [one.as_json() for one in self.judgements],
             "truths": [
-                {"at_us": x.at_us, "task": x.task, "allowed": x.is_allowed, **x.difference.as_json()}
+                {
+                    "at_us": x.at_us,
+                    "task": x.task,
+                    "allowed": x.is_allowed,
+                    "pod": x.pod,
+                    **x.difference.as_json(),
+                }
                 for x in self.truths
             ],
-            "looks": self.looks,
+            "looks": len(self.asked),
+            "asked": [
+                [x.at_us, None if x.copies is None else sorted(map(list, x.copies))] for x in self.asked
+            ],
             "findings": [{name: getattr(said, name) for name in names} for said in self.saids],
             "agents": [
                 {
@@ -120,17 +128,18 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
         records = shipped_records(ground.home / "shipped")
         standbys = int(str(run.settings.get("num.standby.replicas", 0))) > 0
         saids = [*loudest(records, ground.marks), *audit(records, standbys)]
+        asked = tuple(ground.asked)
         return Result(
             run,
             time.monotonic() - begun,
-            () if problem else judge(run, truths, saids, healths, ground.marks),
+            () if problem else judge(run, truths, saids, healths, ground.marks, asked),
             tuple(truths),
             tuple(saids),
             healths,
             tuple(ground.marks),
             tuple(ground.failures),
             problem,
-            len(ground.looks),
+            asked,
         )
     finally:
         ground.close(keep=keep)
@@ -151,14 +160,11 @@ def perform(ground: Ground, run: Run, truths: list[Truth]) -> None:
 
 
 def _truths(ground: Ground, run: Run, done: Sequence[Step], look: Look) -> list[Truth]:
+    wrong = [("", one) for one in look.found.differences]
+    wrong += [(copy.pod, copy.wrong) for copy in look.found.copies or () if copy.wrong]
     return [
-        Truth(
-            look.at_us,
-            f"{ground.parts.get(store_behind(one.store), 0)}_{one.partition}",
-            one,
-            is_allowed(run, done, one),
-        )
-        for one in look.differences
+        Truth(look.at_us, ground.task_of(one.store, one.partition), one, is_allowed(run, done, one), pod)
+        for pod, one in wrong
     ]
 
 

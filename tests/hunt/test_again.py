@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.hunt.again import changed, judge_again
 from tests.hunt.design import Run, Step
-from tests.hunt.judge import Health, Truth, judge
+from tests.hunt.judge import Asked, Health, Truth, judge
 from tests.hunt.play import Result
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
@@ -18,6 +18,7 @@ S = 1_000_000
 RUN = Run(1, "4.2.1", EOS, ("kv",), steps=(Step("kill", {"pod": "a"}),))
 MARKS = ((0, "a starts 4.2.1"), (10 * S, "records sent"), (20 * S, "a is killed"), (30 * S, "records sent"))
 TRUTHS = (Truth(40 * S, "0_1", Difference("kv", 1, 3, 0, 9), False),)
+ASKED = (Asked(10 * S, None), Asked(40 * S, frozenset({("a", "0_0", "kv"), ("a", "0_1", "kv")})))
 HEALTHS = (Health("a-told", 0, 30.0, ("Traceback",)),)
 
 
@@ -34,8 +35,9 @@ def row(at_s: int = 35) -> dict[str, Any]:
         "records sent",
         at_s * S,
     )
-    judged = judge(RUN, TRUTHS, (word,), HEALTHS, MARKS)
-    return json.loads(json.dumps(Result(RUN, 1.0, judged, TRUTHS, (word,), HEALTHS, MARKS).as_json()))
+    judged = judge(RUN, TRUTHS, (word,), HEALTHS, MARKS, ASKED)
+    result = Result(RUN, 1.0, judged, TRUTHS, (word,), HEALTHS, MARKS, asked=ASKED)
+    return json.loads(json.dumps(result.as_json()))
 
 
 def kinds(of: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.hunt.design import Run, Step
-from tests.hunt.judge import Health, Truth, is_allowed, judge, verdict
+from tests.hunt.judge import Asked, Health, Truth, is_allowed, judge, verdict
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
 from tests.live.plan import ALOS, EOS
@@ -36,13 +36,19 @@ def kinds(
     words: Sequence[Said] = (),
     healths: Sequence[Health] = (),
     marks: Sequence[tuple[int, str]] = (),
+    asked: Sequence[Asked] = (),
 ) -> list[str]:
-    judged = judge(of, truths, words, healths, marks)
+    judged = judge(of, truths, words, healths, marks, asked)
     return sorted(one.kind for one in judged)
 
 
-def true(difference: Difference, task: str = "0_0", allowed: bool = False) -> Truth:
-    return Truth(60, task, difference, allowed)
+def true(difference: Difference, task: str = "0_0", allowed: bool = False, pod: str = "") -> Truth:
+    return Truth(60, task, difference, allowed, pod)
+
+
+def look(*pods: str, at_us: int = 60, store: str = "window") -> Asked:
+    """A look that has asked the copies of task 0_0 of these pods."""
+    return Asked(at_us, frozenset((pod, "0_0", store) for pod in pods))
 
 
 def test_silence_about_what_is_right_is_right():
@@ -116,6 +122,55 @@ def test_a_loss_that_the_next_check_did_not_find_does_not_make_a_word_true():
     looked = ((30, "truth: right"), (60, "truth: window 0: -60"))
     assert kinds(run(), [true(LOST)], [word], marks=looked) == ["false_alarm"]
     assert kinds(run(), [true(LOST)], [said("torn-store", at_us=20)], marks=looked) == ["excused"]
+
+
+def test_a_word_about_a_copy_is_compared_with_that_pods_own_copy():
+    """Found by the hunt: a standby lost a segment, and the active store was asked."""
+    word = said("lost-segment", "critical")
+    wrong = true(LOST, pod="a")
+    assert kinds(run(), [wrong], [word], asked=[look("a", "b")]) == ["excused"]
+    assert kinds(run(), [], [word], asked=[look("a", "b")]) == ["false_alarm"]
+    other = dataclasses.replace(wrong, pod="b")
+    assert kinds(run(), [other], [word], asked=[look("a", "b")]) == ["false_alarm", "miss"]
+    active = true(LOST)
+    assert kinds(run(), [active, other], [word], asked=[look("a", "b")]) == ["false_alarm"]
+    assert kinds(run(), [active], [word], asked=[look("a", store="kv")]) == [
+        "excused"
+    ]  # not told apart by pods
+    later = [look("a", at_us=55), look("a")]
+    assert kinds(run(), [wrong], [word], asked=later) == ["false_alarm"]
+
+
+def test_a_copy_that_nobody_could_ask_leaves_a_word_undecided():
+    word = dataclasses.replace(said("lost-segment", "critical"), store="window")
+    for looks in (
+        [look("b")],
+        [look("a", store="kv")],
+        [look("a", at_us=40)],
+        [look("b"), look("b", at_us=70)],
+    ):
+        assert kinds(run(), words=[word], asked=looks) == ["undecided"]
+    assert verdict(judge(run(), [], [word], [], [], [look("b")])) == {}
+    assert kinds(run(), words=[word], asked=[look("b"), look("a", at_us=70)]) == ["false_alarm"]
+    known = dataclasses.replace(word, detector="torn-store", severity="warning", opened_at_us=50 * S)
+    killed = [(at_s * S, what) for at_s, what in KILLED]
+    assert kinds(run(guarantee=EOS), words=[known], marks=killed, asked=[look("b")]) == ["excused"]
+    assert kinds(run(), words=[said("wipe-storm")], asked=[look("b")]) == ["false_alarm"]
+
+
+def test_a_release_that_cannot_be_asked_for_copies_is_judged_by_its_active_stores():
+    word = said("lost-segment", "critical")
+    assert kinds(run(), [true(LOST)], [word], asked=[Asked(60, None)]) == ["excused"]
+    assert kinds(run(), words=[word], asked=[Asked(60, None)]) == ["false_alarm"]
+
+
+def test_a_standby_that_is_wrong_without_a_word_of_its_own_pod_is_a_miss():
+    wrong = true(LOST, pod="b")
+    assert kinds(run(), [wrong], asked=[look("a", "b")]) == ["miss"]
+    told = said("lost-segment", agent="b-told")
+    assert kinds(run(), [wrong], [told], asked=[look("a", "b")]) == ["excused"]
+    assert kinds(run(), [true(LOST), true(LOST, pod="a")], asked=[look("a")]) == ["miss"]
+    assert kinds(run(), [true(TWICE, pod="b", allowed=True)], asked=[look("b")]) == []
 
 
 def excused(

@@ -51,6 +51,22 @@ def test_every_judgement_is_named_and_what_was_true_is_counted():
     assert "false criticals: 1; runs with a false word: 1 of 1" in page
 
 
+def test_what_nobody_could_decide_is_counted_and_listed_apart():
+    page = render([row("4.3.1-alos-7", [word("undecided"), word("undecided")])])
+    assert "Nothing was judged; undecided words: 2; false criticals: 0" in page
+    assert "| 4.3.1-alos-7 | a, configured | 0_0 | lost-segment critical | 2 |" in page
+    assert "| 4.3.1 | alos | 1 | 0 | 0 | 0 |" in page
+
+
+def test_a_copy_that_was_wrong_is_named_by_its_pod():
+    one = {"task": "0_1", "store": "window", "allowed": False, "lost": 3, "extra": 0, "expected": 9}
+    looks = [[1, [["a", "0_1", "window"], ["b", "0_1", "window"]]], [2, None]]
+    page = render([{**row("4.3.1-eos-1", []), "truths": [one, {**one, "pod": "b"}], "asked": looks}])
+    assert "2 checks of the truth, 2 of a pod's own copy of a store." in page
+    assert "| 4.3.1-eos-1 | 0_1 | window | 3 | 0 | 9 | nothing |" in page
+    assert "| 4.3.1-eos-1 | 0_1 | b's copy of window | 3 | 0 | 9 | nothing |" in page
+
+
 def test_what_was_written_by_hand_stays():
     before = render([], "") + "kept\n"
     after = render([row("4.3.1-eos-1", [])], before)

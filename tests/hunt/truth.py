@@ -55,6 +55,12 @@ class Expectation(NamedTuple):
     required: Mapping[str, str]
     possible: Mapping[str, str]
 
+    def of_partition(self, number: int) -> Expectation:
+        """Leave what one partition of it must hold."""
+        return Expectation(
+            *({entry: x for entry, x in each.items() if partition_of(entry) == number} for each in self)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -66,6 +72,11 @@ class Difference:
     extra: int
     expected: int
     examples: tuple[str, ...] = ()
+
+    @property
+    def figures(self) -> str:
+        """What is missing and what is too much, in a few characters."""
+        return f"-{self.lost} +{self.extra} of {self.expected}"
 
     def as_json(self) -> dict[str, Any]:
         """For a result."""
@@ -188,6 +199,7 @@ class Store(NamedTuple):
         expect: Gives its content.
         of: Words of the topology that make it.
         everywhere: Each pod holds all of it.
+        moved: Its keys are in other partitions than they were sent to.
         readable_since: Oldest release whose store can be read as a whole.
     """
 
@@ -195,6 +207,7 @@ class Store(NamedTuple):
     expect: Callable[[Sequence[Batch], Spans], Expectation]
     of: tuple[str, ...]
     everywhere: bool = False
+    moved: bool = False
     readable_since: str = "2.0.0"
 
 
@@ -204,7 +217,7 @@ STORES: dict[str, Store] = {
     "plain": Store("key-value", count_keys, ("plain",)),
     "memory": Store("key-value", count_keys, ("memory",)),
     "third": Store("key-value", count_keys, ("third",)),
-    "repartition": Store("key-value", count_repartitioned, ("repartition",)),
+    "repartition": Store("key-value", count_repartitioned, ("repartition",), moved=True),
     "foreign-left": Store("key-value", latest_values, ("foreign",)),
     "foreign-right": Store("key-value", count_keys, ("foreign",)),
     "window": Store("window", count_windows, ("window",)),

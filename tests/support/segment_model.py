@@ -140,6 +140,13 @@ class ModelStore:
         for offset in behind if replayed is None else behind[:replayed]:
             self._apply(offset)
 
+    def refused(self) -> None:
+        """A start-up pass that exactly-once gives up because of another store: opened and closed, no offset written."""
+        for one in self.segments.values():
+            one.opened_us = self.tick()
+        for starts in sorted(self.segments):
+            self.segments[starts].flush(self.tick(), 0)
+
     def lost(self) -> dict[int, set[int]]:
         """Segment -> records that the next start does not read again and that are not on disk."""
         answer = self.answer()

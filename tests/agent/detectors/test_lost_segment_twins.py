@@ -98,6 +98,29 @@ def test_quiet_for_a_segment_made_after_the_offset_was_stored(number):
     assert loudest(run) in (None, Severity.INFO)
 
 
+@pytest.mark.parametrize("number", [OLD, 120_000])
+def test_quiet_after_a_start_up_pass_that_exactly_once_refused(number):
+    """Found by the hunt: because of another store the pass gives up, and closes the late segment without an offset."""
+    run, app = opened(guarantee=EOS)
+    app.puts("0_0", 3000, segment=NEW)
+    app.closes("0_0", 2999)
+    run.wait(2)
+    app.opens("0_0")
+    app.puts("0_0", 10, segment=number)
+    run.wait(2)
+    killed(run, app)
+    for ends in (False, True):
+        again = run.start()
+        for database in run.task("0_0").databases.values():
+            database.open()
+            database.put_status(0)
+            database.close()
+        run.wait(5)
+        if not ends:
+            killed(run, again)
+    assert loudest(run) in (None, Severity.INFO)
+
+
 @pytest.mark.parametrize("seconds", [10, 90])
 def test_late_segment_and_a_later_flush(seconds):
     """It may carry the offset of a commit before the first put, however late it is: commits stop with a broker."""

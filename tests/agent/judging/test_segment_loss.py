@@ -23,6 +23,7 @@ steps = st.lists(
         st.tuples(st.just("kill"), st.integers(0, 6)),
         st.tuples(st.just("cut"), st.integers(0, 3)),
         st.tuples(st.just("restart"), st.just(0)),
+        st.tuples(st.just("refused"), st.just(0)),
     ),
     max_size=24,
 )
@@ -39,9 +40,11 @@ def live(store: ModelStore, life: list[tuple[str, int]]) -> None:
         elif what == "flush":
             store.flush(newest - number)
         else:
-            if what != "kill":
+            if what in ("cut", "restart"):
                 store.close(cut_after=number if what == "cut" else None)
             store.dies()
+            if what == "refused":
+                store.refused()
             store.starts(number if what == "kill" else None)
 
 
@@ -218,8 +221,18 @@ def test_newer_than_the_one_that_answers():
 def test_opened_empty():
     """Lost before, or replayed before the one that answers was made; beside an older one it is not known."""
     empty = segment(0, opened=10, offset=50, data=False, status=CLOSED)
-    assert grades(empty, segment(60, born=20, offset=99)) == {"w.0": Grade.LIKELY}
-    assert grades(empty, segment(60, born=5, offset=99)) == {"w.0": Grade.POSSIBLE}
+    assert grades(empty, segment(60, born=20, offset=99, offset_us=25)) == {"w.0": Grade.LIKELY}
+    assert grades(empty, segment(60, born=5, offset=99, offset_us=25)) == {"w.0": Grade.POSSIBLE}
+
+
+@pytest.mark.parametrize("opened", [30, 40, None])
+def test_made_behind_the_offset_that_answers(opened):
+    """A start-up pass that exactly-once refuses opens and closes it and writes no offset: it still lacks nothing."""
+    old = segment(0, offset=99, offset_us=25, status=CLOSED, offset_last=True)
+    assert grades(old, segment(60, born=30, opened=opened, data=False, status=CLOSED)) == {}
+    assert grades(old, segment(60, born=24, opened=opened, data=False)) == {"w.60": Grade.POSSIBLE}
+    copied = segment(60, born=30, opened=29, data=False)
+    assert grades(old, copied) == {"w.60": Grade.POSSIBLE}
 
 
 def test_name_of_the_changelog():
