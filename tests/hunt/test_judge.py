@@ -141,7 +141,7 @@ def test_a_word_about_a_copy_is_compared_with_that_pods_own_copy():
     assert kinds(run(), [wrong], [word], asked=later) == ["false_alarm"]
 
 
-def test_a_copy_that_nobody_could_ask_leaves_a_word_undecided():
+def test_a_copy_that_no_one_could_ask_leaves_a_word_undecided():
     word = dataclasses.replace(said("lost-segment", "critical"), store="window")
     for looks in (
         [look("b")],

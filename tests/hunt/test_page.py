@@ -51,7 +51,7 @@ def test_every_judgement_is_named_and_what_was_true_is_counted():
     assert "false criticals: 1; runs with a false word: 1 of 1" in page
 
 
-def test_what_nobody_could_decide_is_counted_and_listed_apart():
+def test_what_no_one_could_decide_is_counted_and_listed_apart():
     page = render([row("4.3.1-alos-7", [word("undecided"), word("undecided")])])
     assert "Nothing was judged; undecided words: 2; false criticals: 0" in page
     assert "| 4.3.1-alos-7 | a, configured | 0_0 | lost-segment critical | 2 |" in page
