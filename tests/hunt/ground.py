@@ -155,7 +155,9 @@ class Ground(Stage):
         """Start a pod again after a while."""
         if away_ms:
             self.idle(away_ms / 1000, f"{pod} is away")
-        self.prepare(pod).ask("start")
+        answer = self.prepare(pod).ask("start")
+        if answer.startswith("problem"):
+            raise LiveError(f"{pod} does not start: {answer}")
 
     def join(self, pod: str) -> None:
         """Start a pod with its agents."""

@@ -181,7 +181,10 @@ public final class App {
         try {
             handler = Class.forName("org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler");
         } catch (final ClassNotFoundException before28) {
-            final Thread.UncaughtExceptionHandler old = (thread, failure) -> tell(failure);
+            final Thread.UncaughtExceptionHandler old = (thread, failure) -> {
+                tell(failure);
+                say("state ERROR"); // the instance goes on without the thread, and may never say so
+            };
             KafkaStreams.class.getMethod("setUncaughtExceptionHandler", Thread.UncaughtExceptionHandler.class)
                 .invoke(streams, old);
             return;
