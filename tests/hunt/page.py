@@ -37,7 +37,7 @@ def render(rows: Iterable[Row], page: str = "") -> str:
         _figures(counted, len(known) - len(counted)),
         f"## Runs\n\n{_matrix(counted)}",
         f"## Judged\n\n{_judged(counted)}",
-        f"## Undecided\n\nOf copies that nobody asked after it: neither right nor wrong.\n\n{_undecided(counted)}",
+        f"## Undecided\n\nOf copies that were not asked after it: neither right nor wrong.\n\n{_undecided(counted)}",
         f"## Stores that were wrong\n\n{_wrong(counted)}",
         f"## Silences in announced blind spots\n\n{_blind_spots(counted)}",
         f"## True words while every store was right, or about what was wrong\n\n{_excused(counted)}",
