@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
+from agent.cli.verify import asked_stores
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.buckets import BUCKETS, MAX_BUCKETS, to_line
@@ -81,7 +82,6 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     # what it needs beside the rest is loaded only where it is asked for
     from agent.verify import buckets
     from agent.verify.digest import Origin, digest_store, skipped
-    from agent.verify.places import find_stores
     from agent.verify.stores import load
     from agent.verify.verify import more_descriptors
     from agent.verify.view import private_directory
@@ -94,13 +94,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     kinds = dict(_kind(text) for text in chosen.kind)
     load()
     buckets.load()
-    stores = find_stores(
-        chosen.state_dir, application=chosen.application, task=chosen.task, name=chosen.store
-    )
-    if not stores:
-        raise UsageError(
-            f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"
-        )
+    stores = asked_stores(chosen)
     more_descriptors()
     agent, clock = config.agent, SystemClock()
     pod = agent.pod or socket.gethostname()

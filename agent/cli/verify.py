@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from agent.cli.offline import require_state_directory
+from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.contract.codec import printable
 from agent.errors import ConfigError, UsageError
@@ -81,7 +82,6 @@ def verify(chosen: argparse.Namespace) -> int:
     from agent.ship.sinks.kafka import properties
     from agent.verify.changelog import Changelogs
     from agent.verify.explain import notes_of
-    from agent.verify.places import find_stores
     from agent.verify.report import exit_code, json_line, paragraph
     from agent.verify.stores import load
     from agent.verify.verify import more_descriptors, verify_store
@@ -90,13 +90,7 @@ def verify(chosen: argparse.Namespace) -> int:
     require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)
     given, fail_on = _given(chosen), _words(chosen.fail_on)
     load()
-    stores = find_stores(
-        chosen.state_dir, application=chosen.application, task=chosen.task, name=chosen.store
-    )
-    if not stores:
-        raise UsageError(
-            f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"
-        )
+    stores = asked_stores(chosen)
     try:
         settings = properties(chosen.client_config)
     except ConfigError as error:
@@ -117,6 +111,25 @@ def verify(chosen: argparse.Namespace) -> int:
             sys.stdout.flush()  # one store may take minutes
             results.append(result)
     return exit_code(results, fail_on)
+
+
+def asked_stores(chosen: argparse.Namespace) -> list[Store]:
+    """List the stores that were asked for, and say which global ones are left out.
+
+    Raises:
+        UsageError: there is none, or a directory cannot be read.
+    """
+    from agent.verify.places import find_global_stores, find_stores
+
+    only = {"application": chosen.application, "task": chosen.task, "name": chosen.store}
+    for path in find_global_stores(chosen.state_dir, **only):
+        complain(printable(f"{path}: left out, a global store has every partition of its topic"))
+    stores = find_stores(chosen.state_dir, **only)
+    if not stores:
+        raise UsageError(
+            f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"
+        )
+    return stores
 
 
 @contextmanager

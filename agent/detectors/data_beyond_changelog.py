@@ -30,10 +30,8 @@ from agent.judging.restoration_end import restoration_end
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.bounds import Bounds
 from agent.quantities.changelog import is_real, records_between
 from agent.quantities.flushed import dirty_puts, dirty_since, flushed_beyond
-from agent.quantities.kinds import puts_beside_records, puts_per_record
 from agent.quantities.verdicts import holds_uncommitted, replay_fell_short
 
 META = DetectorMeta(
@@ -105,11 +103,12 @@ def _overfilled(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
     if not once or not never_again or case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO:
         return
     mark = session.last
-    records = records_between(None, mark.offset)
-    took = records.times(puts_per_record(store, case.profile)).plus(puts_beside_records(store, case.profile))
-    if not is_real(mark.offset) or Bounds.exactly(mark.puts).exceeds(took) is not Truth.YES:
+    took_more = holds_uncommitted(store, case.profile, mark.puts, None, mark.offset)
+    if not is_real(mark.offset) or took_more is not Truth.YES:
         return
-    why = f"{mark.puts} puts since it was made, from {records.high} records at most"
+    why = (
+        f"{mark.puts} puts since it was made, from {records_between(None, mark.offset).high} records at most"
+    )
     place = where(task, store)
     yield Verdict(
         subject=f"made@{session.opened_us}",

@@ -290,9 +290,8 @@ class Application:
     task_lock_ever_held: bool = False
     positions_seen: bool = False
     rocksdb_versions: dict[str, int] = field(default_factory=dict)
-    offsets_family_us: int = (
-        0  # when options with that column family were written last; without it: `plain_us`
-    )
+    # when options with the column family `offsets` were written last, and without it
+    offsets_family_us: int = 0
     plain_us: int = 0
     tasks: dict[str, Task] = field(default_factory=dict)
     last_activity_us: int = 0

@@ -14,6 +14,9 @@ from agent.inventory.model import Database, PastDatabase, Shape, Store, Task
 SETTLED_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
 
+_OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
+"""No running store dropped these: no process held it, or no agent watched, and an older copy may have been put back."""
+
 _STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
 
 
@@ -31,10 +34,7 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
         starts = _start(gone.segment)
         if starts is None or now_us - gone.ended_us < SETTLED_US or gone.identity in store.identities:
             continue
-        if gone.shape in (
-            Shape.CLEANER_WALK,
-            Shape.VANISHED_UNSEEN,
-        ):  # unseen: an older copy was put back, perhaps
+        if gone.shape in _OF_ANOTHER_HAND:
             continue
         older = [
             x

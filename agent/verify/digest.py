@@ -73,8 +73,6 @@ def digest_store(
         UsageError: the store cannot be read.
         LayoutError: its form is not known.
     """
-    if store.task == names.GLOBAL_DIRECTORY:
-        raise LayoutError("a global store has every partition of its topic; it has no digest")
     with ExitStack() as stack:
         return _Reading(store, disk, work, stack).digest(kinds, origin, number)
 

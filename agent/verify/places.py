@@ -96,6 +96,21 @@ def find_stores(
     return sorted(found, key=lambda x: (x.application, x.task, x.name))
 
 
+def find_global_stores(
+    state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
+) -> list[str]:
+    """List the global stores that `find_stores` leaves out, as `APPLICATION/global/NAME`; arguments as there."""
+    if task not in (None, names.GLOBAL_DIRECTORY):
+        return []
+    return [
+        f"{app}/{names.GLOBAL_DIRECTORY}/{store.name}"
+        for app in _directories(state_dir)
+        if application in (None, app)
+        for store in _stores(state_dir, app, names.GLOBAL_DIRECTORY, has_process_file=True)
+        if name in (None, store.name)
+    ]
+
+
 def _tasks(state_dir: Path, application: str) -> Iterator[str]:
     for child in _directories(state_dir / application):
         role = classify(f"{application}/{child}").role

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.main import make_parser
+from agent.cli.verify import asked_stores
 from agent.errors import UsageError
 from agent.verify.changelog import Changelogs
 
@@ -47,6 +49,15 @@ def test_wrong_use_is_one_line(
     said = statewarden("verify", damaged, *SERVERS, *arguments)
     assert said.code == 2
     assert reason in said.complaint
+
+
+def test_a_global_store_that_is_left_out_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A comparison that says nothing of it would seem to cover it."""
+    for path in ("app/0_0/rocksdb/kv", "app/global/rocksdb/everywhere"):
+        (tmp_path / path).mkdir(parents=True)
+    chosen = make_parser().parse_args(["verify", str(tmp_path), *SERVERS])
+    assert [store.name for store in asked_stores(chosen)] == ["kv"]
+    assert "app/global/everywhere: left out" in capsys.readouterr().err
 
 
 def test_what_is_no_state_directory_is_refused(statewarden: Callable, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import UsageError
-from agent.verify.places import Store, find_stores
+from agent.verify.places import Store, find_global_stores, find_stores
 
 
 @pytest.fixture
@@ -26,6 +26,15 @@ def state_dir(tmp_path: Path) -> Path:
         (tmp_path / path).mkdir(parents=True)
     (tmp_path / "app" / "kafka-streams-process-metadata").touch()
     return tmp_path
+
+
+def test_global_stores_are_listed_apart(state_dir: Path) -> None:
+    """They are left out, and who leaves them out says so."""
+    assert find_global_stores(state_dir) == ["app/global/everywhere"]
+    assert find_global_stores(state_dir, application="app", name="everywhere") == ["app/global/everywhere"]
+    assert find_global_stores(state_dir, application="other") == []
+    assert find_global_stores(state_dir, task="0_1") == []
+    assert find_global_stores(state_dir, name="kv") == []
 
 
 def test_every_store_is_listed_with_its_databases(state_dir: Path) -> None:
