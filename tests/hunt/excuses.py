@@ -23,7 +23,9 @@ DEEDS = frozenset({"changelog-truncated"})
 EXPOSURE = "stale-eos-checkpoint"
 """Its critical word is about the next start, before anything is wrong: it is true of a state that was left so."""
 WIPES = 3
-"""As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe."""
+"""As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe.
+
+A full volume makes any number: each replaced thread fails at its first write."""
 WIPING = frozenset({"alter", "cleanup", "recreate-changelog", "rename", "reset"})
 """A store without an offset, or one whose offset the changelog does not have, wipes its task."""
 CHANGES = 6
@@ -136,8 +138,11 @@ def _wiped_often(case: Case) -> str:
     ends = case.timeline.unclean(case.pod, case.at_us)
     failed = [done for done in case.timeline.before(case.said) if done.step.action == "failure"]
     failures = sum(int(done.step.args["times"]) for done in failed)
-    often = case.run.guarantee == EOS and len(ends) + len(wiping) + failures >= WIPES
-    return "its pod ended uncleanly, failed, or was made to wipe, as often" if often else ""
+    full = any(done.step.action == "disk-full" for done in case.timeline.before(case.said))
+    often = full or len(ends) + len(wiping) + failures >= WIPES
+    if case.run.guarantee != EOS or not often:
+        return ""
+    return "its pod ended uncleanly, failed, found its volume full, or was made to wipe, as often"
 
 
 def _early_cleaner(case: Case) -> str:

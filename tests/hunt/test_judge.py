@@ -200,6 +200,7 @@ def excused(
         ("wipe-storm", (*KILLED, (45, "step cleanup pod=a killed_after_ms=0"), (46, "a is killed"))),
         ("wipe-storm", (*KILLED, *((at_s, w) for at_s in (42, 45) for w in ("step rename store=kv", "a closes")))),
         ("wipe-storm", ((20, "step failure pod=a times=3"), (21, "a poison 3: set"))),
+        ("wipe-storm", ((20, "step disk-full pod=a for_ms=6000"), (21, "the volume is full: 6 s"))),
         ("resurrected-checkpoint", ((45, "step cleanup pod=a killed_after_ms=5"), (46, "a is killed"))),
     ],
 )  # fmt: skip
