@@ -15,8 +15,9 @@ Stays quiet for a replay that is still on its way up, for the step of one from 2
 read again, for a copy that was put back (its checkpoint is older than the last one, or came while no process held the
 store), for a changelog that was switched off, for windowed stores whose changelog has expired, and for segments that
 held more than the one that answered.
-Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; from 4.3 on a
-changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
+Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; under exactly-once up
+to 4.2 a changelog that has grown past it before the first orderly close, if a kill wipes the task before that; from 4.3
+on a changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
 from commits there), a removal in a task with a windowed store or a source topic in place of a changelog, and a windowed
 store whose segment that answered has expired since.
 Cost: a few comparisons per store.

@@ -76,11 +76,12 @@ def tells(done: Done, said: Said) -> bool:
     return said.detector in action.tells and said.store in ("-", args.get("store", said.store))
 
 
-def blind_spot(timeline: Timeline, at_us: int, difference: Difference) -> str:
+def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference) -> str:
     """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none.
 
     Args:
-        timeline: Of the run.
+        run: What was played.
+        timeline: Of it.
         at_us: Of the look.
         difference: What was found.
     """
@@ -92,7 +93,15 @@ def blind_spot(timeline: Timeline, at_us: int, difference: Difference) -> str:
     late = [done for done in resets if numbers(timeline.release("a", done.at_us)) >= (4, 3)]
     if late and difference.extra:
         return "changelog-truncated: from 4.3 on a changelog may grow past the old offset before anything is flushed"
+    unseen = [done for done in resets if done not in late and _wiped_before_a_close(run, timeline, done)]
+    if unseen and difference.extra:
+        return "changelog-truncated: up to 4.2 exactly-once keeps an offset once it has closed; a kill wipes before"
     return ""
+
+
+def _wiped_before_a_close(run: Run, timeline: Timeline, reset: Done) -> bool:
+    """No offset of after a reset came to the disk with the store that was there before it."""
+    return run.guarantee == EOS and not any(timeline.ended_clean(pod, reset.at_us) for pod in run.pods)
 
 
 def _exposed_and_left(case: Case) -> str:

@@ -165,13 +165,15 @@ def judge(
     wrong = [truth for truth in truths if not truth.is_allowed]
     timeline = Timeline(run, marks)
     return (
-        *_misses(timeline, wrong, loud),
+        *_misses(run, timeline, wrong, loud),
         *(_word(Case(run, said, timeline, saids), truths, asked) for said in loud),
         *(judgement for health in healths for judgement in _unwell(health)),
     )
 
 
-def _misses(timeline: Timeline, wrong: Iterable[Truth], loud: Sequence[Said]) -> Iterable[Judgement]:
+def _misses(
+    run: Run, timeline: Timeline, wrong: Iterable[Truth], loud: Sequence[Said]
+) -> Iterable[Judgement]:
     """Ask of each task with a wrong store whether the told agents said so, and for the right reason."""
     seen = set()
     active = {(x.at_us, x.task, x.difference.store) for x in wrong if not x.pod}
@@ -186,7 +188,7 @@ def _misses(timeline: Timeline, wrong: Iterable[Truth], loud: Sequence[Said]) ->
             if x.agent.endswith("-told") and x.task in (truth.task, "-") and truth.pod in ("", *pods_of(x))
         ]
         if not said:
-            announced = blind_spot(timeline, truth.at_us, truth.difference)
+            announced = blind_spot(run, timeline, truth.at_us, truth.difference)
             what = f"{truth.what} [{announced}]" if announced else truth.what
             yield Judgement("blind_spot" if announced else "miss", "told", truth.task, what)
         elif not any(explains(timeline, x.detector, truth) for x in said):
@@ -224,7 +226,8 @@ def _word(case: Case, truths: Sequence[Truth], asked: Sequence[Asked]) -> Judgem
     ]
     reason = true[0].what if true else excuse(case)
     wrong = "blind" if said.detector == "auditor-blind" else "false_alarm"
-    nobody = of_copy and due is None and bool(asked)
+    replaced = of_copy and case.timeline.is_replaced(case.pod, case.at_us)
+    nobody = of_copy and bool(asked) and (due is None or replaced)
     kind = "excused" if reason else "undecided" if nobody else wrong
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)

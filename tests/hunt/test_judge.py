@@ -101,6 +101,32 @@ def test_a_silence_that_a_page_announces_is_no_miss():
     assert is_allowed(run(), [Step("reset"), Step("kill")], TWICE)
 
 
+def test_what_was_wiped_before_it_wrote_an_offset_is_an_announced_silence():
+    """Found by the hunt: exactly-once on 2.0.1, reset without cleanUp(), killed before the first orderly close."""
+    begun = (
+        (10, "a starts 3.9.2"), (30, "step reset cleanup=False"), (31, "a closes"), (32, "a closed"),
+        (33, "the application is reset"), (34, "a starts 3.9.2"),
+    )  # fmt: skip
+    of = run("3.9.2", EOS)
+    assert kinds(of, [true(TWICE)], marks=(*begun, (70, "a is killed"), (90, "a closed"))) == ["blind_spot"]
+    assert kinds(of, [true(TWICE)], marks=(*begun, (70, "a closed"), (90, "a is killed"))) == ["miss"]
+    assert kinds(of, [true(LOST)], marks=(*begun, (70, "a is killed"))) == ["miss"]
+    assert kinds(run("3.9.2"), [true(TWICE)], marks=(*begun, (70, "a is killed"))) == ["miss"]
+
+
+def test_a_word_about_a_volume_that_was_replaced_before_the_next_start_is_undecided():
+    """Found by the hunt: a kill lost segments, and a snapshot was put back in their place."""
+    marks = (
+        (10, "a starts 4.3.1"), (40, "step snapshot pod=a of=running ends=kill"), (45, "a is killed"),
+        (52, "a starts 4.3.1"), (55, "step check"), (60, "truth: right"),
+    )  # fmt: skip
+    for at_us, kind in ((47, "undecided"), (53, "false_alarm"), (39, "false_alarm")):
+        word = said("lost-segment", "critical", at_us=at_us)
+        assert kinds(run(), words=[word], marks=marks, asked=[look("a")]) == [kind]
+    elsewhere = said("lost-segment", "critical", agent="b-told", at_us=47)
+    assert kinds(run(), words=[elsewhere], marks=marks, asked=[look("b")]) == ["false_alarm"]
+
+
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():
     assert kinds(run(), [true(TWICE, allowed=True)]) == []
     assert is_allowed(run(), [Step("kill")], TWICE)

@@ -17,6 +17,8 @@ SESSION_MS = 3000
 _ENDS = re.compile(r"is killed|has failed, an exception|fail-commit: |poison \d+: ")
 _CHANGES = re.compile(r"starts |closes$|thread (add|remove): ")
 _CLOCK = re.compile(r"the clock of (\w+)'s agents is (-?\d+) s off")
+_REPLACING = {"snapshot": ("pod",), "swap": ("pod", "other"), "clone": ("other",)}
+"""Steps after which a pod starts on another volume, by whom they name."""
 _OF_RULE = re.compile(r" of (\w+)-(?:un)?told$")
 
 
@@ -84,6 +86,26 @@ class Timeline:
         begun = f"{pod} starts "
         started = [what for when_us, what in self._marks if when_us <= at_us and what.startswith(begun)]
         return started[-1].removeprefix(begun) if started else self._run.release
+
+    def is_replaced(self, pod: str, at_us: int) -> bool:
+        """Tell whether the volume that a pod had at a time was taken from it before anybody looked again."""
+        for done, until_us in zip(self.done, [*(x.at_us for x in self.done[1:]), 1 << 62], strict=False):
+            whose = [done.step.args[key] for key in _REPLACING.get(done.step.action, ())]
+            if pod in whose and done.at_us <= at_us < until_us:
+                return any(
+                    at_us < when_us < until_us and what.startswith(f"{pod} starts ")
+                    for when_us, what in self._marks
+                )
+        return False
+
+    def ended_clean(self, pod: str, at_us: int) -> bool:
+        """Tell whether the first life of a pod that begins after a time ended in order."""
+        started_us = min(
+            (x for x, what in self._marks if x > at_us and what.startswith(f"{pod} starts ")), default=at_us
+        )
+        unclean = (x for x in self.unclean(pod, 1 << 62) if x > started_us)
+        closed = (x for x, what in self._marks if x > started_us and what == f"{pod} closed")
+        return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
 
     def first_start(self, pod: str) -> int:
         """Tell when a pod first ran, microseconds."""
