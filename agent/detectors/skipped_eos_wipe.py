@@ -5,7 +5,9 @@ incarnation: suspected. The checkpoint at the end of the restoration decides: if
 what had been flushed, the rest was never committed and is in the store. Confirmed once more than 10,000 records were
 flushed after that checkpoint and commits went by without another; until then it may be that of a paused restoration.
 Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe, and for a
-store without a changelog.
+store without a changelog. Where the release deletes the checkpoint before the task runs, one that stays is a
+standby's, and committed: info beside standbys, and nothing but 10,000 records flushed after it is a proof.
+Blind spots: beside standbys, a crash on a release with KAFKA-20685 before an upgrade to one with the fix: info.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     due_us = due_flush(store, Mark(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile)
     if due_us is not None and due_us <= until_us and commits_passed(case.settings, until_us - due_us):
         return RestorationEnd(offset, certain=True)
-    if moved_by(task, fact) > TEN_THOUSAND:
+    if moved_by(task, fact) > TEN_THOUSAND or _ends_leave_none(case):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
         return RestorationEnd(offset, certain=True)
@@ -74,6 +74,18 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):
         return RestorationEnd(offset, certain=False)
     return None
+
+
+def _ends_leave_none(case: TaskCase) -> bool:
+    """Return whether an active task has no checkpoint once it runs: then one that stays is not of a restoration's end.
+
+    It is a standby's: its first commit writes one whatever it restored, and a removal or a pause writes one half way.
+
+    Source:
+        StreamTask.completeRestoration (2.7.0 to 3.7.2; 4.2.2 deletes it).
+    """
+    kept = (case.says(Fact.CHECKPOINT_KEPT_IN_RUNNING), case.says(Fact.CHECKPOINT_KEPT_AT_RESUME))
+    return kept == (Truth.NO, Truth.NO)
 
 
 def _last_before_the_close(task: Task, store: Store, after: Session, end_us: int) -> CheckpointFact | None:

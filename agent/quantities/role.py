@@ -71,8 +71,8 @@ def role_of(
 
     From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
     it is let go. So one that flushed more than that, and commits went by without one, is active; and so is one whose
-    last checkpoint is below that and no longer moves: that is the end of an active task's restoration. Copies that warm
-    up are standbys that no setting announces.
+    last checkpoint is below that and no longer moves: where a release keeps it, that is the end of an active task's
+    restoration. Copies that warm up are standbys that no setting announces.
 
     Source:
         StateManagerUtil.checkpointNeeded, DefaultStateUpdater.maybeCompleteRestoration (3.8.0 to 4.2.1);
@@ -85,7 +85,8 @@ def role_of(
         until_us = now_us if session.released_us is None else session.released_us
         if due_us is not None and commits_passed(settings, until_us - due_us):
             return Role.ACTIVE
-    if profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _wrote_the_end(task, session):
+    kept = profile.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
+    if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _wrote_the_end(task, session):
         return Role.ACTIVE
     if standbys == 0:
         return Role.ASSUMED

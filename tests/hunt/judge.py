@@ -28,7 +28,7 @@ TELLS_LOSS = frozenset(
 TELLS_EXCESS = frozenset(
     {
         "changelog-truncated", "data-beyond-changelog", "interrupted-wipe", "overlaid-store", "shared-state-dir",
-        "skipped-eos-wipe", "zombie-state",
+        "skipped-eos-wipe", "stale-eos-state", "zombie-state",
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""

@@ -254,13 +254,13 @@ def test_ignores_the_global_task():
     assert judge(ID, one) == []
 
 
-def on_the_way(*checkpoints, standbys: int = 0, now: float = 400):
+def on_the_way(*checkpoints, standbys: int = 0, now: float = 400, release: str = "4.1.2"):
     """A crash at 20 s with 30,000 puts flushed beyond offset 2,000; reopened at 30 s; then these checkpoints."""
     before = session(0, 20, puts=32_000, last=mark(10, 2000, 2000))
     after = session(30, first=mark(31, 2000, 32_000), offset_at_open=2000)
     one = store([database(puts=32_000, flushed=[(32_000, 15)])], [before, after])
     history = [checkpoint(10, 2000, ended=30.1, deleted=True), *checkpoints]
-    return case(task(one, checkpoints=history), now=now, standbys=standbys)
+    return case(task(one, checkpoints=history), now=now, standbys=standbys, release=release)
 
 
 def test_checkpoint_that_a_restoration_leaves_behind_is_no_proof():
@@ -293,6 +293,24 @@ def test_first_commit_of_a_standby():
     one = on_the_way(checkpoint(31, 10_001), standbys=1, now=4000)
     one.task.stores["s"].databases[""].flushed += ((33_000, at(33)),)
     assert severities(ID, one) == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(("release", "said_then"), [("4.2.1", Severity.CRITICAL), ("4.2.2", Severity.INFO)])
+def test_where_no_checkpoint_is_kept_one_that_stays_is_a_standbys(release, said_then):
+    """Found by the hunt: a standby of 4.2.2 wrote its checkpoint half way, went on behind it, and was killed."""
+    one = on_the_way(checkpoint(31, 2500), standbys=1, release=release)
+    one.task.stores["s"].databases[""].flushed += ((33_000, at(33)),)
+    assert severities(ID, one) == [said_then]
+
+
+def test_first_commit_of_a_standby_where_nothing_pauses():
+    """Found by the hunt: a standby of 3.2.3 was killed, and its first commit wrote the offset that it had before."""
+    two = on_the_way(checkpoint(31, 5001), standbys=1, release="3.2.3")
+    two.task.checkpoints[-1].offsets["other"] = 5001
+    assert severities(ID, two) == [Severity.INFO]
+    three = on_the_way(checkpoint(31, 5001), standbys=1, release="3.2.3", now=4000)
+    three.task.stores["s"].databases[""].flushed += ((93_000, at(33)),)
+    assert severities(ID, three) == [Severity.CRITICAL]
 
 
 def test_checkpoint_of_a_close_is_no_proof():

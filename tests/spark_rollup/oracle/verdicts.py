@@ -268,7 +268,7 @@ def split(world: World) -> Iterator[Said]:
             continue
         blind = any(world.unwatched(pod, start, still) for pod in (frozen.pod, other.pod))
         lasting = frozen.lasting and other.lasting
-        fenced = not lasting and world.settings.get("processing_guarantee", "").startswith("exactly_once")
+        fenced = not lasting and (world.settings.get("processing_guarantee") or "").startswith("exactly_once")
         unsure = standbys is None or still - start <= world.session + 10 * S
         confidence = "unknown" if blind else "suspected" if unsure else "confirmed"
         yield said(
