@@ -65,7 +65,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     due_us = due_flush(store, Mark(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile)
     if due_us is not None and due_us <= until_us and commits_passed(case.settings, until_us - due_us):
         return RestorationEnd(offset, certain=True)
-    if moved_by(task, fact) > TEN_THOUSAND or _ends_leave_none(case):
+    if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
         return RestorationEnd(offset, certain=True)
