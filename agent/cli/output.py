@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
+from agent.cli.incident_text import WIDTH, incident_text, plural, wrapped
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
+from agent.findings.incidents import Incident, State, about_state, gather
 from agent.findings.ledger import Finding
-
-_COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
-_RESET = "\x1b[0m"
-_WIDTH = 100
 
 
 def finding_line(finding: Finding, pod: str) -> str:
@@ -30,15 +27,24 @@ def finding_line(finding: Finding, pod: str) -> str:
 
 
 def print_findings(
-    findings: Sequence[Finding], pod: str, *, as_json: bool, closing: str, out: TextIO | None = None
+    findings: Sequence[Finding],
+    pod: str,
+    *,
+    as_json: bool,
+    closing: str,
+    verbose: bool = False,
+    top: int = 0,
+    out: TextIO | None = None,
 ) -> None:
-    """Print findings, those about state before those about the agent, the most severe first.
+    """Print what was found: a summary, incidents, the worst first, and which settings would decide more.
 
     Args:
         findings: What was found.
         pod: Where.
         as_json: One line per finding, in the order of opening, and nothing else.
         closing: What was read, and what cannot be seen that way: nothing found is worth no more than that.
+        verbose: Remarks, too, and every finding with its evidence.
+        top: At most so many incidents; 0 = all.
         out: Where to; None = standard output.
     """
     stream = out or sys.stdout
@@ -46,43 +52,50 @@ def print_findings(
         for finding in findings:
             stream.write(finding_line(finding, pod) + "\n")
         return
-    colour = stream.isatty() and "NO_COLOR" not in os.environ
-    ordered = sorted(findings, key=lambda x: (x.level is Level.SELF, -x.severity.rank, x.opened_at_us))
-    for finding in ordered:
-        stream.write(_paragraph(finding, colour=colour))
-    counts = {s: sum(x.severity is s for x in findings) for s in reversed(Severity)}
-    stream.write(", ".join(f"{count} {severity.value}" for severity, count in counts.items()) + "\n")
-    stream.write(f"{closing}\n")
+    incidents = [x for x in gather(findings) if not x.lead.missing_facts or about_state(x)]
+    loud = [x for x in incidents if x.severity is not Severity.INFO]
+    shown = incidents if verbose else loud
+    shown = shown[:top] if top else shown
+    stream.write(f"{_summary(incidents, shown)}\n{closing}\n\n")
+    paint = stream.isatty() and "NO_COLOR" not in os.environ
+    width = _width(stream)
+    for incident in shown:
+        stream.write(incident_text(incident, paint=paint, width=width, verbose=verbose))
+    for finding in findings:
+        if finding.missing_facts and finding.level is Level.SELF and finding.status is Status.OPEN:
+            stream.write(
+                wrapped(f"{printable(finding.summary)} {printable(finding.next_action)}", width, indent="")
+                + "\n"
+            )
+
+
+def _width(stream: TextIO) -> int:
+    try:
+        return min(os.get_terminal_size(stream.fileno()).columns, WIDTH) if stream.isatty() else WIDTH
+    except (OSError, ValueError):  # a terminal that does not say how wide it is
+        return WIDTH
+
+
+def _summary(incidents: Sequence[Incident], shown: Sequence[Incident]) -> str:
+    """Say it all in one line: what is open by severity, what was, and what is not shown."""
+    of_state = [x for x in incidents if x.severity is not Severity.INFO]
+    is_open = [x for x in of_state if x.state is State.OPEN]
+    counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
+    words = ", ".join(f"{count} {name}" for name, count in counts)
+    parts = [f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open"]
+    if len(of_state) > len(is_open):
+        parts.append(f"{len(of_state) - len(is_open)} mended")
+    if remarks := len(incidents) - len(of_state):
+        parts.append(
+            f"{plural(remarks, 'remark')}" + ("" if any(x not in of_state for x in shown) else " (--verbose)")
+        )
+    hidden = len(of_state) - sum(x in of_state for x in shown)
+    if hidden:
+        parts.append(f"{hidden} not shown (--top)")
+    return "; ".join(parts)
 
 
 def exit_code(findings: Sequence[Finding], fail_on: str) -> int:
     """Return 1 if an open finding is at least as severe as asked for, else 0; momentary ones are not open."""
     limit = Severity(fail_on).rank
     return int(any(x.severity.rank >= limit and x.status is Status.OPEN for x in findings))
-
-
-def _paragraph(finding: Finding, *, colour: bool) -> str:
-    mark = finding.severity.value.upper().ljust(8)
-    if colour:
-        mark = f"{_COLOURS[finding.severity]}{mark}{_RESET}"
-    place = "/".join(printable(x) for x in (finding.application_id, finding.task_id, finding.store) if x)
-    issues = (
-        f"  [{', '.join(finding.upstream)}; affected: {finding.affected.value}]" if finding.upstream else ""
-    )
-    lines = [
-        f"{mark} {finding.detector}  {place}  ({finding.confidence.value}, {finding.status.value}){issues}",
-        _wrapped(printable(finding.summary)),
-    ]
-    lines += [
-        f"    {rfc3339(step.at_us)[11:23]}  {printable(step.what)}  ({printable(step.where)})"
-        for step in finding.evidence
-    ]
-    if finding.missing_facts:
-        lines.append(_wrapped(f"would decide more: {', '.join(finding.missing_facts)}"))
-    lines.append(_wrapped(f"next: {printable(finding.next_action)}"))
-    lines.append(f"    id {finding.id}; statewarden explain {finding.detector}")
-    return "\n".join(lines) + "\n\n"
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")

@@ -188,6 +188,18 @@ FIELDS: tuple[Field, ...] = (
         required=True,
         items=EVIDENCE,
     ),
+    Field(
+        "mechanism", _S, "What goes wrong; several detectors can see one mechanism.", _FINDING, since="1.2"
+    ),
+    Field("incident_id", _S, "Incident that the finding is evidence of.", _FINDING, since="1.2"),
+    Field(
+        "process_ended_at_us",
+        _L,
+        "When the application's last process had ended before the finding opened; null = none was seen.",
+        _FINDING,
+        since="1.2",
+        unit="microseconds",
+    ),
     # summary
     Field("checkpoint_written_at_us", _L, "mtime of the checkpoint.", _SUMMARY, unit="microseconds"),
     Field("stores", FieldType.STRUCTS, "One row per store or segment.", _SUMMARY, items=STORES),

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -25,6 +26,7 @@ from agent.quantities.verdicts import is_half_restored
 META = DetectorMeta(
     id="carried-checkpoint",
     title="Partly restored store trusted because of an older owner's checkpoint",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

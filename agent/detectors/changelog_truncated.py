@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -43,6 +44,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="changelog-truncated",
     title="Changelog ends before what the store holds",
+    mechanism=Mechanism.SHORT_CHANGELOG,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
@@ -37,6 +38,7 @@ from agent.quantities.verdicts import holds_uncommitted, replay_fell_short
 META = DetectorMeta(
     id="data-beyond-changelog",
     title="Store holds records that its changelog does not",
+    mechanism=Mechanism.UNCOMMITTED_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
 META = DetectorMeta(
     id="deleted-while-held",
     title="Store deleted under the process that holds it",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,

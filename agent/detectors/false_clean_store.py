@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Session, Store, Task
@@ -29,6 +30,7 @@ from agent.quantities.verdicts import holds_uncommitted
 META = DetectorMeta(
     id="false-clean-store",
     title="Store marked clean by a close that did not write its offset",
+    mechanism=Mechanism.UNCOMMITTED_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import CLOSES_WITHIN_US, Application, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
@@ -37,6 +38,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="interrupted-wipe",
     title="Process killed between the close of a task and its wipe",
+    mechanism=Mechanism.UNCOMMITTED_DATA,
     level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.DAMAGE,

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Store, Task
@@ -35,6 +36,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="lost-segment",
     title="Segment of a windowed store lost records that were only in memory",
+    mechanism=Mechanism.LOST_SEGMENT,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

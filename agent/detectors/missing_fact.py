@@ -1,6 +1,6 @@
-"""Detector `missing-fact`: a setting that is not on disk was not given, and which detectors that silences.
+"""Detector `missing-fact`: settings that are not on disk were not given, and which detectors that silences.
 
-One finding per application and setting, never more; resolved when the setting is known.
+One finding per application, which lists what is missing; resolved when everything is known.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Sc
 
 META = DetectorMeta(
     id="missing-fact",
-    title="A setting that detectors need was not given",
+    title="Settings that detectors need were not given",
     level=Level.SELF,
     severity=Severity.INFO,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
+    refreshed=True,
     next_action='Configure it with --set KEY=VALUE, or in the file in the table [application."ID"].',
     consequence="Some detectors are silent or unsure for this application.",
 )
@@ -29,28 +30,40 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
     application = case.application
     if not any(task.stores for task in application.tasks.values()):
         return
-    for name in KEYS_BY_NAME:
-        silenced = case.silenced.get(name)
-        known = case.settings.text(name) is not None
-        if name == "kafka_streams_version":
-            known = known or case.profile.is_exact
-        if not known and silenced:
-            yield _verdict(application.id, application.first_seen_us, name, silenced)
+    missing = tuple(
+        (name, case.silenced[name])
+        for name in KEYS_BY_NAME
+        if name in case.silenced and case.settings.text(name) is None and not _is_on_disk(case, name)
+    )
+    if missing:
+        yield _verdict(application.id, application.first_seen_us, missing)
+
+
+def _is_on_disk(case: ApplicationCase, name: str) -> bool:
+    return name == "kafka_streams_version" and case.profile.is_exact
 
 
 @lru_cache(maxsize=256)  # the same text at every evaluation
-def _verdict(application_id: str, since_us: int, name: str, silenced: tuple[str, ...]) -> Verdict:
-    kafka_name = KEYS_BY_NAME[name].kafka_name
+def _verdict(application_id: str, since_us: int, missing: tuple[tuple[str, tuple[str, ...]], ...]) -> Verdict:
+    names = tuple(name for name, _ in missing)
+    undecided = {detector for _, detectors in missing for detector in detectors}
     return Verdict(
-        subject=name,
+        subject="settings",
         opened_at_us=since_us,
         summary=(
-            f"{application_id}: {name} ({kafka_name}) is unknown, so {', '.join(silenced)} cannot decide everything."
+            f"{application_id}: not told: {', '.join(names)}; {len(undecided)} detectors cannot decide everything."
         ),
-        evidence=(Evidence(since_us, f"{name} not given", "settings"),),
+        evidence=tuple(
+            Evidence(
+                since_us,
+                f"{name} ({KEYS_BY_NAME[name].kafka_name}) not given: needed by {', '.join(detectors)}",
+                "settings",
+            )
+            for name, detectors in missing
+        ),
         severity=Severity.INFO,
         confidence=Confidence.UNKNOWN,
         affected=Affected.NO,
-        missing_facts=(name,),
-        next_action=f"Add --set {application_id}:{name}=VALUE (Kafka's {kafka_name}).",
+        missing_facts=names,
+        next_action="Add " + " ".join(f"--set {application_id}:{name}=VALUE" for name in names) + ".",
     )

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import Database, Session, Store, Task
@@ -47,6 +48,7 @@ from agent.quantities.unmoved import jump_without_put
 META = DetectorMeta(
     id="offset-beyond-durable",
     title="Store reads on from an offset that it did not hold",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

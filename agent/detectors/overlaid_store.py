@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
@@ -26,6 +27,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="overlaid-store",
     title="Changelog replayed over old files",
+    mechanism=Mechanism.SHORT_CHANGELOG,
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -23,6 +24,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="regressed-checkpoint",
     title="Changelog offset went backwards on the same store",
+    mechanism=Mechanism.SHORT_CHANGELOG,
     level=Level.EXPOSURE,
     severity=Severity.INFO,
     kind=Kind.EVENT,

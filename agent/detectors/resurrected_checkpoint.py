@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
@@ -29,6 +30,7 @@ from agent.quantities.verdicts import held_before
 META = DetectorMeta(
     id="resurrected-checkpoint",
     title="Old checkpoint trusted on a fresh store",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

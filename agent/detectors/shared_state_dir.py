@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
 from agent.judging.upstream import KAFKA_6647
@@ -17,6 +18,7 @@ from agent.layout import names
 META = DetectorMeta(
     id="shared-state-dir",
     title="Two processes on one application directory",
+    mechanism=Mechanism.SHARED_STATE,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.CONDITION,

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Mark, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -33,6 +34,7 @@ from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, repl
 META = DetectorMeta(
     id="skipped-eos-wipe",
     title="Store reopened after a crash without the wipe that exactly-once needs",
+    mechanism=Mechanism.UNCOMMITTED_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
@@ -28,6 +29,7 @@ from agent.quantities.role import Role, may_be_on_the_way, role_of
 META = DetectorMeta(
     id="stale-eos-checkpoint",
     title="Checkpoint kept while processing under exactly-once",
+    mechanism=Mechanism.UNCOMMITTED_DATA,
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     kind=Kind.CONDITION,

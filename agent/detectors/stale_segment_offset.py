@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Database, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -22,6 +23,7 @@ from agent.quantities.verdicts import NOISE_RECORDS
 META = DetectorMeta(
     id="stale-segment-offset",
     title="Oldest segment holds an old offset",
+    mechanism=Mechanism.LOST_SEGMENT,
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -47,6 +48,7 @@ from agent.quantities.claims import (
 META = DetectorMeta(
     id="store-shrank",
     title="Store holds less than it did before",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.DAMAGE,

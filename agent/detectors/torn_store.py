@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Shape, Store, Task
@@ -37,6 +38,7 @@ from agent.quantities.changelog import is_real
 META = DetectorMeta(
     id="torn-store",
     title="Files of a store are missing or damaged",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     kind=Kind.CONDITION,

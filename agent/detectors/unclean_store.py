@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -19,6 +20,7 @@ from agent.judging.wording import where
 META = DetectorMeta(
     id="unclean-store",
     title="Store left open by an unclean end",
+    mechanism=Mechanism.LOST_SEGMENT,
     level=Level.EXPOSURE,
     severity=Severity.INFO,
     kind=Kind.CONDITION,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
@@ -21,6 +22,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="unowned-task",
     title="Task directory that no process holds while its instance runs",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,

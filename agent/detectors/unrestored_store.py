@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
@@ -30,6 +31,7 @@ from agent.quantities.verdicts import claims_old_offset, claims_unseen_records
 META = DetectorMeta(
     id="unrestored-store",
     title="Task runs on a store that was not restored",
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

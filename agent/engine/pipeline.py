@@ -330,7 +330,8 @@ class Pipeline:
 
     def _judge(self, case: AgentCase) -> None:
         """Ask every detector of the case's scope."""
-        application_id = case.application.id if isinstance(case, ApplicationCase) else ""
+        application = case.application if isinstance(case, ApplicationCase) else None
+        application_id = application.id if application else ""
         task = case.task if isinstance(case, TaskCase) else None
         task_id = task.id if task else None
         pending = self.ledger.pending(application_id, task_id)
@@ -357,7 +358,7 @@ class Pipeline:
                 verdicts, replaced = give_way(self.ledger, place, verdicts, self._before[id_], case.now_us)
                 for finding in replaced:
                     self._say(finding, case.now_us)
-            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there):
+            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there, _ends(application)):
                 self._say(finding, case.now_us)
             began = self.stopwatch()
 
@@ -389,3 +390,8 @@ class Pipeline:
         return TaskCase(
             inventory, now_us, application, task, settings=settings, profile=profile, silenced=silenced
         )
+
+
+def _ends(application: Application | None) -> tuple[int, ...]:
+    """Return when processes of an application ended, as far as is known."""
+    return tuple(x.ended_us for x in application.lives if x.ended_us is not None) if application else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from agent.contract.codec import rfc3339
 from agent.contract.digest import hex_digest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.findings.lineage import Entry, Lineage
 from agent.findings.proof import with_proof
 from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 
@@ -40,6 +41,9 @@ class Finding:
         summary: One sentence.
         evidence: Ordered chain; escalation adds to it.
         next_action: What is safe to do next.
+        mechanism: What goes wrong: findings with the same one can belong to one incident.
+        incident_id: The incident that it is evidence of.
+        process_ended_at_us: When the last process of the application had ended before it opened; None = none was seen.
     """
 
     id: str
@@ -60,6 +64,9 @@ class Finding:
     summary: str
     evidence: tuple[Evidence, ...]
     next_action: str
+    mechanism: str = ""
+    incident_id: str = ""
+    process_ended_at_us: int | None = None
 
     def body(self) -> dict[str, object]:
         """Fields of the contract's `finding` record, under its names."""
@@ -114,6 +121,8 @@ class Ledger:
         self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
         self._reported: dict[tuple[str, str, Severity], Reported] = {}
         self._pending: dict[tuple[str, str | None], set[str]] = {}
+        self._lineage = Lineage()
+        self._by_id: dict[str, _Key] = {}
 
     def settle(
         self,
@@ -122,6 +131,7 @@ class Ledger:
         verdicts: Iterable[Verdict],
         now_us: int,
         identities: frozenset[str] | None = None,
+        ended_us: Sequence[int] = (),
     ) -> list[Finding]:
         """Take what a detector said of a place.
 
@@ -131,6 +141,7 @@ class Ledger:
             verdicts: All verdicts that hold now.
             now_us: Time of the judgement.
             identities: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
+            ended_us: When processes of the application ended.
 
         Returns:
             Findings that opened, changed or were resolved, in that order.
@@ -140,7 +151,7 @@ class Ledger:
         for verdict in verdicts:
             key = (place, verdict.store, verdict.subject)
             held.add(key)
-            finding = self._apply_verdict(meta, place, key, verdict, now_us)
+            finding = self._apply_verdict(meta, place, key, verdict, now_us, ended_us)
             if finding is not None:
                 changed.append(finding)
         if place in self._open_at:
@@ -207,6 +218,8 @@ class Ledger:
         """Take back one finding of an earlier run; an open one stays open since when it was."""
         key = (place, finding.store, subject)
         self._findings[key] = finding
+        self._by_id[finding.id] = key
+        self._lineage.remember(_entry(finding), finding.incident_id)
         if finding.status is Status.OPEN:
             self._open_at.setdefault(place, set()).add(key)
         else:
@@ -229,10 +242,11 @@ class Ledger:
         key: _Key,
         verdict: Verdict,
         now_us: int,
+        ended_us: Sequence[int],
     ) -> Finding | None:
         known = self._findings.get(key)
         if known is None:
-            finding = _open(meta, place, verdict)
+            finding = self._with_incident(key, _open(meta, place, verdict), ended_us)
             what = (place.application_id, meta.id, finding.severity)
             self._reported[what] = Reported(
                 self._reported[what].times + 1 if what in self._reported else 1, finding.id
@@ -254,6 +268,17 @@ class Ledger:
             return None
         self._findings[key] = updated
         return updated
+
+    def _with_incident(self, key: _Key, finding: Finding, ended_us: Sequence[int]) -> Finding:
+        before = max((x for x in ended_us if x <= finding.opened_at_us), default=None)
+        finding = replace(finding, process_ended_at_us=before)
+        entry = _entry(finding)
+        latest = self._findings.get(self._by_id.get(self._lineage.latest(entry) or "", key))
+        goes_on = (
+            latest is not None and (latest.resolved_at_us or finding.opened_at_us) >= finding.opened_at_us
+        )
+        self._by_id[finding.id] = key
+        return replace(finding, incident_id=self._lineage.assign(entry, goes_on=goes_on))
 
     def _resolve(
         self,
@@ -287,6 +312,7 @@ class Ledger:
             self._still_reported[place] = known
         while self._closed and len(self._closed) + len(self._still_reported) > CLOSED_KEPT:
             oldest = next(iter(self._closed))
+            self._by_id.pop(self._findings[oldest].id, None)
             del self._closed[oldest], self._findings[oldest]
 
 
@@ -298,6 +324,13 @@ def _comes_and_goes(meta: DetectorMeta, finding: Finding) -> bool:
 
 def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:
     return identities is not None and finding.identity is not None and finding.identity not in identities
+
+
+def _entry(finding: Finding) -> Entry:
+    return Entry(
+        finding.mechanism, finding.application_id, finding.task_id, finding.id, finding.opened_at_us,
+        finding.process_ended_at_us,
+    )  # fmt: skip
 
 
 def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
@@ -335,6 +368,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
             place.task_id,
             verdict.store,
         ),
+        mechanism=meta.mechanism.slug if meta.mechanism else meta.id,
     )
 
 
@@ -346,7 +380,13 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
     if stays and verdict.severity is known.severity and known.confidence is Confidence.CONFIRMED:
         return known  # what proved it may be gone since
     if meta.refreshed and verdict.summary != known.summary:
-        known = replace(known, summary=verdict.summary, evidence=verdict.evidence)
+        known = replace(
+            known,
+            summary=verdict.summary,
+            evidence=verdict.evidence,
+            missing_facts=verdict.missing_facts,
+            next_action=_open(meta, place, verdict).next_action,
+        )
     if (verdict.severity, verdict.confidence, verdict.store) == (
         known.severity,
         known.confidence,
@@ -361,5 +401,7 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
         identity=known.identity,
         opened_at_us=known.opened_at_us,
         upstream=known.upstream,
+        incident_id=known.incident_id,
+        process_ended_at_us=known.process_ended_at_us,
         evidence=tuple(sorted((*earlier, *verdict.evidence), key=lambda step: step.at_us)),
     )

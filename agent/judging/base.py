@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings
@@ -76,6 +77,7 @@ class DetectorMeta:
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
         maturity: Experimental or stable.
+        mechanism: What goes wrong; None = what this detector alone is about.
         is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
@@ -94,6 +96,7 @@ class DetectorMeta:
     refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
     maturity: Maturity = Maturity.EXPERIMENTAL
+    mechanism: Mechanism | None = None
     is_law: bool = False
     consequence: str = ""
     alert_after_m: int | None = None

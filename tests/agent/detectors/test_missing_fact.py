@@ -1,4 +1,4 @@
-"""Detector `missing-fact`: one finding per application and setting that was not given."""
+"""Detector `missing-fact`: one finding per application, which lists the settings that were not given."""
 
 from __future__ import annotations
 
@@ -13,34 +13,32 @@ ID = "missing-fact"
 
 
 def test_names_the_setting_and_whom_it_silences():
-    """Each setting that is not given is one info finding that lists the detectors concerned."""
+    """One info finding lists each setting that is not given, and the detectors concerned."""
     run = Scenario("4.1.2", "exactly_once_v2", hidden=("processing_guarantee",))
     app = run.start()
     app.opens("0_0")
     app.opens("0_1")
     run.wait(5)
-    guarantee = [x for x in run.findings(ID) if "processing.guarantee" in x.summary]
-    assert len(guarantee) == 1
-    assert (guarantee[0].level, guarantee[0].severity, guarantee[0].status) == (
-        Level.SELF,
-        Severity.INFO,
-        Status.OPEN,
-    )
-    assert guarantee[0].task_id is None
-    assert "skipped-eos-wipe" in guarantee[0].summary
-    assert "stale-eos-checkpoint" in guarantee[0].summary
-    assert not [x for x in run.findings(ID) if "num.standby.replicas" in x.summary]
+    (one,) = run.findings(ID)
+    assert (one.level, one.severity, one.status) == (Level.SELF, Severity.INFO, Status.OPEN)
+    assert one.task_id is None
+    assert "processing_guarantee" in one.missing_facts
+    assert "num_standby_replicas" not in one.missing_facts
+    (step,) = [x.what for x in one.evidence if "processing.guarantee" in x.what]
+    assert "skipped-eos-wipe" in step
+    assert "stale-eos-checkpoint" in step
 
 
-def test_nothing_given_is_still_one_finding_per_setting():
-    """With no setting at all nothing is told twice."""
+def test_nothing_given_is_still_one_finding():
+    """With no setting at all one finding names them all, and one line to add."""
     run = Scenario("4.1.2", hidden=("*",))
     app = run.start()
     for number in range(3):
         app.opens(f"0_{number}")
     run.wait(120)
-    summaries = [x.summary for x in run.findings(ID)]
-    assert len(summaries) == len(set(summaries)) > 3
+    (one,) = run.findings(ID)
+    assert len(one.missing_facts) > 3
+    assert all(f":{name}=VALUE" in one.next_action for name in one.missing_facts)
 
 
 def test_quiet_without_a_store():
@@ -61,15 +59,16 @@ def dossier(**settings: Any) -> Any:
 def test_known_settings_are_not_missing():
     """What was given is not asked for."""
     assert judge(ID, dossier()) == []
-    assert [x.subject for x in judge(ID, dossier(guarantee=None))] == ["processing_guarantee"]
+    assert [x.missing_facts for x in judge(ID, dossier(guarantee=None))] == [("processing_guarantee",)]
 
 
 def test_exact_profile_knows_the_release():
     """A release that the disk or a visible process proves need not be given."""
     one = dossier(release=None)
     verdict = judge(ID, one)[0]
-    assert verdict.subject == "kafka_streams_version"
-    assert "x, y" in verdict.summary
+    assert verdict.missing_facts == ("kafka_streams_version",)
+    assert "2 detectors" in verdict.summary
+    assert "x, y" in verdict.evidence[0].what
     exact = dossier(release="4.1.2")
     assert judge(ID, replace(one, profile=exact.profile)) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from agent.config import load_config
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
@@ -26,7 +27,7 @@ NOW_US = 1_700_000_000_000_000
 TRACES = Path(__file__).resolve().parents[3] / "data" / "traces"
 
 
-def finding(text: str = "it is so", severity: Severity = Severity.CRITICAL, **fields: str) -> Finding:
+def finding(text: str = "it is so", severity: Severity = Severity.CRITICAL, **fields: Any) -> Finding:
     """Make a finding with one text everywhere."""
     names = {"application_id": "orders", "task_id": "0_1", "store": "counts", **fields}
     return Finding(

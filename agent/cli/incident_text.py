@@ -1,0 +1,120 @@
+"""One incident as text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+
+from agent.contract.codec import printable, rfc3339
+from agent.contract.events import Affected, Severity
+from agent.findings.incidents import Incident, Role, State
+from agent.findings.ledger import Finding
+
+_COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
+_RESET = "\x1b[0m"
+_INDENT = "    "
+_AFFECTED = {
+    Affected.YES: "this release has it",
+    Affected.POSSIBLY: "this release may have it",
+    Affected.NO: "this release does not have it",
+}
+WIDTH = 100
+"""Columns at most: longer lines are hard to read."""
+
+
+def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool) -> str:
+    """Write an incident: how bad, where, what, since when, how sure, and the one next step.
+
+    Args:
+        incident: What to write.
+        paint: Use colours.
+        width: Columns.
+        verbose: Each finding with its evidence.
+    """
+    mark = incident.severity.value.upper().ljust(8)
+    if paint:
+        mark = f"{_COLOURS[incident.severity]}{mark}{_RESET}"
+    what = incident.lead.detector
+    lines = [
+        f"{mark} {what}  {printable(address(incident))}  ({incident.confidence.value}, {incident.state.value})",
+        wrapped(printable(incident.sentence), width),
+        wrapped(_since(incident), width),
+    ]
+    if incident.title:
+        lines.append(wrapped(f"{incident.title}: {_cause(incident)}", width))
+    elif incident.upstream:
+        lines.append(wrapped(_cause(incident), width))
+    if verbose:
+        lines += [_finding(role, finding, width) for role, finding in incident.findings]
+    elif len(incident.findings) > 1:
+        lines.append(wrapped(f"evidence: {_evidence(incident.findings)}", width))
+    if incident.lead.missing_facts:
+        lines.append(wrapped(f"would decide more: {', '.join(incident.lead.missing_facts)}", width))
+    lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
+    lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
+    return "\n".join(lines) + "\n\n"
+
+
+def address(incident: Incident) -> str:
+    """Say where: application, tasks, and the store if there is one only."""
+    tasks = ",".join(incident.tasks)
+    store = incident.stores[0] if len(incident.stores) == 1 else ""
+    return "/".join(x for x in (incident.application_id, tasks, store) if x)
+
+
+def plural(count: int, word: str) -> str:
+    """Write a number of things."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
+    """Break a text into lines."""
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def moment(at_us: int) -> str:
+    """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
+    return f"{rfc3339(at_us)[:19].replace('T', ' ')} UTC"
+
+
+def _since(incident: Incident) -> str:
+    ended = f", mended {moment(incident.ended_us)}" if incident.ended_us is not None else ""
+    same = incident.state is State.MENDED and incident.ended_us == incident.since_us
+    return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
+
+
+def _cause(incident: Incident) -> str:
+    if not incident.upstream:
+        return "no known fault of Kafka Streams explains it"
+    return f"{', '.join(incident.upstream)} ({_AFFECTED[incident.affected]})"
+
+
+def _evidence(findings: Sequence[tuple[Role, Finding]]) -> str:
+    counted = Counter((finding.detector, role) for role, finding in findings)
+    order = {finding.detector: number for number, (_, finding) in reversed(list(enumerate(findings)))}
+    named: dict[str, int] = {}
+    for (detector, _), count in counted.items():
+        named[detector] = named.get(detector, 0) + count
+    return ", ".join(
+        f"{detector} ({plural(count, 'finding')})"
+        for detector, count in sorted(named.items(), key=lambda x: order[x[0]])
+    )
+
+
+def _finding(role: Role, finding: Finding, width: int) -> str:
+    place = "/".join(x for x in (finding.task_id, finding.store) if x)
+    said = f"{finding.severity.value}, {finding.confidence.value}, {finding.status.value}"
+    head = f"{role.value}: {finding.detector} {place} ({said}; id {finding.id})"
+    steps = (
+        f"{_INDENT}  {rfc3339(step.at_us)[:23].replace('T', ' ')}Z  {printable(step.what)}  ({printable(step.where)})"
+        for step in finding.evidence
+    )
+    return "\n".join([wrapped(printable(head), width), *steps])

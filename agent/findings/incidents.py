@@ -1,0 +1,185 @@
+"""Incidents: one cause, one address, one next action; findings are its evidence. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import TITLES
+from agent.findings.ledger import Finding
+
+FIRST = ("shared-state-dir", "changelog-truncated", "store-shrank")
+"""Detectors whose instruction must come before any other about the same task, in this order: with two processes on one
+directory nothing that is mended lasts, and where the changelog lacks records, a copy that others say to remove may be
+the only complete one."""
+
+NAMED = 6
+"""Tasks that a sentence names; of more it tells the number."""
+
+
+class Role(StrEnum):
+    """What a finding is for its incident."""
+
+    CAUSE = "cause"
+    CONSEQUENCE = "consequence"
+    CONFIRMATION = "confirmation"
+
+
+class State(StrEnum):
+    """Whether something is left to do."""
+
+    OPEN = "open"
+    MENDED = "mended"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One thing that went wrong, as people see it.
+
+    Args of the dataclass:
+        id: `i-` and the beginning of its first finding's id: stable over restarts and repeated replays.
+        title: What goes wrong, by its mechanism.
+        application_id: Application; empty for the agent itself.
+        tasks: Tasks concerned; none: the application as a whole.
+        stores: Stores concerned, where findings name them.
+        state: Open while one of its findings is, unless only what led to the damage is.
+        severity: Of the lead.
+        confidence: Of the lead.
+        upstream: Issues of the lead; empty: no known fault explains it.
+        affected: Whether the release has one of them.
+        since_us: When it began.
+        ended_us: When it was mended.
+        sentence: What is wrong, where.
+        next_action: The one instruction to follow.
+        lead: The finding that speaks for it.
+        findings: All, with their roles, in the order in which they opened.
+    """
+
+    id: str
+    title: str
+    application_id: str
+    tasks: tuple[str, ...]
+    stores: tuple[str, ...]
+    state: State
+    severity: Severity
+    confidence: Confidence
+    upstream: tuple[str, ...]
+    affected: Affected
+    since_us: int
+    ended_us: int | None
+    sentence: str
+    next_action: str
+    lead: Finding
+    findings: tuple[tuple[Role, Finding], ...]
+
+
+def gather(findings: Iterable[Finding]) -> list[Incident]:
+    """Put findings together to incidents.
+
+    Args:
+        findings: Of one agent, each in its last state.
+
+    Returns:
+        The worst first: open before mended, by severity, by confidence, the oldest first.
+    """
+    groups: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        groups[finding.incident_id or finding.id].append(finding)
+    incidents = _in_agreement([_incident(id_, group) for id_, group in groups.items()])
+    return sorted(incidents, key=_order)
+
+
+def about_state(incident: Incident) -> bool:
+    """Return whether an incident is about state on disk, not about what the agent knows."""
+    return incident.lead.level is not Level.SELF
+
+
+def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
+    return (
+        not about_state(incident),
+        incident.state is State.MENDED,
+        -incident.severity.rank,
+        -incident.confidence.rank,
+        incident.since_us,
+        incident.id,
+    )
+
+
+def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
+    ordered = sorted(group, key=lambda x: (x.opened_at_us, x.detector, x.task_id or "", x.store or ""))
+    lead = min(ordered, key=_weight)
+    is_open = lead.status is Status.OPEN
+    return Incident(
+        id=incident_id,
+        title=TITLES.get(lead.mechanism, ""),
+        application_id=lead.application_id,
+        tasks=tuple(sorted({x.task_id for x in ordered if x.task_id})),
+        stores=tuple(sorted({x.store for x in ordered if x.store})),
+        state=State.OPEN if is_open else State.MENDED,
+        severity=lead.severity,
+        confidence=lead.confidence,
+        upstream=lead.upstream,
+        affected=lead.affected,
+        since_us=ordered[0].opened_at_us,
+        ended_us=None if is_open else max(x.resolved_at_us or x.opened_at_us for x in ordered),
+        sentence=_sentence(lead, ordered),
+        next_action=lead.next_action,
+        lead=lead,
+        findings=tuple((_role(lead, x), x) for x in ordered),
+    )
+
+
+def _weight(finding: Finding) -> tuple[bool, int, bool, int, int, str, str]:
+    """What speaks for an incident: what is open, worst, and about damage; among equals what came first."""
+    return (
+        finding.status is not Status.OPEN,
+        -finding.severity.rank,
+        finding.level is not Level.DAMAGE,
+        -finding.confidence.rank,
+        finding.opened_at_us,
+        finding.task_id or "",
+        finding.store or "",
+    )
+
+
+def _role(lead: Finding, finding: Finding) -> Role:
+    """The same detector says the same of other tasks and stores; what opened before the lead led to it."""
+    if finding.detector == lead.detector:
+        return Role.CAUSE if finding is lead else Role.CONFIRMATION
+    return Role.CAUSE if finding.opened_at_us < lead.opened_at_us else Role.CONSEQUENCE
+
+
+def _sentence(lead: Finding, group: Sequence[Finding]) -> str:
+    same = {x.task_id for x in group if x.detector == lead.detector and x.task_id and x.status is lead.status}
+    others = sorted(same - {lead.task_id})
+    if not others:
+        return lead.summary
+    named = ", ".join(others[:NAMED]) + (f" and {len(others) - NAMED} more" if len(others) > NAMED else "")
+    return f"{lead.summary} The same in {'task' if len(others) == 1 else 'tasks'} {named}."
+
+
+def _in_agreement(incidents: list[Incident]) -> list[Incident]:
+    """Let the instruction that must come first come first wherever two open incidents are about the same task."""
+    urgent = sorted(
+        (x for x in incidents if x.state is State.OPEN and x.lead.detector in FIRST),
+        key=lambda x: FIRST.index(x.lead.detector),
+    )
+    return [_after(incident, urgent) for incident in incidents]
+
+
+def _after(incident: Incident, urgent: Sequence[Incident]) -> Incident:
+    if incident.state is State.MENDED or not about_state(incident):
+        return incident
+    for other in urgent:
+        if other is incident:
+            return incident
+        shares = not other.tasks or not incident.tasks or set(other.tasks) & set(incident.tasks)
+        if other.application_id == incident.application_id and shares:
+            first = (
+                f"First do what incident {other.id} ({other.lead.detector}) asks for; remove nothing before."
+            )
+            return replace(incident, next_action=first)
+    return incident
