@@ -23,6 +23,7 @@ class Kind(StrEnum):
     CONFIGURATION = "configuration"
     LIFECYCLE = "lifecycle"
     DROP = "drop"
+    DIGEST = "digest"
 
 
 class Source(StrEnum):
