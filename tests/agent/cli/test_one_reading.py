@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import offline
+from agent.cli.output import Shown
 from agent.config import load_config
 from agent.engine import one_reading
 from agent.engine.pipeline import Pipeline
@@ -77,7 +78,9 @@ def torn(tmp_path: Path) -> Path:
 
 def torn_tasks(root: Path, capsys: pytest.CaptureFixture[str], pause: Callable[[float], object]) -> list[str]:
     """Scan; which tasks are torn?"""
-    offline.scan(root, load_config(sets=PLAIN[1::2]), as_json=True, fail_on="critical", pause=pause)
+    offline.scan(
+        root, load_config(sets=PLAIN[1::2]), shown=Shown(as_json=True), fail_on="critical", pause=pause
+    )
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return [row["task_id"] for row in rows if row["detector"] == "torn-store"]
 
@@ -136,7 +139,7 @@ def test_a_running_application_is_judged_at_now(
 
     monkeypatch.setattr(Pipeline, "_judge", noting)
     with locked(root / "alive" / ".lock"):
-        offline.scan(root, load_config(), as_json=True, fail_on="critical", pause=no_pause)
+        offline.scan(root, load_config(), shown=Shown(as_json=True), fail_on="critical", pause=no_pause)
     assert judged == {"": {NOW_US}, "alive": {NOW_US}, "dead": {NOW_US, NOW_US + HOUR_US}}
 
 
@@ -158,7 +161,7 @@ def test_nothing_that_is_printed_knows_of_the_hour(
             monkeypatch.setattr(one_reading, "JUDGED_AFTER_US", hours * HOUR_US)
             for as_json in (False, True):
                 config = load_config(sets=[f"{key}={value}" for key, value in FACTS.items()])
-                offline.scan(root, config, as_json=as_json, fail_on="critical", pause=no_pause)
+                offline.scan(root, config, shown=Shown(as_json=as_json), fail_on="critical", pause=no_pause)
                 said.append(capsys.readouterr().out)
         assert said[:2] == said[2:]
         times = [
@@ -172,24 +175,24 @@ def test_nothing_that_is_printed_knows_of_the_hour(
 # -- the closing line -----------------------------------------------------------------------------------
 
 
-def test_a_scan_closes_with_what_it_read(statewarden: Callable, damaged: Path) -> None:
+def test_a_scan_says_what_it_read(statewarden: Callable, damaged: Path) -> None:
     """Also where nothing was found: how much there was, and what one look cannot see."""
     (damaged / "app" / "0_0" / ".checkpoint").unlink()
     (damaged / "app" / "0_1").mkdir()
-    last = statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
-    assert last.startswith(
+    read = statewarden("scan", damaged, *PLAIN).out.splitlines()[1]
+    assert read.startswith(
         "read 1 application, 2 tasks, 1 store on disk (no task held); one reading does not show past"
     )
     with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
-        assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[-1]
+        assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[1]
 
 
-def test_a_replay_closes_with_what_it_read(statewarden: Callable, traces: Path) -> None:
+def test_a_replay_says_what_it_read(statewarden: Callable, traces: Path) -> None:
     """What was before the recording is not seen."""
     said = statewarden("replay", traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz", *PLAIN)
-    last = said.out.splitlines()[-1]
-    assert last.startswith("read 1 application, ")
-    assert last.endswith(" recorded operations; what happened before the first one is not seen")
+    read = said.out.splitlines()[1]
+    assert read.startswith("read 1 application, ")
+    assert read.endswith(" recorded operations; what happened before the first one is not seen")
 
 
 def test_json_stays_findings_only(statewarden: Callable, damaged: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.output import exit_code, finding_line, print_findings
+from agent.cli.output import Shown, exit_code, finding_line, print_findings
 from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.findings.ledger import Finding
@@ -35,9 +36,16 @@ FINDING = Finding(
     summary="Task 0_3: state is missing.",
     evidence=(Evidence(1_700_000_000_000_000, "store opened", "orders/0_3/rocksdb/totals"),),
     next_action="Stop this instance.",
+    mechanism="offset-without-data",
+    incident_id="i-0123456789ab",
+    process_ended_at_us=1_700_000_000_000_000,
 )
-LOUD = replace(FINDING, id="1" * 16, severity=Severity.CRITICAL, opened_at_us=FINDING.opened_at_us + 1)
-QUIET = replace(FINDING, id="2" * 16, severity=Severity.INFO, task_id=None, store=None, upstream=())
+LOUD = replace(
+    FINDING, id="1" * 16, incident_id="i-1", severity=Severity.CRITICAL, opened_at_us=FINDING.opened_at_us + 1
+)
+QUIET = replace(
+    FINDING, id="2" * 16, incident_id="i-2", severity=Severity.INFO, task_id=None, store=None, upstream=()
+)
 
 
 class Terminal(io.StringIO):
@@ -47,9 +55,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def printed(*findings: Finding, stream: io.StringIO | None = None, as_json: bool = False) -> str:
+def printed(*findings: Finding, stream: io.StringIO | None = None, **shown: Any) -> str:
     out = stream or io.StringIO()
-    print_findings(findings, "pod-a", as_json=as_json, closing="looked at it all", out=out)
+    print_findings(findings, "pod-a", shown=Shown(**shown), closing="looked at it all", out=out)
     return out.getvalue()
 
 
@@ -81,6 +89,9 @@ def test_a_json_line_says_everything() -> None:
             }
         ],
         "next_action": "Stop this instance.",
+        "mechanism": "offset-without-data",
+        "incident_id": "i-0123456789ab",
+        "process_ended_at": "2023-11-14T22:13:20.000000Z",
     }
 
 
@@ -105,32 +116,80 @@ def test_json_lines_keep_the_order_of_opening() -> None:
     assert [json.loads(line)["id"] for line in lines] == [FINDING.id, LOUD.id, QUIET.id]
 
 
-def test_people_get_the_most_severe_first_and_a_count() -> None:
-    """A tired reader sees the worst finding at the top and the sum at the bottom."""
+def test_people_get_a_summary_and_the_worst_first() -> None:
+    """A tired reader sees what is open and what was looked at, then the worst incident; remarks on request."""
     text = printed(QUIET, FINDING, LOUD)
-    assert text.index("CRITICAL") < text.index("WARNING") < text.index("INFO")
-    assert text.endswith("1 critical, 1 warning, 1 info\nlooked at it all\n")
+    assert text.startswith(
+        "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose)\nlooked at it all\n\nCRITICAL"
+    )
+    assert "INFO" not in text
+    everything = printed(QUIET, FINDING, LOUD, verbose=True)
+    assert everything.startswith("2 incidents open: 1 critical, 1 warning; 1 remark\n")
+    assert everything.index("CRITICAL") < everything.index("WARNING") < everything.index("INFO")
+
+
+def test_nothing_found_says_what_was_read() -> None:
+    """A healthy directory is two lines."""
+    assert printed().rstrip("\n").splitlines() == ["no incident open", "looked at it all"]
+
+
+def test_of_many_incidents_only_the_worst_are_listed_and_the_rest_is_counted() -> None:
+    """`--top` leaves nothing out without a word."""
+    text = printed(QUIET, FINDING, LOUD, top=1)
+    assert text.startswith(
+        "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose); 1 not listed (--top)\n"
+    )
+    assert "WARNING" not in text
+
+
+def test_what_is_mended_comes_last() -> None:
+    """An incident that is over is counted apart."""
+    over = replace(LOUD, status=Status.RESOLVED, resolved_at_us=LOUD.opened_at_us + 1_000_000)
+    text = printed(over, FINDING)
+    assert text.startswith("1 incident open: 1 warning; 1 mended\n")
+    assert text.index("WARNING") < text.index("CRITICAL")
+    assert "since 2023-11-14 22:13:20 UTC, mended 2023-11-14 22:13:21 UTC" in text
 
 
 def test_state_comes_before_the_agent() -> None:
-    """What is wrong with the agent itself never stands above what is wrong with the state."""
-    own = replace(LOUD, id="3" * 16, level=Level.SELF, detector="auditor-blind")
-    text = printed(own, QUIET)
+    """What is wrong with the agent itself never is above what is wrong with the state."""
+    own = replace(
+        LOUD, id="3" * 16, incident_id="i-3", level=Level.SELF, detector="auditor-blind", missing_facts=()
+    )
+    text = printed(own, QUIET, verbose=True)
     assert text.index("unrestored-store") < text.index("auditor-blind")
 
 
-def test_a_paragraph_has_place_proof_and_next_step() -> None:
-    """Place, issue, evidence, what would decide more and the next step are all there."""
+def test_an_incident_has_place_cause_time_and_next_step() -> None:
+    """Place, cause, time with its zone and the next step are all there; on request the proof."""
     text = printed(FINDING)
     for words in (
-        "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)  [KAFKA-7672; affected: possibly]",
-        "22:13:20.000  store opened  (orders/0_3/rocksdb/totals)",
+        "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
+        "since 2023-11-14 22:13:20 UTC",
+        "A store goes on from an offset whose data it does not have: KAFKA-7672 (this release may",
         "would decide more: kafka_streams_version",
         "next: Stop this instance.",
-        "id 0123456789abcdef; statewarden explain unrestored-store",
+        "incident i-0123456789ab; statewarden explain unrestored-store",
     ):
         assert words in text
-    assert "[" not in printed(QUIET)
+    assert "id 0123456789abcdef" not in text
+    everything = printed(FINDING, verbose=True)
+    assert "cause: unrestored-store 0_3/totals (warning, suspected, open; id 0123456789abcdef)" in everything
+    assert "2023-11-14 22:13:20.000Z  store opened  (orders/0_3/rocksdb/totals)" in everything
+
+
+def test_settings_that_were_not_given_are_one_line() -> None:
+    """They are no incident."""
+    unknown = replace(
+        QUIET, id="4" * 16, incident_id="i-4", level=Level.SELF, detector="missing-fact",
+        summary="orders: not told: processing_guarantee; 9 detectors cannot decide everything.",
+    )  # fmt: skip
+    text = printed(unknown)
+    assert text.startswith("no incident open\n")
+    said = (
+        "not told: processing_guarantee; 9 detectors cannot decide everything. Add --set KEY=VALUE for each;"
+    )
+    assert said in " ".join(text.split())
 
 
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

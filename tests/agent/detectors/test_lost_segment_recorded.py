@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.offline import scan
+from agent.cli.output import Shown
 from agent.config import load_config
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import Unseen
@@ -126,5 +127,5 @@ def test_gate_of_an_init_container(tmp_path, capsys, name, code):
     kill = first_kill(operations_of(name))
     lay_out(watched(name, kill, {}, until=kill), "", tmp_path)
     sets = [f"{key}={value}" for key, value in facts_of(name).items()]
-    assert scan(tmp_path, load_config(sets=sets), as_json=False, fail_on="critical") == code
+    assert scan(tmp_path, load_config(sets=sets), shown=Shown(), fail_on="critical") == code
     assert ("before the next start" in capsys.readouterr().out.lower()) == bool(code)

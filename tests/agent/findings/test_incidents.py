@@ -1,0 +1,105 @@
+"""Incidents: one cause, one address, one next action."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.findings.incidents import NAMED, Role, State, about_state, gather
+from agent.findings.ledger import Finding
+
+WIPED = Finding(
+    id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
+    confidence=Confidence.SUSPECTED, status=Status.OPEN, application_id="orders", task_id="0_0", store="totals",
+    identity="i1", opened_at_us=2_000, resolved_at_us=None, upstream=("KAFKA-20685",), affected=Affected.YES,
+    missing_facts=(), summary="Task 0_0: it holds uncommitted data.", evidence=(), next_action="Stop it cleanly.",
+    mechanism="uncommitted-data", incident_id="i-1",
+)  # fmt: skip
+EXPOSED = replace(
+    WIPED, id="b" * 16, detector="stale-eos-checkpoint", level=Level.EXPOSURE, severity=Severity.WARNING,
+    opened_at_us=1_000, status=Status.RESOLVED, resolved_at_us=1_900, summary="Nothing is lost yet.",
+)  # fmt: skip
+
+
+def other(**fields: Any) -> Finding:
+    """A finding of another incident about the same task."""
+    return replace(WIPED, id="f" * 16, incident_id="i-2", **fields)
+
+
+def test_the_worst_open_finding_speaks_for_it():
+    """The rest is evidence, with a role; it began with the first of them."""
+    (one,) = gather([WIPED, EXPOSED])
+    assert (one.id, one.lead, one.sentence, one.next_action) == (
+        "i-1",
+        WIPED,
+        WIPED.summary,
+        WIPED.next_action,
+    )
+    assert (one.since_us, one.ended_us, one.state) == (1_000, None, State.OPEN)
+    assert [(role, x.id) for role, x in one.findings] == [(Role.CAUSE, EXPOSED.id), (Role.CAUSE, WIPED.id)]
+    assert one.title == "A store goes on with data that was never committed"
+
+
+def test_other_tasks_are_named_in_the_sentence():
+    """One crash of many tasks is one incident, and long lists are counted."""
+    tasks = [replace(WIPED, id=f"{n:016x}", task_id=f"0_{n}") for n in range(1, NAMED + 3)]
+    (one,) = gather([WIPED, *tasks[:1]])
+    assert one.sentence == "Task 0_0: it holds uncommitted data. The same in task 0_1."
+    assert one.tasks == ("0_0", "0_1")
+    assert one.findings[1][0] is Role.CONFIRMATION
+    (many,) = gather([WIPED, *tasks])
+    assert many.sentence.endswith("0_6 and 2 more.")
+
+
+def test_what_comes_after_the_lead_is_its_consequence():
+    """Of another detector, that is."""
+    after = replace(
+        WIPED, id="c" * 16, detector="data-beyond-changelog", severity=Severity.WARNING, opened_at_us=3_000
+    )
+    (one,) = gather([WIPED, after])
+    assert one.findings[-1] == (Role.CONSEQUENCE, after)
+
+
+def test_it_is_mended_when_nothing_of_it_is_open():
+    """Then it ended with the last finding, and the damage speaks for it."""
+    (one,) = gather([replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000), EXPOSED])
+    assert (one.state, one.ended_us, one.lead.detector) == (State.MENDED, 9_000, "skipped-eos-wipe")
+
+
+def test_the_worst_incident_comes_first_and_the_agent_last():
+    """What is open before what is mended, state before the agent itself."""
+    own = other(detector="auditor-blind", level=Level.SELF, mechanism="auditor-blind")
+    mended = replace(WIPED, id="c" * 16, incident_id="i-3", status=Status.RESOLVED, resolved_at_us=9_000)
+    warning = replace(WIPED, id="d" * 16, incident_id="i-4", severity=Severity.WARNING)
+    assert [x.id for x in gather([own, mended, warning, WIPED])] == ["i-1", "i-4", "i-3", "i-2"]
+    assert [about_state(x) for x in gather([own, WIPED])] == [True, False]
+
+
+def test_no_two_instructions_contradict():
+    """Where the changelog lacks records, the copy that another incident says to remove may be the only complete one."""
+    cut = other(
+        detector="changelog-truncated", mechanism="short-changelog", next_action="Delete no copy yet."
+    )
+    first, second = sorted(gather([WIPED, cut]), key=lambda x: x.id)
+    assert second.next_action == "Delete no copy yet."
+    assert first.next_action.startswith("First do what incident i-2 (changelog-truncated) asks for")
+    elsewhere = gather([WIPED, replace(cut, task_id="1_0")])
+    assert {x.next_action for x in elsewhere} == {"Stop it cleanly.", "Delete no copy yet."}
+    over = replace(cut, status=Status.RESOLVED, resolved_at_us=9_000)
+    assert {x.next_action for x in gather([WIPED, over])} == {"Stop it cleanly.", "Delete no copy yet."}
+
+
+def test_the_application_as_a_whole_comes_before_its_tasks():
+    """Nothing that is mended lasts while two processes work on one directory."""
+    shared = other(
+        detector="shared-state-dir", mechanism="shared-state", task_id=None, next_action="Stop one."
+    )
+    first, second = sorted(gather([WIPED, shared]), key=lambda x: x.id)
+    assert (first.next_action[:8], second.next_action) == ("First do", "Stop one.")
+
+
+def test_a_finding_of_an_older_agent_is_an_incident_of_its_own():
+    """It names none."""
+    old = replace(WIPED, incident_id="", mechanism="")
+    assert [x.id for x in gather([old])] == [old.id]
