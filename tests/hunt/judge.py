@@ -32,7 +32,7 @@ TELLS_EXCESS = frozenset(
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""
-REPEATS = {"unrestored-task": "unrestored-store"}
+REPEATS = {"stale-eos-state": "skipped-eos-wipe", "unrestored-task": "unrestored-store"}
 """Rules of the rollup that repeat an agent's word about a copy: they are judged at the time of that word."""
 HARMLESS = frozenset({"excused", "blind_spot", "undecided"})
 DAMAGE = TELLS_LOSS | TELLS_EXCESS
