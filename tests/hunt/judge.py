@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tests.hunt.actions import ACTIONS
@@ -21,10 +21,10 @@ TELLS_LOSS = frozenset(
         "carried-checkpoint", "changelog-truncated", "deleted-while-held", "false-clean-store", "lost-segment",
         "offset-beyond-durable",
         "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "store-shrank", "temp-cleaner", "torn-store",
-        "unrestored-store", "zombie-state",
+        "unrestored-store", "unrestored-task", "zombie-state",
     }
 )  # fmt: skip
-"""Detectors whose statement explains that something is missing."""
+"""Detectors, and rules of the rollup, whose statement explains that something is missing."""
 TELLS_EXCESS = frozenset(
     {
         "changelog-truncated", "data-beyond-changelog", "interrupted-wipe", "overlaid-store", "shared-state-dir",
@@ -32,6 +32,8 @@ TELLS_EXCESS = frozenset(
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""
+REPEATS = {"stale-eos-state": "skipped-eos-wipe", "unrestored-task": "unrestored-store"}
+"""Rules of the rollup that repeat an agent's word about a copy: they are judged at the time of that word."""
 HARMLESS = frozenset({"excused", "blind_spot", "undecided"})
 DAMAGE = TELLS_LOSS | TELLS_EXCESS
 """What these state is about one pod's copy, and is compared with it."""
@@ -161,7 +163,7 @@ def judge(
         marks: The timeline of the run.
         asked: Of each look, in order; none: only the active stores were compared.
     """
-    loud = [said for said in saids if said.severity in LOUD]
+    loud = [_at_its_time(said, saids) for said in saids if said.severity in LOUD]
     wrong = [truth for truth in truths if not truth.is_allowed]
     timeline = Timeline(run, marks)
     return (
@@ -169,6 +171,18 @@ def judge(
         *(_word(Case(run, said, timeline, saids), truths, asked) for said in loud),
         *(judgement for health in healths for judgement in _unwell(health)),
     )
+
+
+def _at_its_time(said: Said, saids: Iterable[Said]) -> Said:
+    """Put a rollup's word that repeats an agent's at the time of that."""
+    kind = said.agent.removeprefix("rollup")
+    repeated = [
+        x.opened_at_us
+        for x in saids
+        if x.detector == REPEATS.get(said.detector) and x.agent.endswith(kind) and x.task == said.task
+        if pods_of(x) == pods_of(said)
+    ]
+    return replace(said, opened_at_us=min(repeated)) if repeated else said
 
 
 def _misses(

@@ -319,6 +319,21 @@ def test_the_rollup_is_as_right_as_the_agent_whose_word_it_repeats():
     assert kinds(run("4.2.1", EOS), words=[rolled], marks=KILLED) == ["false_alarm"]
 
 
+def test_a_rule_that_repeats_a_word_about_a_copy_is_judged_as_that():
+    """By the first look after the agent's word; what the rollup says is dated at the end of the run."""
+    word = said("unrestored-store", "critical", at_us=50)
+    repeated = dataclasses.replace(
+        said("unrestored-task", "critical", agent="rollup-told", at_us=99),
+        summary="unrestored-task of a-told",
+    )
+    looks = [look("a", at_us=60), look("a", at_us=80)]
+    assert kinds(run(), [true(LOST, pod="a")], [word, repeated], asked=looks) == ["excused", "excused"]
+    assert kinds(run(), [], [word, repeated], asked=looks) == ["false_alarm", "false_alarm"]
+    assert kinds(run(), [], [word, repeated], asked=[look("b")]) == ["undecided", "undecided"]
+    of_another = dataclasses.replace(repeated, summary="unrestored-task of b-told")
+    assert kinds(run(), [], [word, of_another], asked=looks) == ["false_alarm", "undecided"]
+
+
 def blindness(cause: str, agent: str = "a-told", at_s: int = 50) -> Said:
     word = said("auditor-blind", task="-", agent=agent, at_us=at_s * S)
     return dataclasses.replace(word, summary=f"The auditor was blind for all ({cause}, 5 s).")

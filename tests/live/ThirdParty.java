@@ -130,6 +130,7 @@ final class ThirdParty implements KeyValueBytesStoreSupplier {
             final Path directory = ((File) stateDir.invoke(context)).toPath().resolve(name);
             Files.createDirectories(directory);
             file = directory.resolve("data");
+            entries.clear(); // a wipe closes the store, deletes its directory and opens the same object again
             if (Files.exists(file)) {
                 try (ObjectInputStream in = new ObjectInputStream(Files.newInputStream(file))) {
                     for (int left = in.readInt(); left > 0; left--) {

@@ -51,6 +51,11 @@ def application_classes(release: str) -> str:
     return _classes("App.java", "kafka-streams", release)
 
 
+def reopened_classes(release: str) -> str:
+    """Give the class path of the program that opens our own store again; fetches and compiles the first time."""
+    return _classes("Reopened.java", "kafka-streams", release)
+
+
 def reproduction_classes(name: str, release: str) -> str:
     """Give the class path of a program of `repro` with one release; fetches and compiles the first time."""
     return _classes(f"repro/{name}.java", "kafka-streams", release)
