@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.contract.codec import printable, rfc3339
-from agent.contract.events import Affected, Severity
-from agent.findings.incidents import Incident, Role, State
+from agent.contract.events import Affected, Severity, Status
+from agent.findings.incidents import Incident, Role
 from agent.findings.ledger import Finding
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
@@ -37,7 +37,7 @@ def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool)
         mark = f"{_COLOURS[incident.severity]}{mark}{_RESET}"
     what = incident.lead.detector
     lines = [
-        f"{mark} {what}  {printable(address(incident))}  ({incident.confidence.value}, {incident.state.value})",
+        f"{mark} {what}  {printable(address(incident))}  ({incident.confidence.value}, {incident.status.value})",
         wrapped(printable(incident.sentence), width),
         wrapped(_since(incident), width),
     ]
@@ -86,8 +86,8 @@ def moment(at_us: int) -> str:
 
 
 def _since(incident: Incident) -> str:
-    ended = f", mended {moment(incident.ended_us)}" if incident.ended_us is not None else ""
-    same = incident.state is State.MENDED and incident.ended_us == incident.since_us
+    ended = f", resolved {moment(incident.ended_us)}" if incident.ended_us is not None else ""
+    same = incident.status is Status.RESOLVED and incident.ended_us == incident.since_us
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
 
 

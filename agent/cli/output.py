@@ -12,7 +12,7 @@ from typing import TextIO
 from agent.cli.incident_text import WIDTH, incident_text, plural, wrapped
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
-from agent.findings.incidents import Incident, State, about_state, gather
+from agent.findings.incidents import Incident, about_state, gather
 from agent.findings.ledger import Finding
 
 
@@ -60,7 +60,7 @@ def print_findings(
             stream.write(finding_line(finding, pod) + "\n")
         return
     incidents = [x for x in gather(findings) if not x.lead.missing_facts or about_state(x)]
-    wanted = incidents if shown.verbose else [x for x in incidents if is_loud(x)]
+    wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
     listed = wanted[: shown.top] if shown.top > 0 else wanted
     stream.write(f"{_summary(incidents, listed)}\n{closing}\n\n")
     paint = stream.isatty() and "NO_COLOR" not in os.environ
@@ -80,24 +80,24 @@ def _width(stream: TextIO) -> int:
         return WIDTH
 
 
-def is_loud(incident: Incident) -> bool:
+def is_severe(incident: Incident) -> bool:
     """Return whether an incident is more than a remark."""
     return incident.severity is not Severity.INFO
 
 
 def _summary(incidents: Sequence[Incident], listed: Sequence[Incident]) -> str:
     """Say it all in one line: what is open by severity, what was, and what is not listed."""
-    loud = [x for x in incidents if is_loud(x)]
-    is_open = [x for x in loud if x.state is State.OPEN]
+    severe = [x for x in incidents if is_severe(x)]
+    is_open = [x for x in severe if x.status is Status.OPEN]
     counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
     words = ", ".join(f"{count} {name}" for name, count in counts if count)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open"]
-    if mended := len(loud) - len(is_open):
-        parts.append(f"{mended} mended")
-    if remarks := len(incidents) - len(loud):
-        hidden = len([x for x in listed if not is_loud(x)]) < remarks
+    if resolved := len(severe) - len(is_open):
+        parts.append(f"{resolved} resolved")
+    if remarks := len(incidents) - len(severe):
+        hidden = len([x for x in listed if not is_severe(x)]) < remarks
         parts.append(plural(remarks, "remark") + (" (--verbose)" if hidden else ""))
-    if hidden_incidents := len(loud) - sum(map(is_loud, listed)):
+    if hidden_incidents := len(severe) - sum(map(is_severe, listed)):
         parts.append(f"{hidden_incidents} not listed (--top)")
     return "; ".join(parts)
 

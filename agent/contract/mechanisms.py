@@ -1,7 +1,7 @@
 """Mechanisms: what goes wrong, whatever signals it. Findings with one mechanism can belong to one incident.
 
-A detector or rule declares its mechanism; without one it is a mechanism of its own, and its findings are incidents
-among themselves.
+A detector or rule declares its mechanism; without one it has its own, and its findings are incidents among
+themselves.
 """
 
 from __future__ import annotations

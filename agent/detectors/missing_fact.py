@@ -51,7 +51,8 @@ def _verdict(application_id: str, since_us: int, missing: tuple[tuple[str, tuple
         subject="settings",
         opened_at_us=since_us,
         summary=(
-            f"{application_id}: not told: {', '.join(names)}; {len(undecided)} detectors cannot decide everything."
+            f"{application_id}: not configured: {', '.join(names)};"
+            f" {len(undecided)} detectors cannot decide everything."
         ),
         evidence=tuple(
             Evidence(

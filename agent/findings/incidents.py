@@ -13,11 +13,11 @@ from agent.findings.ledger import Finding
 
 FIRST = ("shared-state-dir", "changelog-truncated", "store-shrank")
 """Detectors whose instruction must come before any other about the same task, in this order: with two processes on one
-directory nothing that is mended lasts, and where the changelog lacks records, a copy that others say to remove may be
+directory no repair lasts, and where the changelog lacks records, a copy that others say to remove may be
 the only complete one."""
 
 NAMED = 6
-"""Tasks that a sentence names; of more it tells the number."""
+"""Tasks that a sentence names; of more it gives the number."""
 
 
 class Role(StrEnum):
@@ -26,13 +26,6 @@ class Role(StrEnum):
     CAUSE = "cause"
     CONSEQUENCE = "consequence"
     CONFIRMATION = "confirmation"
-
-
-class State(StrEnum):
-    """Whether something is left to do."""
-
-    OPEN = "open"
-    MENDED = "mended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +38,16 @@ class Incident:
         application_id: Application; empty for the agent itself.
         tasks: Tasks concerned; none: the application as a whole.
         stores: Stores concerned, where findings name them.
-        state: Open while one of its findings is, unless only what led to the damage is.
+        status: Open while one of its findings is.
         severity: Of the lead.
         confidence: Of the lead.
         upstream: Issues of the lead; empty: no known fault explains it.
         affected: Whether the release has one of them.
         since_us: When it began.
-        ended_us: When it was mended.
+        ended_us: When it was resolved.
         sentence: What is wrong, where.
         next_action: The one instruction to follow.
-        lead: The finding that speaks for it.
+        lead: The finding that names it.
         findings: All, with their roles, in the order in which they opened.
     """
 
@@ -63,7 +56,7 @@ class Incident:
     application_id: str
     tasks: tuple[str, ...]
     stores: tuple[str, ...]
-    state: State
+    status: Status
     severity: Severity
     confidence: Confidence
     upstream: tuple[str, ...]
@@ -83,7 +76,7 @@ def gather(findings: Iterable[Finding]) -> list[Incident]:
         findings: Of one agent, each in its last state.
 
     Returns:
-        The worst first: open before mended, by severity, by confidence, the oldest first.
+        The worst first: open before resolved, by severity, by confidence, the oldest first.
     """
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -100,7 +93,7 @@ def about_state(incident: Incident) -> bool:
 def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
     return (
         not about_state(incident),
-        incident.state is State.MENDED,
+        incident.status is Status.RESOLVED,
         -incident.severity.rank,
         -incident.confidence.rank,
         incident.since_us,
@@ -118,7 +111,7 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
         application_id=lead.application_id,
         tasks=tuple(sorted({x.task_id for x in ordered if x.task_id})),
         stores=tuple(sorted({x.store for x in ordered if x.store})),
-        state=State.OPEN if is_open else State.MENDED,
+        status=lead.status,
         severity=lead.severity,
         confidence=lead.confidence,
         upstream=lead.upstream,
@@ -133,7 +126,7 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
 
 
 def _weight(finding: Finding) -> tuple[bool, int, bool, int, int, str, str]:
-    """What speaks for an incident: what is open, worst, and about damage; among equals what came first."""
+    """What names an incident: what is open, worst, and about damage; among equals what came first."""
     return (
         finding.status is not Status.OPEN,
         -finding.severity.rank,
@@ -164,14 +157,14 @@ def _sentence(lead: Finding, group: Sequence[Finding]) -> str:
 def _in_agreement(incidents: list[Incident]) -> list[Incident]:
     """Let the instruction that must come first come first wherever two open incidents are about the same task."""
     urgent = sorted(
-        (x for x in incidents if x.state is State.OPEN and x.lead.detector in FIRST),
+        (x for x in incidents if x.status is Status.OPEN and x.lead.detector in FIRST),
         key=lambda x: FIRST.index(x.lead.detector),
     )
     return [_after(incident, urgent) for incident in incidents]
 
 
 def _after(incident: Incident, urgent: Sequence[Incident]) -> Incident:
-    if incident.state is State.MENDED or not about_state(incident):
+    if incident.status is Status.RESOLVED or not about_state(incident):
         return incident
     for other in urgent:
         if other is incident:

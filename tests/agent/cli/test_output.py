@@ -142,13 +142,13 @@ def test_of_many_incidents_only_the_worst_are_listed_and_the_rest_is_counted() -
     assert "WARNING" not in text
 
 
-def test_what_is_mended_comes_last() -> None:
+def test_what_is_resolved_comes_last() -> None:
     """An incident that is over is counted apart."""
     over = replace(LOUD, status=Status.RESOLVED, resolved_at_us=LOUD.opened_at_us + 1_000_000)
     text = printed(over, FINDING)
-    assert text.startswith("1 incident open: 1 warning; 1 mended\n")
+    assert text.startswith("1 incident open: 1 warning; 1 resolved\n")
     assert text.index("WARNING") < text.index("CRITICAL")
-    assert "since 2023-11-14 22:13:20 UTC, mended 2023-11-14 22:13:21 UTC" in text
+    assert "since 2023-11-14 22:13:20 UTC, resolved 2023-11-14 22:13:21 UTC" in text
 
 
 def test_state_comes_before_the_agent() -> None:
@@ -182,13 +182,11 @@ def test_settings_that_were_not_given_are_one_line() -> None:
     """They are no incident."""
     unknown = replace(
         QUIET, id="4" * 16, incident_id="i-4", level=Level.SELF, detector="missing-fact",
-        summary="orders: not told: processing_guarantee; 9 detectors cannot decide everything.",
+        summary="orders: not configured: processing_guarantee; 9 detectors cannot decide everything.",
     )  # fmt: skip
     text = printed(unknown)
     assert text.startswith("no incident open\n")
-    said = (
-        "not told: processing_guarantee; 9 detectors cannot decide everything. Add --set KEY=VALUE for each;"
-    )
+    said = "not configured: processing_guarantee; 9 detectors cannot decide everything. Add --set KEY=VALUE for each;"
     assert said in " ".join(text.split())
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.findings.incidents import NAMED, Role, State, about_state, gather
+from agent.findings.incidents import NAMED, Role, about_state, gather
 from agent.findings.ledger import Finding
 
 WIPED = Finding(
@@ -27,7 +27,7 @@ def other(**fields: Any) -> Finding:
     return replace(WIPED, id="f" * 16, incident_id="i-2", **fields)
 
 
-def test_the_worst_open_finding_speaks_for_it():
+def test_the_worst_open_finding_names_it():
     """The rest is evidence, with a role; it began with the first of them."""
     (one,) = gather([WIPED, EXPOSED])
     assert (one.id, one.lead, one.sentence, one.next_action) == (
@@ -36,7 +36,7 @@ def test_the_worst_open_finding_speaks_for_it():
         WIPED.summary,
         WIPED.next_action,
     )
-    assert (one.since_us, one.ended_us, one.state) == (1_000, None, State.OPEN)
+    assert (one.since_us, one.ended_us, one.status) == (1_000, None, Status.OPEN)
     assert [(role, x.id) for role, x in one.findings] == [(Role.CAUSE, EXPOSED.id), (Role.CAUSE, WIPED.id)]
     assert one.title == "A store goes on with data that was never committed"
 
@@ -61,18 +61,18 @@ def test_what_comes_after_the_lead_is_its_consequence():
     assert one.findings[-1] == (Role.CONSEQUENCE, after)
 
 
-def test_it_is_mended_when_nothing_of_it_is_open():
-    """Then it ended with the last finding, and the damage speaks for it."""
+def test_it_is_resolved_when_nothing_of_it_is_open():
+    """Then it ended with the last finding, and the damage names it."""
     (one,) = gather([replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000), EXPOSED])
-    assert (one.state, one.ended_us, one.lead.detector) == (State.MENDED, 9_000, "skipped-eos-wipe")
+    assert (one.status, one.ended_us, one.lead.detector) == (Status.RESOLVED, 9_000, "skipped-eos-wipe")
 
 
 def test_the_worst_incident_comes_first_and_the_agent_last():
-    """What is open before what is mended, state before the agent itself."""
+    """What is open before what is resolved, state before the agent itself."""
     own = other(detector="auditor-blind", level=Level.SELF, mechanism="auditor-blind")
-    mended = replace(WIPED, id="c" * 16, incident_id="i-3", status=Status.RESOLVED, resolved_at_us=9_000)
+    resolved = replace(WIPED, id="c" * 16, incident_id="i-3", status=Status.RESOLVED, resolved_at_us=9_000)
     warning = replace(WIPED, id="d" * 16, incident_id="i-4", severity=Severity.WARNING)
-    assert [x.id for x in gather([own, mended, warning, WIPED])] == ["i-1", "i-4", "i-3", "i-2"]
+    assert [x.id for x in gather([own, resolved, warning, WIPED])] == ["i-1", "i-4", "i-3", "i-2"]
     assert [about_state(x) for x in gather([own, WIPED])] == [True, False]
 
 
@@ -91,7 +91,7 @@ def test_no_two_instructions_contradict():
 
 
 def test_the_application_as_a_whole_comes_before_its_tasks():
-    """Nothing that is mended lasts while two processes work on one directory."""
+    """No repair lasts while two processes work on one directory."""
     shared = other(
         detector="shared-state-dir", mechanism="shared-state", task_id=None, next_action="Stop one."
     )
@@ -99,7 +99,7 @@ def test_the_application_as_a_whole_comes_before_its_tasks():
     assert (first.next_action[:8], second.next_action) == ("First do", "Stop one.")
 
 
-def test_a_finding_of_an_older_agent_is_an_incident_of_its_own():
+def test_a_finding_of_an_older_agent_is_its_own_incident():
     """It names none."""
     old = replace(WIPED, incident_id="", mechanism="")
     assert [x.id for x in gather([old])] == [old.id]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Level, Severity
-from agent.findings.incidents import Incident, State, gather
+from agent.contract.events import Level, Severity, Status
+from agent.findings.incidents import Incident, gather
 from tests.evaluate.run import TRACES, evaluate
 
 
-def loud(scenario: str) -> dict[str, list[Incident]]:
+def severe(scenario: str) -> dict[str, list[Incident]]:
     """Give the incidents above a remark, by pod."""
     found: dict[str, list] = {}
     for pod, finding in evaluate(TRACES / scenario).found:
@@ -35,7 +35,7 @@ def loud(scenario: str) -> dict[str, list[Incident]]:
 )
 def test_one_fault_is_one_incident(scenario, lead, tasks, findings):
     """From the first exposure to the damage, over all its tasks."""
-    ((one,),) = loud(scenario).values()
+    ((one,),) = severe(scenario).values()
     assert (one.lead.detector, len(one.tasks), len(one.findings)) == (lead, tasks, findings)
-    assert one.state is State.OPEN
+    assert one.status is Status.OPEN
     assert one.next_action == one.lead.next_action
