@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
+from agent.cli.lookup import is_issue, nearest, of_alert
 from agent.config import Config
 from agent.contract.codec import ContractError, decode, printable, rfc3339
+from agent.contract.events import Severity, Status
 from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UsageError
 from agent.inventory.settings import KEYS
@@ -38,28 +40,52 @@ def list_detectors(config: Config, *, as_json: bool) -> int:
 
 
 def explain(chosen: Namespace) -> int:
-    """Print the page of a detector or of a rule of the fleet audit, or a finding's story and its detector's page.
+    """Print a runbook, by its id, its alert's name or an issue's key, or the story of a finding or an incident.
 
     Raises:
-        UsageError: nothing is known by that id.
+        UsageError: nothing is known by that name; it says which one is spelt like it.
     """
-    page = _page(chosen.id)
+    asked: str = of_alert(chosen.id) or chosen.id
+    page = _page(asked)
     if page is not None:
         sys.stdout.write(page)
         return 0
+    if is_issue(asked):
+        return _explain_issue(asked.upper())
     if chosen.events is None:
-        raise UsageError(
-            f"{chosen.id}: no such detector; `statewarden detectors` lists them. Rules of the fleet audit are called "
-            "rules/ID. For a finding id add --events DIR"
-        )
+        raise UsageError(f"{chosen.id}: {_unknown(asked)}")
     found = _find(chosen.events, chosen.id)
-    if found is None:
-        raise UsageError(f"{chosen.id}: no such finding in the events below {chosen.events}")
-    sys.stdout.write(_story(found))
-    page = _page(str(found["detector"]))
+    if not found:
+        raise UsageError(f"{chosen.id}: no such finding or incident in the events below {chosen.events}")
+    sys.stdout.write("\n".join(_story(x) for x in found))
+    worst = max(found, key=lambda x: (x["status"] == Status.OPEN, Severity(str(x["severity"])).rank))
+    page = _page(str(worst["detector"]))
     if page is not None:
         sys.stdout.write(f"\n{page}")
     return 0
+
+
+def _explain_issue(key: str) -> int:
+    concerned = [(x.meta, issue) for x in DETECTORS for issue in x.meta.upstream if issue.key == key]
+    if not concerned:
+        raise UsageError(f"{key}: no detector is about it; docs/upstream.md says which issues disk can show")
+    for meta, issue in concerned:
+        affected = " and ".join(str(r) for r in issue.releases)
+        sys.stdout.write(
+            f"{meta.id:<24}{meta.severity.value:<10}{meta.title}\n{'':<24}affects {affected}; fixed: {issue.fixed}\n"
+        )
+    sys.stdout.write("\nstatewarden explain ID prints a runbook\n")
+    return 0
+
+
+def _unknown(asked: str) -> str:
+    rules = {f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md")}
+    near = nearest(asked, {*BY_ID, *rules})
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
+    return (
+        f"no such detector{hint} Rules of the fleet audit are called rules/ID."
+        " For a finding or incident add --events DIR"
+    )
 
 
 def print_config(config: Config) -> int:
@@ -117,18 +143,19 @@ def _without_page(meta: DetectorMeta) -> str:
     return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
 
 
-def _find(events: Path, finding_id: str) -> dict[str, object] | None:
-    newest: dict[str, object] | None = None
+def _find(events: Path, asked: str) -> list[dict[str, object]]:
+    """Give the last state of a finding, or of each finding of an incident, in the order in which they opened."""
+    newest: dict[str, dict[str, object]] = {}
     for line in _lines(events):
-        if finding_id.encode("ascii", "ignore") not in line:
+        if asked.encode("ascii", "ignore") not in line:
             continue
         try:
             data = decode(line)
         except ContractError:
             continue
-        if data.get("finding_id") == finding_id:
-            newest = data
-    return newest
+        if asked in (data.get("finding_id"), data.get("incident_id")):
+            newest[str(data["finding_id"])] = data
+    return sorted(newest.values(), key=lambda x: int(str(x["opened_at_us"])))
 
 
 def _lines(events: Path) -> Iterator[bytes]:
@@ -144,6 +171,7 @@ def _lines(events: Path) -> Iterator[bytes]:
 
 def _story(found: dict[str, object]) -> str:
     keys = (
+        "incident_id",
         "finding_id",
         "detector",
         "severity",

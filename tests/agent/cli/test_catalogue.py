@@ -134,6 +134,43 @@ def test_explain_takes_the_name_that_alerts_use(statewarden: Callable, repositor
     assert said.out == (repository / "docs" / f"{name}.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("alert", "name"),
+    [
+        ("StatewardenSkippedEosWipe", "detectors/skipped-eos-wipe"),
+        ("StatewardenSkippedEosWipeSuspected", "detectors/skipped-eos-wipe"),
+        ("StatewardenFleetStaleEosState", "rules/stale-eos-state"),
+    ],
+)
+def test_explain_takes_the_name_of_an_alert(
+    statewarden: Callable, repository: Path, alert: str, name: str
+) -> None:
+    """It is what an operator on call has in hand."""
+    said = statewarden("explain", alert)
+    assert (said.code, said.out) == (0, (repository / "docs" / f"{name}.md").read_text("utf-8"))
+
+
+def test_explain_takes_an_issue(statewarden: Callable) -> None:
+    """All detectors that are about it, with the releases that have it."""
+    said = statewarden("explain", "kafka-20685")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines() if line[:1].islower()][:-1] == [
+        x.meta.id for x in DETECTORS if any(y.key == "KAFKA-20685" for y in x.meta.upstream)
+    ]
+    assert "affects 3.8.0 to 4.1.2 and 4.2.0 to 4.2.1" in said.out
+    assert statewarden("explain", "KAFKA-1").code == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"), [("skiped-eos-wipe", "skipped-eos-wipe"), ("rules/stale-eos", "rules/stale-eos-state")]
+)
+def test_explain_says_what_is_spelt_like_it(statewarden: Callable, asked: str, near: str) -> None:
+    """A letter left out at night costs no second search."""
+    said = statewarden("explain", asked)
+    assert said.code == 2
+    assert f"did you mean {near}" in said.complaint
+
+
 @pytest.mark.parametrize("name", ["rules/no-such-rule", "../style", "detectors/../style", "rules/"])
 def test_explain_prints_runbooks_only(statewarden: Callable, name: str) -> None:
     """No other file can be asked for."""
@@ -157,7 +194,7 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     assert said.code == 2
     assert said.complaint == (
         "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
-        " Rules of the fleet audit are called rules/ID. For a finding id add --events DIR\n"
+        " Rules of the fleet audit are called rules/ID. For a finding or incident add --events DIR\n"
     )
 
 
@@ -195,7 +232,29 @@ def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Call
     (tmp_path / "all.jsonl").write_text(of_major_2(event(1)) + "\n")
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert said.code == 2
-    assert f"{FINDING_ID}: no such finding in the events below {tmp_path}" in said.complaint
+    assert f"{FINDING_ID}: no such finding or incident in the events below {tmp_path}" in said.complaint
+
+
+def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
+    """Each of its findings in its last state, in the order in which they opened, then the page of the worst."""
+    of_one = {**BODY, "incident_id": "i-0123456789ab"}
+    early = {
+        **of_one,
+        "finding_id": "b" * 16,
+        "detector": "unowned-task",
+        "severity": "info",
+        "opened_at_us": 1,
+    }
+    origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
+    records = [Record(Kind.FINDING, 5, body) for body in (of_one, early)]
+    (tmp_path / "all.jsonl").write_text(
+        "".join(encode(x, origin, n) + "\n" for n, x in enumerate(records, 1))
+    )
+    said = statewarden("explain", "i-0123456789ab", "--events", tmp_path)
+    assert said.code == 0
+    assert said.out.index("unowned-task") < said.out.index("unrestored-store")
+    assert said.out.count("incident_id     i-0123456789ab") == 2
+    assert "# unrestored-store" in said.out
 
 
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])

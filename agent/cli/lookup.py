@@ -1,0 +1,32 @@
+"""What an operator has in hand, an alert's name, an issue's key or a word half remembered -> runbooks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_ALERT = re.compile(r"Statewarden(Fleet)?([A-Z]\w*?)(?:Suspected)?", re.ASCII)
+_ISSUE = re.compile(r"(?:KAFKA|KIP)-\d+", re.ASCII | re.IGNORECASE)
+_HUMP = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def of_alert(asked: str) -> str | None:
+    """Give the runbook of an alert, as `detectors/ID` or `rules/ID`; None = it is no alert's name.
+
+    `StatewardenSkippedEosWipeSuspected` is `detectors/skipped-eos-wipe`.
+    """
+    found = _ALERT.fullmatch(asked)
+    if found is None:
+        return None
+    return f"{'rules' if found[1] else 'detectors'}/{_HUMP.sub('-', found[2]).lower()}"
+
+
+def is_issue(asked: str) -> bool:
+    """Return whether it is the key of an issue, `KAFKA-20685` or `KIP-1035`."""
+    return _ISSUE.fullmatch(asked) is not None
+
+
+def nearest(asked: str, known: Iterable[str]) -> list[str]:
+    """Give up to three known ids that are spelt much like it, the nearest first."""
+    return get_close_matches(asked.lower(), sorted(known), n=3, cutoff=0.6)
