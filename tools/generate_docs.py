@@ -20,6 +20,7 @@ from tools.alerts.files import alert_files  # noqa: E402
 from tools.chart_files import chart_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
+from tools.incidents_page import render_incidents_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
@@ -36,6 +37,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "agent/contract/schema.json": lambda _: schema.render(),
     "docs/contract.md": lambda _: render_contract_page(),
     "docs/digests.md": render_digest_page,
+    "docs/incidents.md": render_incidents_page,
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
     "docs/tables.md": lambda _: render_tables_page(),

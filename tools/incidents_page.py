@@ -1,0 +1,23 @@
+"""Render the last part of docs/incidents.md, mechanisms and the order of instructions, from the detectors."""
+
+from __future__ import annotations
+
+from agent.contract.mechanisms import Mechanism
+from agent.detectors import DETECTORS
+from agent.findings.incidents import FIRST
+
+MARKER = "## Mechanisms\n"
+
+
+def render_incidents_page(page: str) -> str:
+    """Keep what people wrote above the marker and write the tables below it again."""
+    rows = ["| mechanism | what goes wrong | seen by |", "|---|---|---|"]
+    for one in Mechanism:
+        seen_by = sorted(x.meta.id for x in DETECTORS if x.meta.mechanism is one)
+        rows.append(f"| `{one.slug}` | {one.title} | {', '.join(f'`{id_}`' for id_ in seen_by)} |")
+    table = "\n".join(rows)
+    first = ", ".join(f"`{id_}`" for id_ in FIRST)
+    return (
+        f"{page.partition(MARKER)[0]}{MARKER}\n{table}\n\nAny other detector is a mechanism by itself."
+        f" Instructions that come before all others, in this order: {first}.\n"
+    )
