@@ -26,6 +26,12 @@ pytestmark = [pytest.mark.delivery, pytest.mark.inotify, pytest.mark.timeout(180
 APPLICATION = Path(__file__).parents[1] / "lifelike" / "application.py"
 CLOSE = ("flush 0_0 counts", "ckpt 0_0 orders-counts-changelog 0 {}", "close 0_0 counts", "taskunlock 0_0")
 
+TO_42 = tuple(line.format(1999) for line in CLOSE)
+FROM_43 = (
+    "mkdir 0_1", "open43 0_1 sums", "put 0_1 sums 0 2000", "flush 0_1 sums", "sleep 1.5",
+    "offset 0_1 sums orders-sums-changelog-1 1999", "status 0_1 sums 0", "flush 0_1 sums", "close 0_1 sums",
+)  # fmt: skip
+
 
 class Application:
     """An application that does what it is told, one line after the other."""
@@ -77,11 +83,15 @@ def application(state: Path, tmp_path: Path) -> Iterator[Application]:
 
 @pytest.fixture
 def agent(
-    state: Path, application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    state: Path,
+    application: Application,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Agent]:
-    """Give an agent that watches the application."""
+    """Give an agent that watches the application; its parameter is the share of a core for digests."""
     monkeypatch.setenv("STATEWARDEN_DIGEST_AT", "close")
-    monkeypatch.setenv("STATEWARDEN_DIGEST_CPU_SHARE", "1")
+    monkeypatch.setenv("STATEWARDEN_DIGEST_CPU_SHARE", getattr(request, "param", "1"))
     monkeypatch.setenv("STATEWARDEN_SHIP_SEAL_SECONDS", "0.5")
     running = Agent("orders-0", state, tmp_path / "agent", tmp_path / "shipped", {})
     try:
@@ -104,17 +114,18 @@ def outcomes(agent: Agent) -> dict[str, float]:
     return {x.split('"')[1]: float(x.rpartition(" ")[2]) for x in found}
 
 
+@pytest.mark.parametrize(("close", "task"), [(TO_42, "0_0"), (FROM_43, "0_1")], ids=["to 4.2", "from 4.3"])
 def test_the_event_is_the_line_that_the_command_writes(
-    agent: Agent, application: Application, state: Path, tmp_path: Path
+    agent: Agent, application: Application, state: Path, tmp_path: Path, close: tuple[str, ...], task: str
 ) -> None:
     """After the close, of the whole store, once; the state directory stays as it is."""
     assert outcomes(agent) == {"made": 0, "overtaken": 0, "left-out": 0, "failed": 0}
-    application.does(*(line.format(1999) for line in CLOSE))
+    application.does(*close)
     before = tree(state)
     eventually(lambda: len(digests(tmp_path)) == 1, 60)
     assert tree(state) == before
     output = tmp_path / "line.jsonl"
-    assert main(["digest", str(state), "--output", str(output), "--pod", "orders-0"]) == 0
+    assert main(["digest", str(state), "--output", str(output), "--pod", "orders-0", "--task", task]) == 0
     wanted = json.loads(output.read_text())
     (event,) = digests(tmp_path)
     said = line_of(event)
@@ -137,3 +148,18 @@ def test_a_store_that_goes_on_has_a_digest_of_each_close(
     assert agent.stop() == 0
     assert [x["digests"][0]["offset"] for x in digests(tmp_path)] == [1999, 2499]
     assert [x["digests"][0]["databases"][0]["entries"] for x in digests(tmp_path)] == [2000, 2500]
+
+
+@pytest.mark.parametrize("agent", ["0.001"], indirect=True)
+def test_an_open_ends_the_making(agent: Agent, application: Application, state: Path, tmp_path: Path) -> None:
+    """No event of it, nothing left behind; the process that made it is gone."""
+    application.does(*(line.format(1999) for line in CLOSE))
+    home = tmp_path / "agent" / "spool" / "home"
+    eventually(lambda: list(home.glob("statewarden-verify-*")), 60)
+    application.does("tasklock 0_0", "open 0_0 counts")
+    eventually(lambda: outcomes(agent)["overtaken"] == 1, 60)
+    eventually(lambda: not list(home.glob("statewarden-verify-*")), 60)
+    before = tree(state)
+    assert agent.stop() == 0
+    assert tree(state) == before
+    assert digests(tmp_path) == []
