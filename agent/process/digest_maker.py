@@ -183,7 +183,11 @@ class DigestMaker:
         if code:
             self._fail(close, said.decode("utf-8", "replace")[-_COMPLAINT_CHARS:] or f"exit code {code}")
             return
-        body = json.loads(said)
+        try:
+            body = json.loads(said[said.rfind(b"\n") + 1 :])  # a library may have warned before
+        except ValueError:
+            self._fail(close, f"not understood: {said[-_COMPLAINT_CHARS:]!r}")
+            return
         (digest,) = body["digests"]
         if digest["state"] != StoreState.CLOSED:
             self._fail(close, "its files do not show that they hold exactly what its offset says")

@@ -27,7 +27,7 @@ BODY = {
     "application_id": APP, "task_id": "0_0", "store": "s",
     "digests": [{"state": "closed", "databases": [{"entries": 3}]}],
 }  # fmt: skip
-SAY = f"import sys; sys.stdout.write({json.dumps(BODY)!r})"
+SAY = f"import sys; print('a warning', file=sys.stderr, flush=True); sys.stdout.write({json.dumps(BODY)!r})"
 
 
 class Made:
@@ -101,8 +101,9 @@ def test_what_the_process_says_is_emitted(made: Made, eventually: Callable[..., 
         ("import sys; sys.stdout.write('it is gone'); sys.exit(1)", "it is gone"),
         (SAY.replace("closed", "killed"), "do not show"),
         ("import os; os.kill(os.getpid(), 9)", "exit code -9"),
+        ("print('hello')", "not understood: b'hello"),
     ],
-    ids=["refused", "not closed", "killed"],
+    ids=["refused", "not closed", "killed", "not a body"],
 )
 def test_a_process_without_a_digest_is_counted_and_logged(
     made: Made, eventually: Callable[..., Any], caplog: pytest.LogCaptureFixture, program: str, why: str
