@@ -136,6 +136,10 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         help="host:port,host:port of the applications' cluster; without it, copies are only compared with each other",
     )  # fmt: skip
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
+    parser.add_argument(
+        "--events", metavar="WHERE",
+        help="bronze, or a directory with agents' segments: what agents suspect is proved or refuted",
+    )  # fmt: skip
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
     parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     parser.add_argument(

@@ -289,12 +289,15 @@ def _verify(parsed: argparse.Namespace) -> int:
     opening = _opening(parsed, parsed.digests, "--digests")
     if "://" not in opening.where and not Path(opening.where).is_dir():
         raise UsageError(f"--digests {opening.where} is not a directory")
+    events = parse_bronze("--events", parsed.events) if parsed.events else None
+    if events and "://" not in events:
+        check_input(Path(events))
     check_output(parsed.output, VERIFY)
     from spark_rollup.intake.intake import read_properties
     from spark_rollup.verify import run
 
     client = read_properties(parsed.kafka_config) if parsed.kafka_config else {}
-    outcome = run.run(run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client))
+    outcome = run.run(run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events))
     _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
     worst = max((Severity(str(row["severity"])).rank for row in outcome.findings), default=-1)
     return FOUND if worst >= Severity(parsed.fail_on).rank else 0

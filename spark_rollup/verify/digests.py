@@ -37,6 +37,7 @@ class Place:
     is_exact: bool
     written_us: int
     entries: int
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,7 @@ def _copy(row: object) -> Copy:
                 one["is_exact"],
                 one["written_us"],
                 one["entries"],
+                one["identity"],
             )
             for one in sorted(values["databases"], key=lambda one: one["segment_ms"] or 0)
         ),

@@ -12,14 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rollup import __version__
+from spark_rollup.bronze.place import place_of
+from spark_rollup.config import is_bronze
 from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
-from spark_rollup.verify import changelog, compare, plan
+from spark_rollup.verify import changelog, compare, plan, suspicions
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
 from spark_rollup.verify.replicas import Pair, differences, pairs
+from spark_rollup.verify.suspicions import Suspicion
 from spark_rollup.verify.verdicts import Verdict, Word, verdicts
 
 RECORD_BYTES = 60
@@ -38,6 +41,7 @@ class VerifyOptions:
         now_us: The time by the clock, microseconds since the epoch.
         brokers: `host:port,host:port`; None = copies are only compared with each other.
         client: Settings of Kafka's Java client.
+        events: Bronze, or a directory with agents' segments: what agents suspect; None = nothing is asked of them.
     """
 
     opening: Opening
@@ -45,6 +49,7 @@ class VerifyOptions:
     now_us: int
     brokers: str | None = None
     client: Mapping[str, str] = field(default_factory=dict)
+    events: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,14 @@ class Outcome:
         compared: Pairs of copies that were compared with each other.
         findings: Findings as plain values.
         unread: Number of lines that are no digests.
+        suspected: Number of agents' open suspicions about the content of what was compared.
     """
 
     verdicts: Sequence[Verdict]
     compared: int
     findings: Sequence[Row]
     unread: int
+    suspected: int = 0
 
 
 def run(options: VerifyOptions) -> Outcome:
@@ -71,14 +78,28 @@ def run(options: VerifyOptions) -> Outcome:
         RollupError: wrong use, jars or Java missing, brokers that do not answer or refuse.
     """
     kinds = [needs.KAFKA] if options.brokers else []
-    with opened(options.opening, None, kinds, delta=False) as (spark, place):
+    kinds += [needs.S3A] if options.events and options.events.startswith("s3a://") else []
+    delta = options.events is not None and holds_tables(options.events)
+    with opened(options.opening, None, kinds, delta=delta) as (spark, place):
         digests = load(spark, str(place))
         judged = _against_changelogs(spark, digests, options) if options.brokers else []
         chosen = pairs(digests.copies)
         different = differences(chosen, _against_each_other(spark, digests, chosen))
-        found = findings(spark, judged, different, options.brokers)
+        said = _suspicions(spark, digests, options)
+        found = findings(spark, judged, different, said, options.brokers)
         rows = _write(spark, found, judged, options.output)
-    return Outcome(judged, len(chosen), rows, digests.unread)
+    return Outcome(judged, len(chosen), rows, digests.unread, len(said))
+
+
+def holds_tables(where: str) -> bool:
+    """Return whether a place has Delta tables: bronze has; in object stores nothing else can be read."""
+    return "://" in where or is_bronze(Path(where))
+
+
+def _suspicions(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Suspicion]:
+    if options.events is None:
+        return []
+    return suspicions.read(spark, place_of(options.events, spark), digests.copies, options.now_us)
 
 
 def _against_changelogs(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Verdict]:
@@ -142,6 +163,12 @@ def readable(outcome: Outcome) -> list[str]:
     lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
     if outcome.unread:
         lines.append(f"{outcome.unread} lines are no digests of this version and were not used")
+    if outcome.suspected:
+        proved, refuted = (
+            len({one for row in outcome.findings for one in _texts(row[word])})
+            for word in ("confirms", "refutes")
+        )
+        lines.append(f"{outcome.suspected} suspicions of agents: {proved} proved, {refuted} refuted")
     lines += [
         f"{one.word.value:<12} {_name(one.source)}: {one.found() or one.reason}"
         for one in outcome.verdicts
@@ -151,6 +178,10 @@ def readable(outcome: Outcome) -> list[str]:
         lines.append(f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']}: {row['summary']}")
         lines.append(f"         -> {row['next_action']}")
     return lines
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
 
 
 def _name(copy: Copy) -> str:

@@ -1,0 +1,116 @@
+"""The command as a whole: digests, a changelog without brokers, and what agents suspect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
+
+from agent.contract.buckets import StoreDigest
+from spark_rollup.intake.opening import Opening
+from spark_rollup.sources import changelogs
+from spark_rollup.sources.changelogs import Ends, Part, Topic
+from spark_rollup.spark import needs
+from spark_rollup.verify import run
+from spark_rollup.verify.verdicts import Word
+from tests.spark_rollup.support.digest_files import NOW_US, Record, database, digest, folded, frame, write
+from tests.spark_rollup.support.fleet import Fleet, at_us
+
+pytestmark = pytest.mark.spark
+
+LOG = [Record(n, b"%d" % (n % 20), b"%d" % n if n % 7 else None) for n in range(100)]
+TOPIC = "orders-counts-changelog"
+HOURS = {"retention.ms": -1, "delete.retention.ms": 86_400_000, "min.compaction.lag.ms": 0}
+
+
+class Logs:
+    """Changelogs in memory in place of brokers; remembers what was read."""
+
+    def __init__(self, spark: SparkSession, records: Mapping[str, Sequence[Record]]) -> None:
+        self.records = dict(records)
+        self.read: list[Part] = []
+        self._spark = spark
+
+    def describe(
+        self, _spark: SparkSession, _brokers: str, _client: object, names: list[str]
+    ) -> dict[str, Topic]:
+        return {
+            name: Topic({0: Ends(0, records[-1].offset + 1, records[-1].offset + 1)}, HOURS)
+            for name, records in self.records.items()
+            if name in names
+        }
+
+    def frame(
+        self,
+        _spark: SparkSession,
+        _brokers: str,
+        _client: object,
+        ranges: Mapping[Part, tuple[int, int]],
+        *,
+        committed: bool,
+    ) -> DataFrame:
+        self.read += [part for part, (first, until) in ranges.items() if first < until and committed]
+        return frame(
+            self._spark,
+            {
+                topic: [one for one in self.records[topic] if first <= one.offset < until]
+                for (topic, _), (first, until) in ranges.items()
+            },
+        )
+
+
+@pytest.fixture
+def logs(spark, monkeypatch):
+    """Put a changelog in place of brokers."""
+    found = Logs(spark, {TOPIC: LOG})
+    monkeypatch.setattr(changelogs, "describe", found.describe)
+    monkeypatch.setattr(changelogs, "read", found.frame)
+    monkeypatch.setattr(needs, "bring", lambda *_: [])
+    monkeypatch.setattr(needs, "check", lambda *_: None)
+    return found
+
+
+def compare(tmp_path: Path, told: Sequence[StoreDigest], events: str | None = None) -> run.Outcome:
+    """Run the command on digests."""
+    opening = Opening(str(write(tmp_path / "digests", told)))
+    return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events))
+
+
+def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> StoreDigest:
+    """Digest a store at the end of the changelog."""
+    return digest(replace(database(entries, 99), identity=identity), pod=pod)
+
+
+def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
+    """What differs proves its agent's suspicion, what is equal refutes it; what is no suspicion is left alone."""
+    fleet = Fleet("shop")
+    for name in ("pod-good", "pod-bad"):
+        pod = fleet.pod(name)
+        pod.finds("store-shrank", "0_0", 50, store="counts", identity="life-1", confidence="suspected")
+        pod.finds("stale-eos-checkpoint", "0_0", 51, store="counts", level="exposure", confidence="suspected")
+        pod.finds("lost-segment", "0_0", 52, store="counts", confidence="confirmed")
+        pod.finds("unrestored-store", "0_0", 53, store="counts", confidence="suspected", status="resolved")
+        pod.finds("skipped-eos-wipe", "0_0", 54, identity="life-1", confidence="suspected")
+        pod.measures("0_0", 60, store="counts", identity="life-1")
+    events = tmp_path / "events"
+    events.mkdir()
+    whole = folded(LOG, 99)
+    told = [held(whole, "pod-good", "life-1"), held(dict(list(whole.items())[1:]), "pod-bad", "life-1")]
+    outcome = compare(tmp_path, told, events=str(fleet.write(events)))
+    assert {one.source.pod: one.word for one in outcome.verdicts} == {
+        "pod-good": Word.EQUAL, "pod-bad": Word.DIFFERS,
+    }  # fmt: skip
+    rows = [json.loads(line) for line in (tmp_path / "out/findings.jsonl").read_text().splitlines()]
+    assert {(row["detector"], row["pod"], row["store"]): (row["confirms"], row["refutes"]) for row in rows} == {
+        ("state-differs", "pod-bad", "counts"): (["store-shrank-pod-bad-0_0", "skipped-eos-wipe-pod-bad-0_0"], []),
+        ("state-equal", "pod-good", "counts"): ([], ["store-shrank-pod-good-0_0"]),
+        ("state-equal", "pod-good", None): ([], ["skipped-eos-wipe-pod-good-0_0"]),
+    }  # fmt: skip
+    assert at_us(60) < NOW_US
+    assert "4 suspicions of agents: 2 proved, 2 refuted" in run.readable(outcome)
