@@ -140,6 +140,10 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "--events", metavar="WHERE",
         help="bronze, or a directory with agents' segments: what agents suspect is proved or refuted",
     )  # fmt: skip
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR",
+        help="where what changelogs said is kept: a copy that is still at its offset is compared without reading again",
+    )  # fmt: skip
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
     parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     parser.add_argument(

@@ -292,12 +292,15 @@ def _verify(parsed: argparse.Namespace) -> int:
     events = parse_bronze("--events", parsed.events) if parsed.events else None
     if events and "://" not in events:
         check_input(Path(events))
+    if parsed.keep:
+        refuse_address("--keep", parsed.keep)
     check_output(parsed.output, VERIFY)
     from spark_rollup.intake.intake import read_properties
     from spark_rollup.verify import run
 
     client = read_properties(parsed.kafka_config) if parsed.kafka_config else {}
-    outcome = run.run(run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events))
+    options = run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events, parsed.keep)
+    outcome = run.run(options)
     _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
     worst = max((Severity(str(row["severity"])).rank for row in outcome.findings), default=-1)
     return FOUND if worst >= Severity(parsed.fail_on).rank else 0

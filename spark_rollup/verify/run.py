@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,7 @@ from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
-from spark_rollup.verify import changelog, compare, plan, suspicions
+from spark_rollup.verify import changelog, compare, kept, plan, suspicions
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
 from spark_rollup.verify.replicas import Pair, differences, pairs
@@ -42,6 +43,7 @@ class VerifyOptions:
         brokers: `host:port,host:port`; None = copies are only compared with each other.
         client: Settings of Kafka's Java client.
         events: Bronze, or a directory with agents' segments: what agents suspect; None = nothing is asked of them.
+        keep: Directory in which what changelogs said is kept for the next run; None = nothing is kept.
     """
 
     opening: Opening
@@ -50,6 +52,7 @@ class VerifyOptions:
     brokers: str | None = None
     client: Mapping[str, str] = field(default_factory=dict)
     events: str | None = None
+    keep: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Outcome:
         findings: Findings as plain values.
         unread: Number of lines that are no digests.
         suspected: Number of agents' open suspicions about the content of what was compared.
+        again: Number of copies whose changelog was not read: an earlier run had read it up to their offsets.
     """
 
     verdicts: Sequence[Verdict]
@@ -69,6 +73,7 @@ class Outcome:
     findings: Sequence[Row]
     unread: int
     suspected: int = 0
+    again: int = 0
 
 
 def run(options: VerifyOptions) -> Outcome:
@@ -82,13 +87,13 @@ def run(options: VerifyOptions) -> Outcome:
     delta = options.events is not None and holds_tables(options.events)
     with opened(options.opening, None, kinds, delta=delta) as (spark, place):
         digests = load(spark, str(place))
-        judged = _against_changelogs(spark, digests, options) if options.brokers else []
+        judged, again = _against_changelogs(spark, digests, options) if options.brokers else ([], 0)
         chosen = pairs(digests.copies)
         different = differences(chosen, _against_each_other(spark, digests, chosen))
         said = _suspicions(spark, digests, options)
         found = findings(spark, judged, different, said, options.brokers)
         rows = _write(spark, found, judged, options.output)
-    return Outcome(judged, len(chosen), rows, digests.unread, len(said))
+    return Outcome(judged, len(chosen), rows, digests.unread, len(said), again)
 
 
 def holds_tables(where: str) -> bool:
@@ -102,26 +107,49 @@ def _suspicions(spark: SparkSession, digests: Digests, options: VerifyOptions) -
     return suspicions.read(spark, place_of(options.events, spark), digests.copies, options.now_us)
 
 
-def _against_changelogs(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Verdict]:
+def _against_changelogs(
+    spark: SparkSession, digests: Digests, options: VerifyOptions
+) -> tuple[list[Verdict], int]:
+    """Give verdicts, and how many of them took no reading of a changelog."""
     assert options.brokers is not None
     names = sorted({copy.part[0] for copy in digests.copies})
     topics = changelogs.describe(spark, options.brokers, options.client, names)
     planned = plan.plan(digests.copies, topics, options.now_us)
     judged = [one for one in planned if isinstance(one, plan.Judged)]
     if not judged:
-        return verdicts(planned, [])
+        return verdicts(planned, []), 0
+    asked = _questions(judged, topics) if options.keep else {}
+    known = kept.load(options.keep) if options.keep else None
+    again = {copy: one for copy, one in asked.items() if known and one in known.questions}
+    fresh = [one for one in judged if one.source.copy not in again]
+    parts = [_expected(spark, fresh, options)] if fresh else []
+    parts += [kept.reused(spark, known, again)] if known and again else []
+    logged = reduce(DataFrame.unionByName, parts).localCheckpoint()
+    if known:
+        kept.save(spark, known, logged, asked)
+    copies = changelog.copies_frame(spark, judged)
+    stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
+    return verdicts(planned, _rows(compare.with_changelog(stored, logged, copies))), len(again)
+
+
+def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.Topic]) -> dict[int, str]:
+    """Name what is asked of changelogs, by copy; left out is what must be read anew each time."""
+    named = ((one.source.copy, kept.question(one, topics[one.source.part[0]].id)) for one in judged)
+    return {copy: one for copy, one in named if one is not None}
+
+
+def _expected(spark: SparkSession, judged: Sequence[plan.Judged], options: VerifyOptions) -> DataFrame:
+    """Read the changelogs of copies."""
+    assert options.brokers is not None
     settled, later = plan.ranges(judged)
     records = sum(until - first for ranges in (settled, later) for first, until in ranges.values())
     session.fit(spark, records * RECORD_BYTES, options.opening.conf)
-    copies, places = changelog.copies_frame(spark, judged), changelog.places_frame(spark, judged)
-    logged = changelog.expected(
+    return changelog.expected(
         changelogs.read(spark, options.brokers, options.client, settled, committed=True),
         changelogs.read(spark, options.brokers, options.client, later, committed=False),
-        copies,
-        places,
-    ).localCheckpoint()
-    stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
-    return verdicts(planned, _rows(compare.with_changelog(stored, logged, copies)))
+        changelog.copies_frame(spark, judged),
+        changelog.places_frame(spark, judged),
+    )
 
 
 def _against_each_other(spark: SparkSession, digests: Digests, chosen: Sequence[Pair]) -> list[Row]:
@@ -159,6 +187,8 @@ def readable(outcome: Outcome) -> list[str]:
     words = Counter(one.word for one in outcome.verdicts)
     counts = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
     lines = [f"{len(outcome.verdicts)} copies against their changelogs: {counts}"] if outcome.verdicts else []
+    if outcome.again:
+        lines.append(f"{outcome.again} of them as an earlier run read their changelogs")
     pairs_of = "pair" if outcome.compared == 1 else "pairs"
     lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
     if outcome.unread:

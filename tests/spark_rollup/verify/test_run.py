@@ -22,7 +22,7 @@ from spark_rollup.verify.verdicts import Word
 from tests.spark_rollup.support.digest_files import NOW_US, Record, database, digest, folded, frame, write
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 LOG = [Record(n, b"%d" % (n % 20), b"%d" % n if n % 7 else None) for n in range(100)]
 TOPIC = "orders-counts-changelog"
@@ -35,13 +35,14 @@ class Logs:
     def __init__(self, spark: SparkSession, records: Mapping[str, Sequence[Record]]) -> None:
         self.records = dict(records)
         self.read: list[Part] = []
+        self.id = "id-1"
         self._spark = spark
 
     def describe(
         self, _spark: SparkSession, _brokers: str, _client: object, names: list[str]
     ) -> dict[str, Topic]:
         return {
-            name: Topic({0: Ends(0, records[-1].offset + 1, records[-1].offset + 1)}, HOURS)
+            name: Topic({0: Ends(0, records[-1].offset + 1, records[-1].offset + 1)}, HOURS, self.id)
             for name, records in self.records.items()
             if name in names
         }
@@ -76,15 +77,17 @@ def logs(spark, monkeypatch):
     return found
 
 
-def compare(tmp_path: Path, told: Sequence[StoreDigest], events: str | None = None) -> run.Outcome:
+def compare(
+    tmp_path: Path, told: Sequence[StoreDigest], events: str | None = None, keep: Path | None = None
+) -> run.Outcome:
     """Run the command on digests."""
     opening = Opening(str(write(tmp_path / "digests", told)))
-    return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events))
+    return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events, keep=keep))
 
 
 def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> StoreDigest:
     """Digest a store at the end of the changelog."""
-    return digest(replace(database(entries, 99), identity=identity), pod=pod)
+    return digest(replace(database(entries, 99), identity=identity), pod=pod, offset=99)
 
 
 def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
@@ -114,3 +117,30 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
     }  # fmt: skip
     assert at_us(60) < NOW_US
     assert "4 suspicions of agents: 2 proved, 2 refuted" in run.readable(outcome)
+
+
+def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
+    """It says the same as a run that reads everything."""
+    other = "orders-totals-changelog"
+    logs.records[other] = LOG[:60]
+    whole = folded(LOG, 99)
+    lacking = dict(list(whole.items())[1:])
+    still = [held(whole, "pod-0"), held(lacking, "pod-1")]
+    totals = digest(database(folded(LOG, 40), 40), store="totals", topic=other, offset=40)
+    keep = tmp_path / "kept"
+    first = compare(tmp_path, [*still, totals], keep=keep)
+    assert (first.again, logs.read) == (0, [(TOPIC, 0), (other, 0)])
+
+    # both changelogs went on, one store as well
+    logs.records |= {TOPIC: [*LOG, Record(100, b"1", b"x")], other: LOG[:80]}
+    moved = replace(totals, offset=70, databases=(database(folded(LOG, 70), 70),))
+    logs.read.clear()
+    second = compare(tmp_path, [*still, moved], keep=keep)
+    assert (second.again, logs.read) == (2, [(other, 0)])
+    full = compare(tmp_path, [*still, moved])
+    assert [one.row() for one in second.verdicts] == [one.row() for one in full.verdicts]
+    assert [row["id"] for row in second.findings] == [row["id"] for row in full.findings]
+    assert {one.source.pod: one.word for one in full.verdicts if one.source.store == "counts"} == {
+        "pod-0": Word.EQUAL, "pod-1": Word.DIFFERS,
+    }  # fmt: skip
+    assert [path.name for path in keep.glob("buckets-*")] == ["buckets-2"]
