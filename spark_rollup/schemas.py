@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import types as T
 
-from agent.contract.fields import FIELDS, Field, FieldType
+from agent.contract.field import Field, FieldType
+from agent.contract.fields import FIELDS
 
 _SCALARS: dict[FieldType, T.DataType] = {
     FieldType.STRING: T.StringType(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract import buckets
-from agent.contract.fields import Field
+from agent.contract.field import Field
 
 MARKER = "## The file\n"
 

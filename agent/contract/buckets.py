@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from agent.contract.fields import Field, FieldType
+from agent.contract.field import Field, FieldType
 
 FORMAT = 1
 """Files of another number are not read."""

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from agent.contract.digest import hex_digest
 from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
-from agent.contract.fields import BY_NAME, Field, FieldType, fields_of
+from agent.contract.field import Field, FieldType
+from agent.contract.fields import BY_NAME, fields_of
 
 SCHEMA_VERSION = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 SCHEMA_MAJOR = 1
-SCHEMA_MINOR = 1
+SCHEMA_MINOR = 2
 """Major version of the contract; readers quarantine any other."""
 
 EVENT_TYPE_PREFIX = "io.statewarden."
@@ -23,6 +23,7 @@ class Kind(StrEnum):
     CONFIGURATION = "configuration"
     LIFECYCLE = "lifecycle"
     DROP = "drop"
+    DIGEST = "digest"
 
 
 class Source(StrEnum):

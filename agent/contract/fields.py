@@ -6,9 +6,6 @@ Additive inside a major version; a name is never reused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
 from agent.contract.events import (
     Affected,
     Change,
@@ -19,44 +16,8 @@ from agent.contract.events import (
     Source,
     Status,
 )
-
-
-class FieldType(StrEnum):
-    """Type of a field, as JSON Schema and Spark both know it."""
-
-    STRING = "string"
-    LONG = "long"
-    DOUBLE = "double"
-    BOOLEAN = "boolean"
-    STRINGS = "strings"
-    STRUCTS = "structs"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One row of the table.
-
-    Args of the dataclass:
-        name: JSON name, snake_case, with its unit as suffix.
-        type: Value type; `STRUCTS` is a list of objects described by `items`.
-        kinds: Record kinds that may carry it; empty = every kind.
-        required: Always present and never null in those kinds.
-        since: Minor version of the contract (1.x) that brought the field.
-        meaning: One sentence for readers.
-        values: Allowed values, for enumerations.
-        items: Fields of the list's objects.
-    """
-
-    name: str
-    type: FieldType
-    meaning: str
-    kinds: tuple[Kind, ...] = ()
-    required: bool = False
-    since: str = "1.0"
-    unit: str = ""
-    values: tuple[str, ...] = ()
-    items: tuple[Field, ...] = ()
-
+from agent.contract.field import Field, FieldType
+from agent.contract.packed import DIGESTS
 
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN
 _TRANSITION, _FINDING, _SUMMARY = (Kind.TRANSITION,), (Kind.FINDING,), (Kind.SUMMARY,)
@@ -222,6 +183,15 @@ FIELDS: tuple[Field, ...] = (
     Field("dropped_count", _L, "How many were dropped.", (Kind.DROP,), required=True),
     Field("first_sequence", _L, "First dropped sequence.", (Kind.DROP,), required=True),
     Field("last_sequence", _L, "Last dropped sequence.", (Kind.DROP,), required=True),
+    # digest
+    Field(
+        "digests",
+        FieldType.STRUCTS,
+        "The digest of the store: one object.",
+        (Kind.DIGEST,),
+        since="1.2",
+        items=DIGESTS,
+    ),
 )
 
 BY_NAME = {row.name: row for row in FIELDS}

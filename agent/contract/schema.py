@@ -6,7 +6,8 @@ import json
 
 from agent.contract.codec import DATASCHEMA
 from agent.contract.events import Kind
-from agent.contract.fields import Field, FieldType, fields_of
+from agent.contract.field import Field, FieldType
+from agent.contract.fields import fields_of
 
 _SCALARS = {
     FieldType.STRING: "string",

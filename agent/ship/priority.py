@@ -8,9 +8,15 @@ FOLDED, HIGHEST = 0, 3
 """Drop records are folded rather than lost: the next announcement says what they said. So any record may displace
 them, and a sink that is away for weeks does not fill the spool with announcements."""
 
-_RANKS = {Kind.DROP.value: FOLDED, Kind.SUMMARY.value: 1, Kind.TRANSITION.value: 2, Kind.HEARTBEAT.value: 2}
-"""The next summary says it all again; transitions and heartbeats come in masses. All other kinds are rare, and
-findings are what matters most."""
+_RANKS = {
+    Kind.DROP.value: FOLDED,
+    Kind.SUMMARY.value: 1,
+    Kind.DIGEST.value: 1,
+    Kind.TRANSITION.value: 2,
+    Kind.HEARTBEAT.value: 2,
+}
+"""The next summary says it all again; a digest is large, and another one can be made; transitions and heartbeats come
+in masses. All other kinds are rare, and findings are what matters most."""
 
 
 def rank_of(kind: str) -> int:

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR, Kind
-from agent.contract.fields import FIELDS, Field, FieldType, fields_of
+from agent.contract.field import Field, FieldType
+from agent.contract.fields import FIELDS, fields_of
 from spark_rollup import clock
 from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.place import Place

@@ -19,7 +19,8 @@ from agent.contract.codec import (
     rfc3339,
 )
 from agent.contract.events import Kind, Origin, Record
-from agent.contract.fields import Field, FieldType, fields_of
+from agent.contract.field import Field, FieldType
+from agent.contract.fields import fields_of
 
 ORIGIN = Origin("uid-1", "boot-1", "pod-0", "shop", "node-a", "0.1.0")
 AT_US = 1_795_227_118_449_068

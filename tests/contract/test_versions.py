@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agent.contract.codec import SCHEMA_VERSION, decode
-from agent.contract.fields import BY_NAME, FIELDS, Field
+from agent.contract.field import Field
+from agent.contract.fields import BY_NAME, FIELDS
 from tools.contract_page import CLOUDEVENTS, OPENTELEMETRY
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -22,6 +23,10 @@ PUBLISHED = {
     "1.1": {
         "v1.1.fields.json": "f8c09bf2c56492d90de7b8069d50b3984070f15b01f2fb94d3f63bb99f347e57",
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
+    },
+    "1.2": {
+        "v1.2.fields.json": "1ba6ab515aad915baec68b1b14404ecfc6639a72765d178406458a89daa67810",
+        "v1.2.jsonl": "f224ea18dc4d6fa9626fb54261a2fd94117893d5b1cfb5d22d02b5a684a307d9",
     },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""

@@ -48,6 +48,22 @@ def test_structured_names_and_sentences_agree() -> None:
         assert "clients-" not in encode(record, ORIGIN, 1)
 
 
+def test_of_a_digest_only_names_change() -> None:
+    """Store and topic have their hashes; fingerprints and words of the contract stay, whatever a store is called."""
+    row = {
+        "kind": "window",
+        "state": "closed",
+        "topic": "orders-a-changelog",
+        "databases": [{"packed": "a+a/a"}],
+    }
+    body: dict[str, object] = {"application_id": "orders", "task_id": "0_1", "store": "a", "digests": [row]}
+    hide = Pseudonyms(b"key")
+    hide.learn(["a", "window", "closed"])
+    hidden = hide.record(Record(Kind.DIGEST, 1, body)).body
+    assert hidden["store"] == hide.hashed("a")
+    assert hidden["digests"] == [row | {"topic": hide.hashed("orders-a-changelog")}]
+
+
 def test_a_changelog_gives_its_stores_name_away() -> None:
     """From the topic alone the store's name is known, and found in later sentences."""
     assert names_in("orders-a-b-changelog", "orders") == ("orders-a-b-changelog", "a-b")

@@ -7,7 +7,7 @@ from agent.ship.priority import HIGHEST, rank_of
 
 
 def test_summaries_go_first_findings_last() -> None:
-    """Drop records, summaries, then transitions and heartbeats, then all the rest, unknown kinds included."""
+    """Drop records, summaries, digests, then transitions and heartbeats, then all the rest, unknown kinds included."""
     order = sorted(Kind, key=lambda kind: rank_of(kind.value))
-    assert [kind.value for kind in order[:4]] == ["drop", "summary", "transition", "heartbeat"]
-    assert {rank_of(kind.value) for kind in order[4:]} == {HIGHEST} == {rank_of("of a later release")}
+    assert [kind.value for kind in order[:5]] == ["drop", "summary", "digest", "transition", "heartbeat"]
+    assert {rank_of(kind.value) for kind in order[5:]} == {HIGHEST} == {rank_of("of a later release")}

@@ -1,0 +1,83 @@
+"""A digest as an event: the line of `buckets`, with the buckets of each database packed into one text.
+
+An event of kind `digest` has one object in `digests`, and its own fields say whose it is:
+
+    line of `buckets`                           event
+    cluster, namespace, pod, application_id,    fields of the event, by the same names
+      task_id, store, agent_version
+    every other field, `databases` among them   fields of `digests[0]`, by the same names
+    `buckets` of a database, a list             `packed` of the database, a text
+
+`packed` is Base64 (the plain alphabet, with padding, in one line) of 32 bytes per bucket that is not empty, by its
+number; all of them big-endian:
+
+    bytes 0 to 3     bucket      unsigned
+    bytes 4 to 7     entries     unsigned
+    bytes 8 to 15    keys        signed, two's complement
+    bytes 16 to 23   first       the same
+    bytes 24 to 31   second      the same
+
+Fingerprints cannot be compressed, so this is about as small as they get: 175 kB for 4,096 buckets, a third of what they
+take as JSON. An event has room for `MAX_ROWS` buckets; more databases get fewer buckets each (`buckets_for`).
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import b2a_base64
+from collections.abc import Iterable
+from dataclasses import replace
+
+from agent.contract import buckets
+from agent.contract.buckets import Bucket
+from agent.contract.field import Field, FieldType
+
+MAX_ROWS = 16_384
+"""Buckets of all databases of one event: 700 kB. Kafka takes messages up to 1 MB by default."""
+
+_ROW = struct.Struct(">IIqqq")
+
+OF_EVENT = ("cluster", "namespace", "pod", "application_id", "task_id", "store", "agent_version")
+"""Fields of a line that are the event's own."""
+
+_SINCE = "1.2"
+
+DATABASES = (
+    *(replace(row, since=_SINCE) for row in buckets.DATABASE_FIELDS if row.name != "buckets"),
+    Field("packed", FieldType.STRING, "Buckets that are not empty, packed.", required=True, since=_SINCE),
+)
+
+DIGESTS = tuple(
+    replace(row, since=_SINCE, items=DATABASES if row.name == "databases" else ())
+    for row in buckets.FIELDS
+    if row.name not in OF_EVENT
+)
+"""Fields of the object in `digests`."""
+
+
+def buckets_for(wanted: int, databases: int) -> int:
+    """Choose the number of buckets of each database, so that an event has room for all of them.
+
+    It depends on nothing else: copies with the same segments can be compared.
+
+    Args:
+        wanted: A power of two.
+        databases: How many the store has.
+
+    Returns:
+        The largest power of two that is at most `wanted` and fits; at least 1.
+    """
+    room = max(1, MAX_ROWS // max(1, databases))
+    return min(wanted, 1 << (room.bit_length() - 1))
+
+
+def pack(rows: Iterable[Bucket]) -> str:
+    """Pack the buckets of a database.
+
+    Raises:
+        OverflowError: a bucket has more than 2^32 - 1 entries.
+    """
+    try:
+        return b2a_base64(b"".join(_ROW.pack(*row) for row in rows), newline=False).decode("ascii")
+    except struct.error as error:
+        raise OverflowError(f"a bucket has too many entries to be packed: {error}") from error
