@@ -129,7 +129,8 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--digests", required=True, metavar="WHERE",
-        help="directory (or s3a://bucket/prefix) with what `statewarden digest` wrote: *.jsonl, *.jsonl.gz",
+        help="what `statewarden digest` wrote (*.jsonl, *.jsonl.gz below a directory or s3a://bucket/prefix), or "
+        "bronze, for what agents shipped",
     )  # fmt: skip
     parser.add_argument(
         "--kafka", metavar="BROKERS",
@@ -138,7 +139,8 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
     parser.add_argument(
         "--events", metavar="WHERE",
-        help="bronze, or a directory with agents' segments: what agents suspect is proved or refuted",
+        help="bronze, or a directory with agents' segments: what agents suspect is proved or refuted (default: "
+        "the bronze of --digests)",
     )  # fmt: skip
     parser.add_argument(
         "--keep", type=Path, metavar="DIR",

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rollup import __version__
-from spark_rollup.bronze.place import place_of
+from spark_rollup.bronze.place import Place, place_of
 from spark_rollup.config import is_bronze
 from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.schemas import FINDING, VERDICT
@@ -42,7 +42,8 @@ class VerifyOptions:
         now_us: The time by the clock, microseconds since the epoch.
         brokers: `host:port,host:port`; None = copies are only compared with each other.
         client: Settings of Kafka's Java client.
-        events: Bronze, or a directory with agents' segments: what agents suspect; None = nothing is asked of them.
+        events: Bronze, or a directory with agents' segments: what agents suspect;
+            None = those of the bronze that has the digests, or nothing.
         keep: Directory in which what changelogs said is kept for the next run; None = nothing is kept.
     """
 
@@ -84,27 +85,32 @@ def run(options: VerifyOptions) -> Outcome:
     """
     kinds = [needs.KAFKA] if options.brokers else []
     kinds += [needs.S3A] if options.events and options.events.startswith("s3a://") else []
-    delta = options.events is not None and holds_tables(options.events)
+    delta = any(map(holds_tables, {options.opening.where, options.events or options.opening.where}))
     with opened(options.opening, None, kinds, delta=delta) as (spark, place):
-        digests = load(spark, str(place))
+        digests = load(spark, place)
         judged, again = _against_changelogs(spark, digests, options) if options.brokers else ([], 0)
         chosen = pairs(digests.copies)
         different = differences(chosen, _against_each_other(spark, digests, chosen))
-        said = _suspicions(spark, digests, options)
+        said = _suspicions(spark, place, digests, options)
         found = findings(spark, judged, different, said, options.brokers)
         rows = _write(spark, found, judged, options.output)
     return Outcome(judged, len(chosen), rows, digests.unread, len(said), again)
 
 
 def holds_tables(where: str) -> bool:
-    """Return whether a place has Delta tables: bronze has; in object stores nothing else can be read."""
+    """Return whether a place may have Delta tables, as bronze has: it is not known of one in an object store."""
     return "://" in where or is_bronze(Path(where))
 
 
-def _suspicions(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Suspicion]:
-    if options.events is None:
-        return []
-    return suspicions.read(spark, place_of(options.events, spark), digests.copies, options.now_us)
+def _suspicions(
+    spark: SparkSession, place: Place, digests: Digests, options: VerifyOptions
+) -> list[Suspicion]:
+    """Read what agents suspect; bronze that has their digests has that, too."""
+    if options.events is not None:
+        return suspicions.read(spark, place_of(options.events, spark), digests.copies, options.now_us)
+    if is_bronze(place):
+        return suspicions.read(spark, place, digests.copies, options.now_us)
+    return []
 
 
 def _against_changelogs(

@@ -47,7 +47,7 @@ def judge(
     first: int = 0,
 ) -> dict[str, verdicts.Verdict]:
     """Compare digests with changelogs; gives verdicts by pod."""
-    read = digests.load(spark, str(write(tmp_path / "digests", told)))
+    read = digests.load(spark, write(tmp_path / "digests", told))
     topics = {
         topic: Topic({0: Ends(first, records[-1].offset + 1, records[-1].offset + 1)}, settings)
         for topic, records in logs.items()

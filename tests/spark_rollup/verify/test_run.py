@@ -12,15 +12,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
-from agent.contract.buckets import StoreDigest
+from agent.contract.buckets import StoreDigest, StoreKind
+from agent.contract.events import Kind
+from agent.verify.shipped import body_of
+from spark_rollup.intake import ingest
 from spark_rollup.intake.opening import Opening
 from spark_rollup.sources import changelogs
 from spark_rollup.sources.changelogs import Ends, Part, Topic
 from spark_rollup.spark import needs
-from spark_rollup.verify import run
+from spark_rollup.verify import digests, run
 from spark_rollup.verify.verdicts import Word
 from tests.spark_rollup.support.digest_files import NOW_US, Record, database, digest, folded, frame, write
-from tests.spark_rollup.support.fleet import Fleet, at_us
+from tests.spark_rollup.support.fleet import START_US, Fleet, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -144,3 +147,36 @@ def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
         "pod-0": Word.EQUAL, "pod-1": Word.DIFFERS,
     }  # fmt: skip
     assert [path.name for path in keep.glob("buckets-*")] == ["buckets-2"]
+
+
+@pytest.mark.usefixtures("delta")
+def test_digests_that_agents_shipped_are_those_that_the_command_writes(spark, tmp_path):
+    """The newest of each copy, its buckets unpacked, also of segments and of stores without any."""
+    whole = folded(LOG, 99)
+    told = [
+        replace(held(whole, "pod-0", "life-1"), made_us=at_us(60)),
+        replace(held({}, "pod-1"), made_us=at_us(60), cluster="eu-1"),
+        digest(
+            database(whole, 5, segment_ms=60_000),
+            database({b"": b""}, None, segment_ms=120_000, is_exact=False),
+            kind=StoreKind.WINDOW, store="windows", made_us=at_us(60),
+        ),
+        digest(kind=StoreKind.WINDOW, store="empty", made_us=at_us(60)),
+    ]  # fmt: skip
+    older = replace(told[0], made_us=at_us(50), databases=(database({b"old": b"1"}, 5),))
+    fleets = {cluster: Fleet("shop", cluster=cluster) for cluster in ("", "eu-1")}
+    pods = {
+        (cluster, name): fleets[cluster].pod(name) for cluster, name in [("", "pod-0"), ("eu-1", "pod-1")]
+    }
+    for one in (older, *told, told[0]):
+        pods[one.cluster or "", one.pod].tells(Kind.DIGEST, (one.made_us - START_US) / 1e6, **body_of(one))
+    for number, fleet in enumerate(fleets.values()):
+        fleet.write(tmp_path / "events" / str(number))
+    ingest.run(spark, tmp_path / "events", tmp_path / "bronze")
+    shipped, written = (
+        digests.load(spark, place) for place in (tmp_path / "bronze", write(tmp_path / "written", told))
+    )
+    assert shipped.copies == written.copies
+    rows = [sorted(tuple(row) for row in one.buckets.collect()) for one in (shipped, written)]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) > len(whole) / 2
