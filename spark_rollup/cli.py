@@ -210,8 +210,11 @@ def _audit(parsed: argparse.Namespace) -> int:
         check_directories(Path(opening.where), parsed.output)
     check_output(parsed.output)
     from spark_rollup import audit
+    from spark_rollup.judging import verified
 
-    with _reading(parsed, parsed.output) as (spark, options):
+    if parsed.verified:
+        verified.check(parsed.verified)
+    with _reading(parsed, parsed.output, parsed.verified) as (spark, options):
         outcome = audit.run(spark, options)
     _report_metrics(outcome, options, parsed)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
@@ -223,11 +226,11 @@ def _audit(parsed: argparse.Namespace) -> int:
 
 @contextmanager
 def _reading(
-    parsed: argparse.Namespace, output: Path | None = None
+    parsed: argparse.Namespace, output: Path | None = None, verified: Path | None = None
 ) -> Iterator[tuple[SparkSession, AuditOptions]]:
     """Give a session that fits what is read of the input; say what no snapshot spares."""
     opening = _opening(parsed, parsed.input, "--input")
-    make = _options(parsed, output)
+    make = _options(parsed, output, verified)
     from spark_rollup import audit
     from spark_rollup.bronze.place import ObjectPath
     from spark_rollup.bronze.store import check_format
@@ -335,7 +338,9 @@ def _coverage(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
+def _options(
+    parsed: argparse.Namespace, output: Path | None = None, verified: Path | None = None
+) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
     return partial(
         AuditOptions,
@@ -343,6 +348,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
         look_back_days=parse_look_back(parsed.look_back),
+        verified=verified,
     )
 
 

@@ -9,14 +9,19 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
 from agent.contract.buckets import StoreDigest, StoreKind
 from agent.contract.events import Kind
 from agent.verify.shipped import body_of
+from spark_rollup.bronze import load
+from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.intake import ingest
 from spark_rollup.intake.opening import Opening
+from spark_rollup.judging import alone, verified
+from spark_rollup.judging.base import last_local_findings
 from spark_rollup.sources import changelogs
 from spark_rollup.sources.changelogs import Ends, Part, Topic
 from spark_rollup.spark import needs
@@ -108,7 +113,8 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
     events.mkdir()
     whole = folded(LOG, 99)
     told = [held(whole, "pod-good", "life-1"), held(dict(list(whole.items())[1:]), "pod-bad", "life-1")]
-    outcome = compare(tmp_path, told, events=str(fleet.write(events)))
+    source = fleet.write(events)
+    outcome = compare(tmp_path, told, events=str(source))
     assert {one.source.pod: one.word for one in outcome.verdicts} == {
         "pod-good": Word.EQUAL, "pod-bad": Word.DIFFERS,
     }  # fmt: skip
@@ -120,6 +126,19 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
     }  # fmt: skip
     assert at_us(60) < NOW_US
     assert "4 suspicions of agents: 2 proved, 2 refuted" in run.readable(outcome)
+
+    # meanwhile one agent found what proves its own suspicion
+    said = last_local_findings(load.load(spark, source).events.withColumn(ROUTINE, is_routine()))
+    is_sure = F.col("finding_id") == "skipped-eos-wipe-pod-good-0_0"
+    said = said.withColumn("confidence", F.when(is_sure, "confirmed").otherwise(F.col("confidence")))
+    shown = verified.verified(spark, tmp_path / "out", said, NOW_US).localCheckpoint()
+    left = alone.alone(said, shown).collect()
+    assert {(row["detector"], row["pod"]) for row in left} == {
+        ("skipped-eos-wipe", "pod-good"), ("lost-segment", "pod-good"), ("lost-segment", "pod-bad"),
+        ("stale-eos-checkpoint", "pod-good"), ("stale-eos-checkpoint", "pod-bad"),
+    }  # fmt: skip
+    assert {row["detector"] for row in shown.collect()} == {"state-differs", "state-equal"}
+    assert verified.verified(spark, tmp_path / "out", said, at_us(60)).isEmpty()
 
 
 def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
