@@ -56,7 +56,7 @@ def findings(
     suspicions: Sequence[Suspicion],
     brokers: str | None,
 ) -> DataFrame:
-    """Give what is to be told.
+    """Give what is to be reported.
 
     That is each copy that differs, each pair of which the changelog does not show the wrong one, and each store or task
     of which a suspicion is refuted.

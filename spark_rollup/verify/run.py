@@ -139,7 +139,7 @@ def _against_changelogs(
 
 
 def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.Topic]) -> dict[int, str]:
-    """Name what is asked of changelogs, by copy; left out is what must be read anew each time."""
+    """Name what is asked of changelogs, by copy; left out is what must be read each time."""
     named = ((one.source.copy, kept.question(one, topics[one.source.part[0]].id)) for one in judged)
     return {copy: one for copy, one in named if one is not None}
 
