@@ -200,6 +200,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     _add_spark(parser)
+    parser.set_defaults(verified=None)  # only an audit may have it
     parser.add_argument(
         "--input", required=True, metavar="WHERE", help="a directory with segments, or bronze"
     )

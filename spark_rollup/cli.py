@@ -214,7 +214,7 @@ def _audit(parsed: argparse.Namespace) -> int:
 
     if parsed.verified:
         verified.check(parsed.verified)
-    with _reading(parsed, parsed.output, parsed.verified) as (spark, options):
+    with _reading(parsed, parsed.output) as (spark, options):
         outcome = audit.run(spark, options)
     _report_metrics(outcome, options, parsed)
     lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
@@ -226,11 +226,11 @@ def _audit(parsed: argparse.Namespace) -> int:
 
 @contextmanager
 def _reading(
-    parsed: argparse.Namespace, output: Path | None = None, verified: Path | None = None
+    parsed: argparse.Namespace, output: Path | None = None
 ) -> Iterator[tuple[SparkSession, AuditOptions]]:
     """Give a session that fits what is read of the input; say what no snapshot spares."""
     opening = _opening(parsed, parsed.input, "--input")
-    make = _options(parsed, output, verified)
+    make = _options(parsed, output)
     from spark_rollup import audit
     from spark_rollup.bronze.place import ObjectPath
     from spark_rollup.bronze.store import check_format
@@ -290,11 +290,7 @@ def _verify(parsed: argparse.Namespace) -> int:
     refuse_address("--output", parsed.output)
     brokers = parse_brokers("--kafka", parsed.kafka) if parsed.kafka else None
     opening = _opening(parsed, parsed.digests, "--digests")
-    if "://" not in opening.where and not Path(opening.where).is_dir():
-        raise UsageError(f"--digests {opening.where} is not a directory")
     events = parse_bronze("--events", parsed.events) if parsed.events else None
-    if events and "://" not in events:
-        check_input(Path(events))
     if parsed.keep:
         refuse_address("--keep", parsed.keep)
     check_output(parsed.output, VERIFY)
@@ -338,9 +334,7 @@ def _coverage(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _options(
-    parsed: argparse.Namespace, output: Path | None = None, verified: Path | None = None
-) -> Callable[[Place], AuditOptions]:
+def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
     return partial(
         AuditOptions,
@@ -348,7 +342,7 @@ def _options(
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
         look_back_days=parse_look_back(parsed.look_back),
-        verified=verified,
+        verified=parsed.verified,
     )
 
 

@@ -14,19 +14,6 @@ UNCOMMITTED_RESULTS = (
 )
 """Consequences that several of them have."""
 
-ABOUT_CONTENT = frozenset(
-    {
-        "carried-checkpoint", "changelog-truncated", "data-beyond-changelog", "deleted-while-held",
-        "false-clean-store", "interrupted-wipe", "lost-segment", "offset-beyond-durable", "resurrected-checkpoint",
-        "skipped-eos-wipe", "store-shrank", "temp-cleaner", "unrestored-store",
-    }
-)  # fmt: skip
-"""Detectors whose damage is in the content of a store: its comparison with the changelog proves or refutes it.
-
-Not here: what is about a file beside the store (`malformed-checkpoint`), a directory that is gone
-(`premature-cleanup`), processes and locks, or the next start (exposures).
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Twin:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shlex
 
-from agent.contract.events import Confidence
-from agent.contract.units import ABOUT_CONTENT
-from agent.judging.base import DetectorMeta
+from agent.contract.events import Confidence, Level
+from agent.judging.base import DetectorMeta, Scope
 from agent.layout.names import GLOBAL_DIRECTORY
 
 
 def can_be_proved(meta: DetectorMeta) -> bool:
     """Return whether what a detector suspects would show in the content of a store."""
-    return meta.id in ABOUT_CONTENT
+    return meta.level is Level.DAMAGE and meta.scope is Scope.TASK
 
 
 def proof_command(application_id: str, task_id: str, store: str | None) -> str:

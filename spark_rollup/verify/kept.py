@@ -1,4 +1,4 @@
-"""What changelogs said at an offset, kept between runs: a copy that is still at that offset is compared without reading.
+"""What changelogs said at an offset, kept between runs: a copy that is still there is compared without reading.
 
 What a changelog said up to an offset never changes, but it cannot be carried on to a later one. A key that was put
 before the offset and deleted behind it leaves the changelog altogether once it is compacted, and so does a value that

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from spark_rollup import __version__
 from spark_rollup.bronze.place import Place, place_of
-from spark_rollup.config import is_bronze
+from spark_rollup.config import check_input, is_bronze
+from spark_rollup.errors import UsageError
 from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
@@ -83,6 +84,7 @@ def run(options: VerifyOptions) -> Outcome:
     Raises:
         RollupError: wrong use, jars or Java missing, brokers that do not answer or refuse.
     """
+    _check(options)
     kinds = [needs.KAFKA] if options.brokers else []
     kinds += [needs.S3A] if options.events and options.events.startswith("s3a://") else []
     delta = any(map(holds_tables, {options.opening.where, options.events or options.opening.where}))
@@ -95,6 +97,16 @@ def run(options: VerifyOptions) -> Outcome:
         found = findings(spark, judged, different, said, options.brokers)
         rows = _write(spark, found, judged, options.output)
     return Outcome(judged, len(chosen), rows, digests.unread, len(said), again)
+
+
+def _check(options: VerifyOptions) -> None:
+    where, events = options.opening.where, options.events
+    if "://" not in where and not Path(where).is_dir():
+        raise UsageError(f"--digests {where} is not a directory")
+    if events and "://" not in events:
+        check_input(Path(events))
+    if options.keep:
+        kept.load(options.keep)
 
 
 def holds_tables(where: str) -> bool:

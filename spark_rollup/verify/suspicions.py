@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Status
-from agent.contract.units import ABOUT_CONTENT
 from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.load import load
 from spark_rollup.bronze.place import Place
@@ -24,6 +23,17 @@ from spark_rollup.config import is_bronze
 from spark_rollup.judging.base import last_local_findings
 from spark_rollup.verify.digests import Copy
 from spark_rollup.verify.verdicts import Verdict, Word
+
+ABOUT_CONTENT = (
+    "carried-checkpoint", "changelog-truncated", "data-beyond-changelog", "false-clean-store", "interrupted-wipe",
+    "lost-segment", "offset-beyond-durable", "resurrected-checkpoint", "skipped-eos-wipe", "store-shrank",
+    "unrestored-store",
+)  # fmt: skip
+"""Agents' detectors whose damage is in the content of a store, and lasts as long as the store does.
+
+Not here: what is about files beside the store, what happened to a directory, processes and locks, and what a next start
+would do (exposures). A detector that is not known here is never refuted.
+"""
 
 _HOME = (*TASK, "pod")
 
@@ -143,7 +153,7 @@ def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int
         (F.col("status") == Status.OPEN.value)
         & (F.col("level") == Level.DAMAGE.value)
         & (F.col("confidence") == Confidence.SUSPECTED.value)
-        & F.col("detector").isin(*sorted(ABOUT_CONTENT))
+        & F.col("detector").isin(*ABOUT_CONTENT)
     ).orderBy("opened_at_us", "finding_id")
     found = [
         Suspicion(

@@ -7,6 +7,9 @@ from dataclasses import replace
 import pytest
 
 from agent.contract.buckets import StoreKind, StoreState
+from agent.detectors import DETECTORS
+from agent.findings.proof import can_be_proved
+from agent.judging.base import Kind
 from spark_rollup.verify import suspicions
 from spark_rollup.verify.digests import Copy, Place
 from spark_rollup.verify.suspicions import Suspicion
@@ -82,3 +85,9 @@ def test_suspicions_about_one_store_are_refuted_together():
     (found,) = suspicions.refuted([Verdict(COPY, Word.EQUAL)], [STORE, other])
     assert found.suspicions == (STORE, other)
     assert [one.source for one in found.equal] == [COPY]
+
+
+def test_damage_in_the_content_of_a_store_is_what_agents_offer_a_proof_for():
+    """All of it but what is closed at once, and a condition of a file beside the store."""
+    lasting = {x.meta.id for x in DETECTORS if can_be_proved(x.meta) and x.meta.kind is Kind.DAMAGE}
+    assert set(suspicions.ABOUT_CONTENT) == lasting
