@@ -83,8 +83,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     from agent.verify import buckets
     from agent.verify.digest import Origin, digest_store, skipped
     from agent.verify.stores import load
-    from agent.verify.verify import more_descriptors
-    from agent.verify.view import private_directory
+    from agent.verify.view import more_descriptors, private_directory
 
     disk = KernelDisk(chosen.state_dir)
     require_state_directory(disk, chosen.state_dir)

@@ -84,8 +84,8 @@ def verify(chosen: argparse.Namespace) -> int:
     from agent.verify.explain import notes_of
     from agent.verify.report import exit_code, json_line, paragraph
     from agent.verify.stores import load
-    from agent.verify.verify import more_descriptors, verify_store
-    from agent.verify.view import private_directory
+    from agent.verify.verify import verify_store
+    from agent.verify.view import more_descriptors, private_directory
 
     require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)
     given, fail_on = _given(chosen), _words(chosen.fail_on)

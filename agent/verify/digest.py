@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
@@ -29,6 +29,9 @@ from agent.verify.view import View
 
 SAMPLE = 50
 """Entries of each database by which the kind is known."""
+
+PAUSE_EVERY = 1_000
+"""Entries between two pauses: some milliseconds of work."""
 
 _KINDS = {
     Kind.KEY_VALUE: StoreKind.KEY_VALUE,
@@ -58,7 +61,13 @@ class Origin:
 
 
 def digest_store(
-    store: Store, kinds: Mapping[str, Kind], origin: Origin, disk: Disk, work: Path, number: int
+    store: Store,
+    kinds: Mapping[str, Kind],
+    origin: Origin,
+    disk: Disk,
+    work: Path,
+    number: int,
+    pause: Callable[[], None] = lambda: None,
 ) -> StoreDigest:
     """Digest one store.
 
@@ -69,20 +78,24 @@ def digest_store(
         disk: The state directory.
         work: Private directory for the views.
         number: Buckets of each database.
+        pause: Called again and again: rests, or ends it.
 
     Raises:
         UsageError: the store cannot be read.
         LayoutError: its form is not known.
     """
     with ExitStack() as stack:
-        return _Reading(store, disk, work, stack).digest(kinds, origin, number)
+        return _Reading(store, disk, work, stack, pause).digest(kinds, origin, number)
 
 
 class _Reading:
     """One reading; the order matters: offsets first, then files."""
 
-    def __init__(self, store: Store, disk: Disk, work: Path, stack: ExitStack) -> None:
+    def __init__(
+        self, store: Store, disk: Disk, work: Path, stack: ExitStack, pause: Callable[[], None]
+    ) -> None:
         self._store = store
+        self._pause = pause
         self._disk = disk
         self._checkpointed = store.checkpointed()
         self._checkpoint_us = self._written_us(f"{self._task()}/{names.CHECKPOINT_FILE}")
@@ -134,8 +147,11 @@ class _Reading:
 
     def _database(self, segment: int, kind: Kind, topic: str, number: int) -> contract.Database:
         counted = Buckets(number)
-        for key, value in _records(self._databases[segment], kind):
+        for count, (key, value) in enumerate(_records(self._databases[segment], kind), 1):
             counted.add(key, value)
+            if not count % PAUSE_EVERY:
+                self._pause()
+        self._pause()
         offset = self._offset(topic, self._claims[segment])
         return contract.Database(
             segment_ms=segment if kind.is_segmented else None,

@@ -337,12 +337,3 @@ class _Comparison:
         if claims is None or claims.status != CLOSED:
             own.soften(known, folded.last)
         self._result.tally.join(own)
-
-
-def more_descriptors() -> None:
-    """Allow as many open files as may be: a view keeps every file of a store open."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
