@@ -301,8 +301,7 @@ def _verify(parsed: argparse.Namespace) -> int:
     options = run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events, parsed.keep)
     outcome = run.run(options)
     _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
-    worst = max((Severity(str(row["severity"])).rank for row in outcome.findings), default=-1)
-    return FOUND if worst >= Severity(parsed.fail_on).rank else 0
+    return FOUND if outcome.worst_rank() >= Severity(parsed.fail_on).rank else 0
 
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:

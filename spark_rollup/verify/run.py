@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from agent.contract.events import Severity, Status
 from spark_rollup import __version__
 from spark_rollup.bronze.place import Place, place_of
 from spark_rollup.config import check_input, is_bronze
@@ -76,6 +77,11 @@ class Outcome:
     unread: int
     suspected: int = 0
     again: int = 0
+
+    def worst_rank(self) -> int:
+        """Rank the most severe finding that is open; -1 = none is."""
+        rows = [row for row in self.findings if row["status"] == Status.OPEN.value]
+        return max((Severity(str(row["severity"])).rank for row in rows), default=-1)
 
 
 def run(options: VerifyOptions) -> Outcome:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
 from agent.contract.buckets import StoreDigest, StoreKind
-from agent.contract.events import Kind
+from agent.contract.events import Kind, Severity
 from agent.verify.shipped import body_of
 from spark_rollup.bronze import load
 from spark_rollup.columns import ROUTINE, is_routine
@@ -125,6 +125,8 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
         ("state-equal", "pod-good", None): ([], ["skipped-eos-wipe-pod-good-0_0"]),
     }  # fmt: skip
     assert at_us(60) < NOW_US
+    assert outcome.worst_rank() == Severity.CRITICAL.rank
+    assert replace(outcome, findings=outcome.findings[1:]).worst_rank() == -1  # what is refuted is over
     assert "4 suspicions of agents: 2 proved, 2 refuted" in run.readable(outcome)
 
     # meanwhile one agent found what proves its own suspicion
