@@ -222,7 +222,8 @@ def readable(outcome: Outcome) -> list[str]:
             len({one for row in outcome.findings for one in _texts(row[word])})
             for word in ("confirms", "refutes")
         )
-        lines.append(f"{outcome.suspected} suspicions of agents: {proved} proved, {refuted} refuted")
+        what = "suspicion" if outcome.suspected == 1 else "suspicions"
+        lines.append(f"{outcome.suspected} {what} of agents: {proved} proved, {refuted} refuted")
     lines += [
         f"{one.word.value:<12} {_name(one.source)}: {one.found() or one.reason}"
         for one in outcome.verdicts
