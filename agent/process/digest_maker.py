@@ -29,7 +29,7 @@ LOG = logging.getLogger("agent.digest")
 
 LIBRARIES = ("rocksdict", "xxhash")
 PATIENCE_S = 5.0
-"""How long a process that is told to end may take: it removes its private directory."""
+"""How long a process that has to end may take: it removes its private directory."""
 
 _PACKAGES = Path(agent.__file__).parents[1]
 _COMPLAINT_CHARS = 500
@@ -43,7 +43,7 @@ class _Making:
         close: Of which store; None = of none any more: it is to end.
         process: The process.
         output: Descriptor of the memory that it writes to: a pipe would have to be emptied while it runs.
-        until_s: When it is ended by force, if it was told to end.
+        until_s: When it is ended by force, if it has to end.
     """
 
     close: Close | None
@@ -63,7 +63,7 @@ class DigestMaker:
         emit: Callable[[Record], None],
         clock: Clock,
     ) -> None:
-        """Prepare; nothing is begun before the first turn.
+        """Prepare; nothing is started before the first turn.
 
         Args:
             config: All settings.
@@ -97,28 +97,28 @@ class DigestMaker:
         return bool(self._closes) or bool(self._touched)
 
     def resume(self) -> None:
-        """Look at everything that an earlier run left in the inventory."""
+        """Read everything that an earlier run left in the inventory."""
         self._touched |= {(application, ""): None for application in self._inventory.applications}
 
     def hear(self, record: Record) -> None:
-        """Remember whom a transition is about: only they are looked at in the next turn."""
+        """Remember whom a transition is about: only they are read in the next turn."""
         if record.kind is Kind.TRANSITION:
             body = record.body
             self._touched[str(body["application_id"]), str(body.get("task_id") or "")] = None
 
     def turn(self) -> None:
-        """Do what can be done at once: look, end, take, begin."""
+        """Do what can be done at once: read, end, take, begin."""
         touched, self._touched = self._touched, {}
         for application, task in touched:
             self._closes.see(self._inventory, application, task)
-        self._tell_left_out()
+        self._report_left_out()
         if self._making is not None:
             self._attend(self._making)
         if self._making is None and (close := self._closes.next(self._clock.now_us())) is not None:
             self._begin(close)
 
     def stop(self) -> None:
-        """Make no more; what was to be made is counted and told."""
+        """Make no more; what was to be made is counted and logged."""
         number = self._closes.leave_out()
         if number:
             LOG.warning("digests left out: the agent stops", extra={"stores": number})
@@ -183,7 +183,11 @@ class DigestMaker:
         if code:
             self._fail(close, said.decode("utf-8", "replace")[-_COMPLAINT_CHARS:] or f"exit code {code}")
             return
-        body = json.loads(said)
+        try:
+            body = json.loads(said[said.rfind(b"\n") + 1 :])  # a library may have warned before
+        except ValueError:
+            self._fail(close, f"not understood: {said[-_COMPLAINT_CHARS:]!r}")
+            return
         (digest,) = body["digests"]
         if digest["state"] != StoreState.CLOSED:
             self._fail(close, "its files do not show that they hold exactly what its offset says")
@@ -197,7 +201,7 @@ class DigestMaker:
         self._closes.end(Outcome.FAILED)
         LOG.warning("no digest of a closed store: %s", why, extra=_place(close))
 
-    def _tell_left_out(self) -> None:
+    def _report_left_out(self) -> None:
         left_out = self._closes.outcomes[Outcome.LEFT_OUT]
         if left_out > self._left_out:
             LOG.warning("digests left out: too many stores wait", extra={"stores": left_out - self._left_out})

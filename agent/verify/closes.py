@@ -14,7 +14,7 @@ KEPT = 64
 """Closes that wait. One more, and the oldest is left out: the newest says most of how the application ended."""
 
 SETTLES_US = 2_000_000
-"""How long a store stays closed before its digest is begun: a restart of a thread opens it again within that, and up to
+"""How long a store stays closed before its digest is started: a restart of a thread opens it within that, and up to
 2.1 the checkpoint is written after the lock was let go."""
 
 Key = tuple[str, str, str]
@@ -61,7 +61,7 @@ class Closes:
         return len(self._waiting) + (self.current is not None)
 
     def see(self, inventory: Inventory, application_id: str, task_id: str = "") -> None:
-        """Look at a task, or at all tasks of an application, and take in what is closed or is not any more."""
+        """Read a task, or all tasks of an application, and take in what is closed or is not any more."""
         application = inventory.applications.get(application_id)
         tasks = application.tasks if application is not None else {}
         seen = {x.key: x for task in tasks.values() if task_id in ("", task.id) for x in closes_of(task)}
@@ -99,7 +99,7 @@ class Closes:
     def _take(self, close: Close) -> None:
         current, before = self.current, self._waiting.pop(close.key, None)
         if current is not None and current.key == close.key and current.content != close.content:
-            self._forget(close.key)  # it was opened and closed again between two looks
+            self._forget(close.key)  # it was opened and closed again between two readings
         if self._done.get(close.key[:2], {}).get(close.key[2]) == close.content:
             return
         if before is not None and before.content != close.content:

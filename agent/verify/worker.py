@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from agent.verify.shipped import body_of
 from agent.verify.view import more_descriptors, private_directory
 
 NICE = 19
+FIRST_TO_GO = "1000"
+"""Where memory runs out in the container, this process is what the kernel ends first, and not the agent."""
+
 REFUSED = 1
 """Exit code where there is no digest."""
 
@@ -94,6 +98,8 @@ def main(arguments: list[str]) -> int:
     """Make what is asked for and write it to standard output."""
     asked = Asked(**json.loads(arguments[0]))
     os.nice(NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
     more_descriptors()
     pace = Pace(asked.cpu_share, time.process_time, time.sleep)
 

@@ -27,7 +27,7 @@ BODY = {
     "application_id": APP, "task_id": "0_0", "store": "s",
     "digests": [{"state": "closed", "databases": [{"entries": 3}]}],
 }  # fmt: skip
-SAY = f"import sys; sys.stdout.write({json.dumps(BODY)!r})"
+SAY = f"import sys; print('a warning', file=sys.stderr, flush=True); sys.stdout.write({json.dumps(BODY)!r})"
 
 
 class Made:
@@ -101,10 +101,11 @@ def test_what_the_process_says_is_emitted(made: Made, eventually: Callable[..., 
         ("import sys; sys.stdout.write('it is gone'); sys.exit(1)", "it is gone"),
         (SAY.replace("closed", "killed"), "do not show"),
         ("import os; os.kill(os.getpid(), 9)", "exit code -9"),
+        ("print('hello')", "not understood: b'hello"),
     ],
-    ids=["refused", "not closed", "killed"],
+    ids=["refused", "not closed", "killed", "not a body"],
 )
-def test_a_process_without_a_digest_is_counted_and_told(
+def test_a_process_without_a_digest_is_counted_and_logged(
     made: Made, eventually: Callable[..., Any], caplog: pytest.LogCaptureFixture, program: str, why: str
 ) -> None:
     """Nothing is emitted, and it is not tried again."""
@@ -179,7 +180,7 @@ def test_without_a_process_the_close_has_failed(
     assert "no process can be started" in caplog.text
 
 
-def test_what_an_earlier_run_left_is_looked_at(made: Made, eventually: Callable[..., Any]) -> None:
+def test_what_an_earlier_run_left_is_read(made: Made, eventually: Callable[..., Any]) -> None:
     """A store that was closed before the agent was started again."""
     made.inventory.applications = inventory(task(store("s"))).applications
     made.maker.turn()
@@ -189,7 +190,7 @@ def test_what_an_earlier_run_left_is_looked_at(made: Made, eventually: Callable[
     assert made.outcomes == {"made": 1}
 
 
-def test_too_many_closes_are_told(made: Made, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_closes_are_reported(made: Made, caplog: pytest.LogCaptureFixture) -> None:
     """How many were left out; once."""
     caplog.set_level(logging.INFO)
     made.program = "import time; time.sleep(60)"

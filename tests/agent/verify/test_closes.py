@@ -85,7 +85,7 @@ def test_a_close_that_wrote_no_offset_is_not_due() -> None:
     assert closes_of(dirty) == []
 
 
-def test_a_close_is_begun_when_it_has_settled() -> None:
+def test_a_close_is_started_when_it_has_settled() -> None:
     """A restart opens it again within moments."""
     closes = Closes()
     closes.see(inventory(task(store("s", 1_000))), APP)
