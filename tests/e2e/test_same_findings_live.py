@@ -153,8 +153,8 @@ def test_nothing_is_missing_from_what_was_shipped(live: LiveRun) -> None:
     assert [data for data in live.records if data["kind"] == "drop"] == []
 
 
-@pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.timeout(480)  # it may be the first, for which the run is played
 def test_the_fleet_audit_confirms_what_live_agents_shipped(
     scenarios: Mapping[str, Scenario], live: LiveRun, tmp_path: Path
 ) -> None:
