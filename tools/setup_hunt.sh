@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks whether this machine has what plays the hunt: Maven for Kafka's jars, a JDK for the application, root for PID
+# Checks that this machine has what plays the hunt: Maven for Kafka's jars, a JDK for the application, root for PID
 # namespaces. CI installs the first two where they are not there.
 set -euo pipefail
 
