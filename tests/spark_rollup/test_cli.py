@@ -183,6 +183,7 @@ class TestRealRuns:
         assert len(rows[0]) == len(fleet.lines())
 
     @pytest.mark.slow
+    @pytest.mark.timeout(900)
     def test_the_answers(self, spark, tmp_path, capsys, request):
         """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
         source = damaged().write(tmp_path / "in")
