@@ -20,6 +20,8 @@ from tests.delivery.servers import Broker, Certificates, free_port
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(180)]
 
+LONG = 90_000
+"""Records; a producer keeps no more of them in its queue."""
 AT = AT_MS.to_bytes(8, "big")
 Rows = Mapping[bytes, bytes]
 
@@ -268,10 +270,9 @@ def test_what_is_refused_is_said(
 def test_an_early_end_leaves_nothing_behind(
     ground: Ground, number: signal.Signals, code: int, eventually: Callable[..., object]
 ) -> None:
-    """Ctrl-C or SIGTERM while the changelog is read: here a broker does not answer."""
-    rows = keyed(10)
-    ground.produce(rows)
-    ground.hold(rows, 9)
+    """Ctrl-C or SIGTERM while the changelog is read, which takes seconds."""
+    ground.produce(keyed(LONG))
+    ground.hold(keyed(10), LONG - 1)
     command = [*ground.command(), "--client-config", os.devnull]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     eventually(lambda: list(ground.work.iterdir()))
