@@ -51,6 +51,8 @@ def paragraph(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> s
         lines.append(f"{_MARGIN}{printable(result.reason)}")
     elif result.tally.counts:
         lines.append(_MARGIN + _counted(result.tally.counts))
+    if result.note and not result.reason:
+        lines.append(f"{_MARGIN}{printable(result.note)}")
     for segment, tally in sorted(result.by_segment.items()):
         offset = result.offsets.get(segment)
         where = (
@@ -77,6 +79,7 @@ def json_line(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> s
         "kind": result.kind,
         "word": result.word,
         "reason": result.reason or None,
+        "note": result.note or None,
         "topic": result.topic or None,
         "partition": result.store.partition if result.topic else None,
         "start_offset": result.start,

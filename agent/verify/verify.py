@@ -18,7 +18,7 @@ from agent.verify.kinds import Kind
 from agent.verify.places import Store
 from agent.verify.rule import DAMAGE, Known, Word, sum_up
 from agent.verify.scratch import Scratch
-from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of
+from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of, times_of_disk
 from agent.verify.stores import CLOSED, Claims, Database
 from agent.verify.view import View
 
@@ -54,6 +54,7 @@ class Result:
         store: Which.
         word: The worst of its keys, or `undecidable` as a whole.
         reason: Why it is undecidable as a whole; empty = it is not.
+        note: What limits the comparison; empty = nothing.
         topic: Its changelog; empty = not known.
         kind: None = not known.
         offsets: Segment -> offset of its database; segment 0 for a store of one database.
@@ -68,6 +69,7 @@ class Result:
     store: Store
     word: Word
     reason: str = ""
+    note: str = ""
     topic: str = ""
     kind: Kind | None = None
     offsets: dict[int, int | None] = field(default_factory=dict)
@@ -266,9 +268,7 @@ class _Comparison:
         if self._store.database:
             return None
         if settings is None:
-            raise UsageError(
-                "its retention is not known: grant DescribeConfigs on the topic, or give --retention STORE=MS"
-            )
+            return self._times_of_disk()
         retention_ms = int(settings["retention.ms"]) - ADDITIONAL_MS
         if retention_ms <= 0:
             raise UsageError(
@@ -276,6 +276,18 @@ class _Comparison:
                 " --retention STORE=MS"
             )
         return times_of(retention_ms)
+
+    def _times_of_disk(self) -> Times:
+        """Judge what the segments on disk cover, where the retention is not known."""
+        how = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
+        if not self._databases:
+            raise UsageError(f"it has no segment, and its retention is not known: {how}")
+        times = times_of_disk(self._databases)
+        self._result.note = (
+            f"its retention is not known: what is older than its oldest segment, {times.oldest_ms}, is counted as"
+            f" expired, lost or not; {how}"
+        )
+        return times
 
     def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
         if settings is None:
