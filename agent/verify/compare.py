@@ -102,7 +102,7 @@ def compare(
         LayoutError: an entry is not of this kind.
         UsageError: the database is damaged.
     """
-    for key, have, records in pair(_contents(database, kind), rows):
+    for key, have, records in pair(contents(database, kind), rows):
         word, offset = judge(have, records or (), known)
         if word in SHOWN:
             tally.add(Example(word, record_key(kind, key), offset, have, segment))
@@ -110,7 +110,8 @@ def compare(
             tally.counts[word] += 1
 
 
-def _contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Content]]:
+def contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Content]]:
+    """Give key, as the store writes it, and content of every entry, in the order of keys; an index has no content."""
     for key, family, value in database.entries() if database else ():
         if not is_index(kind, key):
             yield key, content_of(kind, family, value)

@@ -29,6 +29,7 @@ class Plan:
         times: Of a store of segments or versions; None = no need.
         offsets: Segment -> offset of its database, None = it has none; segment 0 for a store of one database.
         otherwise: Offset for segments that are not there.
+        place: Where the keys go in the scratch database, of a store of one database.
     """
 
     topic: str
@@ -39,6 +40,7 @@ class Plan:
     times: Times | None
     offsets: Mapping[int, int | None]
     otherwise: int | None
+    place: int = 0
 
     def offset_of(self, segment: int) -> int | None:
         """Return the offset of a segment's database."""
@@ -139,7 +141,7 @@ class _Fold:
 
     def _keep(self, record: Record) -> None:
         self.found.stream_ms = max(self.found.stream_ms, record.at_ms)
-        self._put(prefix_of(0) + record.key, self._plan.offset_of(0), record)
+        self._put(prefix_of(self._plan.place) + record.key, self._plan.offset_of(0), record)
 
     def _keep_version(self, record: Record) -> None:
         """Keep all: each is a version. One that came too late for its store counts as if it were not committed."""

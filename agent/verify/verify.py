@@ -64,6 +64,7 @@ class Result:
         by_segment: Segment -> words of its keys, for segments that are damaged.
         is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
         transactions: Whether the changelog has records that are not committed.
+        partitions: Of a global store: partition -> offset, start and end; its others are empty then.
     """
 
     store: Store
@@ -79,6 +80,7 @@ class Result:
     by_segment: dict[int, Tally] = field(default_factory=dict)
     is_closed: bool | None = None
     transactions: bool = False
+    partitions: dict[int, tuple[int | None, int, int]] = field(default_factory=dict)
 
     @property
     def examples(self) -> list[Example]:
@@ -102,18 +104,31 @@ def verify_store(
     Returns:
         The words; what stops the comparison is the reason of `undecidable`.
     """
+    return said_by(Comparison, store, changelogs, given, work, now_s, progress)
+
+
+def said_by(
+    kind: type[Comparison],
+    store: Store,
+    changelogs: Changelogs,
+    given: Given,
+    work: Path,
+    now_s: float,
+    progress: Progress,
+) -> Result:
+    """Run a comparison; see `verify_store`."""
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
     with ExitStack() as stack:
         try:
-            _Comparison(store, changelogs, given, work, stack, result).run(now_s, progress)
+            kind(store, changelogs, given, work, stack, result).run(now_s, progress)
         except (UsageError, LayoutError) as error:
             result.word, result.reason = Word.UNDECIDABLE, str(error)
             result.tally, result.by_segment = Tally(given.examples), {}
     return result
 
 
-class _Comparison:
-    """The steps; what is open is closed with the stack."""
+class Comparison:
+    """The steps for a store of a task; what is open is closed with the stack."""
 
     def __init__(
         self, store: Store, changelogs: Changelogs, given: Given, work: Path, stack: ExitStack, result: Result
@@ -252,14 +267,17 @@ class _Comparison:
     def _require_range(self) -> None:
         result = self._result
         offsets = [x for x in (*result.offsets.values(), self._otherwise) if x is not None]
-        if offsets and max(offsets) >= result.end:
+        if offsets:
+            self._require(max(offsets), result.start, result.end)
+
+    def _require(self, offset: int, start: int, end: int) -> None:
+        if offset >= end:
             raise UsageError(
-                f"its offset {max(offsets)} is behind the end of the changelog, {result.end}: is the topic new?"
+                f"its offset {offset} is behind the end of the changelog, {end}: is the topic new?"
             )
-        if offsets and max(offsets) < result.start - 1:
+        if 0 <= offset < start - 1:
             raise UsageError(
-                f"its offset {max(offsets)} is before the start of the changelog, {result.start}: what came between"
-                " is deleted"
+                f"its offset {offset} is before the start of the changelog, {start}: what came between is deleted"
             )
 
     def _times(self, settings: Mapping[str, str] | None) -> Times | None:

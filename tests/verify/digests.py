@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from itertools import product
 from pathlib import Path
 
@@ -39,12 +40,18 @@ class DigestRun(Run):
         self._work = work
 
     def look(
-        self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False, pod: str = "a"
+        self,
+        when: str,
+        held: Mapping[str, int] | None = None,
+        *,
+        closed: bool = False,
+        pod: str = "a",
+        also: AbstractSet[str] = frozenset(),
     ) -> list[Row]:
         """A healthy store never differs; one that was closed in order is equal, or has what KAFKA-20685 leaves."""
         rows, plan = self._rows(pod), self.stage.plan
         for row in rows:
-            good = {"equal"} if closed else HEALTHY
+            good = {"equal"} if closed else HEALTHY | also
             if plan.guarantee == EOS and is_exposed(plan.release) and row["extra"] and not row["missing"]:
                 good = {"differs"}
             self._said(when, row, is_good=row["verdict"] in good, wanted=good)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -17,13 +17,15 @@ HEALTHY = {"equal", "behind", "ahead"}
 Row = dict[str, object]
 
 
-def rows_of(stage: Stage, pod: str = "a", state_dir: Path | None = None) -> list[Row]:
+def rows_of(
+    stage: Stage, pod: str = "a", state_dir: Path | None = None, more: Sequence[str] = ()
+) -> list[Row]:
     """Run the command on a pod's state directory, or on a copy of one."""
     is_still = state_dir is not None or not stage.pods[pod].is_alive
     state_dir = state_dir or stage.state_dir(pod)
     before = tree(state_dir) if is_still else {}
     command = [sys.executable, "-m", "agent", "verify", str(state_dir)]
-    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3"]
+    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3", *more]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     if done.returncode not in (0, 1, 2) or not done.stdout:
         raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
@@ -102,9 +104,9 @@ class Run:
             self.found.append(f"{row['store']} {counts}; the application counts {counted}")
         return is_real
 
-    def rows_of(self, pod: str = "a", state_dir: Path | None = None) -> list[Row]:
+    def rows_of(self, pod: str = "a", state_dir: Path | None = None, more: Sequence[str] = ()) -> list[Row]:
         """Run the command."""
-        return rows_of(self.stage, pod, state_dir)
+        return rows_of(self.stage, pod, state_dir, more)
 
     def judge(self, when: str, row: Row, *, is_good: bool, wanted: object = "") -> None:
         """Show a row; remember it if it is wrong."""

@@ -22,7 +22,7 @@ from tests.live import bugs, segments
 from tests.live.plan import ALOS, EOS, Plan, numbers
 from tests.live.processes import Broker, LiveError
 from tests.live.stage import Stage
-from tests.verify import courses
+from tests.verify import courses, traced
 from tests.verify.looking import Run, Unwatched, losses, rows_of
 
 RELEASES = ("2.8.2", "3.9.2", "4.2.1", "4.3.1")
@@ -189,6 +189,8 @@ PLAYS = {
     ),
     "source_topic": Play(healthy, "kv,table"),
     "closing": Play(healthy, "kv,closing", first=(3, 3)),
+    "global": Play(healthy, "kv,global", partitions=3),
+    "planted_global": Play(courses.planted, "kv,global", partitions=3),
     "planted": Play(courses.planted, "kv,plain,window,session,join,closing"),
     "compacted": Play(
         courses.compacted,
@@ -201,6 +203,7 @@ PLAYS = {
         },
     ),
     "reset": Play(courses.reset_without_cleanup, "kv,plain,window"),
+    "traced": Play(traced.traced),
     "k8187": Play(
         courses.carried_checkpoint,
         "kv",
