@@ -186,7 +186,7 @@ class _Reading:
             return kind_of_one([x for _, x in samples])
         if not samples:
             raise LayoutError("it has no entry that shows its kind: give --kind")
-        return kind_of_segments(samples, [], times_of_disk(self._databases))  # nobody tells the retention
+        return kind_of_segments(samples, [], times_of_disk(self._databases))  # the retention is not known
 
     # -------------------------------------------------------------------------------------------- the disk
 

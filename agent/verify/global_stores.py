@@ -37,8 +37,8 @@ def verify_global_store(
 ) -> Result:
     """Compare one global store with its topic; see `verify_store`.
 
-    A store that differs is `undecidable` unless its kind is given: one with a processor of its own need not hold what
-    its topic says, and nothing on disk tells which it is.
+    A store that differs is `undecidable` unless its kind is given: one with its own processor need not hold what
+    its topic says, and nothing on disk says which it is.
     """
     return said_by(_GlobalComparison, store, changelogs, given, work, now_s, progress)
 
@@ -129,14 +129,14 @@ class _GlobalComparison(Comparison):
         return Example(words.pop() if len(words) == 1 else Word.UNDECIDABLE, key, None, content)
 
     def _doubt(self) -> None:
-        """Take back what is only true of a store without a processor of its own."""
+        """Take back what is only true of a store without its own processor."""
         result, counts = self._result, self._result.tally.counts
         found = {word: counts[word] for word in DAMAGE if counts[word]}
         if not found:
             return
         said = ", ".join(f"{count} {word}" for word, count in found.items())
         result.note = (
-            f"not what its topic says ({said}), which a global store with a processor of its own need not be, nor"
+            f"not what its topic says ({said}), which a global store with its own processor need not be, nor"
             f" one that skips records or reads those of aborted transactions; if it has none, give --kind"
             f" {self._store.name}={Kind.KEY_VALUE}"
         )
@@ -154,7 +154,7 @@ def _of(scratch: Scratch, partition: int) -> Iterator[Found]:
 
 
 def _example(key: bytes, value: Content | None, said: list[tuple[Word, int | None]]) -> Example:
-    """Say one word of a key; of one that is in several partitions nobody knows which record came last."""
+    """Say one word of a key; of one that is in several partitions it is not known which record came last."""
     word, offset = min(said, key=lambda x: x[0] not in _HARMLESS)
     if len(said) > 1 and word not in _HARMLESS:
         word = Word.UNDECIDABLE

@@ -62,7 +62,7 @@ def times_of(retention_ms: int) -> Times:
 
 
 def times_of_disk(segments: Iterable[int]) -> Times:
-    """Return times that are true of the segments on disk, where nobody tells the retention.
+    """Return times that are true of the segments on disk, where the retention is not known.
 
     A segment may really be shorter: then there is none between two of these. All that is on disk is live: a put that
     moves stream time drops what has expired.

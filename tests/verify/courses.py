@@ -233,7 +233,9 @@ def carried_checkpoint(run: Run) -> None:
     steering.mkdir(parents=True, exist_ok=True)
     first, second, waits = (steering / name for name in ("standbys-on-1", "standbys-on-2", "callback-waits"))
     first.touch()
-    stage.start("b")
+    # with room for every task it keeps them all, whoever joins
+    stage.launch("b", extra={"num.stream.threads": stage.plan.partitions}).ask("start")
+    stage.wait_running("b")
     stage.launch("a", slow_unlink_us=300_000, extra={"num.stream.threads": 2}).ask("start")
     stage.wait_running("a")
     stage.send(2000)

@@ -116,8 +116,10 @@ def test_damage_is_named_where_the_store_is_said_to_be_plain(state: StateDir, ve
     }
 
 
-def test_a_store_that_differs_is_undecidable_where_nobody_says_so(state: StateDir, verify: Verify) -> None:
-    """A processor of its own may have put other values, or left records out."""
+def test_a_store_that_differs_is_undecidable_unless_its_kind_is_given(
+    state: StateDir, verify: Verify
+) -> None:
+    """Its own processor may have put other values, or left records out."""
     topics, entries = two_partitions()
     del entries[b"k03"]
     hold(state, entries, "prices 0 10", "prices 1 10")
@@ -131,7 +133,7 @@ def test_a_store_that_differs_is_undecidable_where_nobody_says_so(state: StateDi
 
 
 def test_a_key_in_two_partitions_may_have_either_value(state: StateDir, verify: Verify) -> None:
-    """Nobody knows which came last; a value of neither is undecidable."""
+    """Which came last is not known; a value of neither is undecidable."""
     topics, entries = two_partitions()
     topics[0].add(b"both", b"one")
     topics[1].add(b"both", b"two")
