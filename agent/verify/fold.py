@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.kinds import Kind, big_endian, record_content, store_keys, time_of
 from agent.verify.rule import Known, Logged
 from agent.verify.scratch import Scratch
 from agent.verify.shape import Times
+
+MARKERS = 2
+"""Offsets in a row that markers of transactions may take; compaction leaves out more."""
 
 Progress = Callable[[int, int], None]
 """Called with how many offsets are done, of how many."""
@@ -58,6 +62,7 @@ class Folded:
         seen: Records.
         after: Offset of a database -> records behind it.
         last: Offset of the last record; -1 = none.
+        gap: Most offsets in a row without a record; once all is read, of those behind the databases' own.
     """
 
     stream_ms: int = -1
@@ -66,13 +71,14 @@ class Folded:
     seen: int = 0
     after: Counter[int] = field(default_factory=Counter)
     last: int = -1
+    gap: int = 0
 
     def known(self, plan: Plan, offset: int | None, *, is_fresh: bool) -> Known:
         """Return what is known for a database."""
         has_gaps = self._misses(plan.end - plan.start, self.seen, plan.end)
         after = plan.end - 1 - max(-1 if offset is None else offset, plan.start - 1)
         has_gaps_after = self._misses(after, self.after[-1 if offset is None else offset], plan.end)
-        return Known(offset, plan.start, has_gaps, has_gaps_after, is_fresh)
+        return Known(offset, plan.start, has_gaps, has_gaps_after, is_fresh, self.gap > MARKERS)
 
     def _misses(self, expected: int, found: int, end: int) -> bool:
         """Whether offsets are missing; the very last one is a transaction's marker, never compacted away."""
@@ -97,19 +103,24 @@ def fold(changelogs: Changelogs, plan: Plan, scratch: Scratch, progress: Progres
     offsets = {-1 if x is None else x for x in (*plan.offsets.values(), plan.otherwise)}
     committed = _Fold(plan, scratch, offsets, is_committed=True)
     committed.take(
-        changelogs.read(plan.topic, plan.partition, plan.start, plan.end, committed=True), progress
+        changelogs.read(plan.topic, plan.partition, plan.start, plan.end, committed=True),
+        progress,
+        plan.start,
     )
     found = committed.found
     first = max(min(offsets, default=-1) + 1, plan.start)
     least = min(offsets, default=-1)
     if found.after[least] == plan.end - first:
+        found.gap = 0
         return found
     everything = _Fold(plan, scratch, offsets, is_committed=False)
-    everything.take(changelogs.read(plan.topic, plan.partition, first, plan.end, committed=False), progress)
+    everything.take(
+        changelogs.read(plan.topic, plan.partition, first, plan.end, committed=False), progress, first
+    )
     again = everything.found
     found.transactions = again.after[least] > found.after[least]
     found.seen += again.after[least] - found.after[least]
-    found.after = again.after
+    found.after, found.gap = again.after, again.gap
     found.last = max(found.last, again.last)
     found.stream_ms = max(found.stream_ms, again.stream_ms)
     found.segments |= again.segments
@@ -126,13 +137,17 @@ class _Fold:
         self._is_committed = is_committed
         self.found = Folded()
 
-    def take(self, batches: Iterable[list[Record]], progress: Progress) -> None:
-        plan = self._plan
+    def take(self, batches: Iterable[list[Record]], progress: Progress, first: int) -> None:
+        plan, before = self._plan, first - 1
         keep = self._keep_by_segment if plan.kind.is_segmented else self._keep
         keep = self._keep_version if plan.kind is Kind.VERSIONED else keep
         for batch in batches:
             for record in batch:
                 keep(record)
+            if batch[-1].offset - before > len(batch):
+                steps = pairwise((before, *(x.offset for x in batch)))
+                self.found.gap = max(self.found.gap, *(later - earlier - 1 for earlier, later in steps))
+            before = batch[-1].offset
             self.found.seen += len(batch)
             self.found.last = batch[-1].offset
             for offset in self._offsets:
