@@ -93,7 +93,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     kinds = dict(_kind(text) for text in chosen.kind)
     load()
     buckets.load()
-    stores = asked_stores(chosen)
+    stores = asked_stores(chosen, with_global=False)
     more_descriptors()
     agent, clock = config.agent, SystemClock()
     pod = agent.pod or socket.gethostname()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
-from math import gcd
 from pathlib import Path
 
 from agent import __version__
@@ -22,7 +21,7 @@ from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.verify.buckets import Buckets
 from agent.verify.kinds import Kind, is_index, record_key, record_value
 from agent.verify.places import Store
-from agent.verify.shape import Times, kind_of_one, kind_of_segments
+from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
 from agent.verify.stores import Claims, Database
 from agent.verify.versions import split_key
 from agent.verify.view import View
@@ -206,9 +205,7 @@ class _Reading:
             return kind_of_one([x for _, x in samples])
         if not samples:
             raise LayoutError("it has no entry that shows its kind: give --kind")
-        # the longest interval that fits: without a broker the retention is not known
-        interval_ms = gcd(*self._databases) or 1 << 62
-        return kind_of_segments(samples, [], Times(0, interval_ms))
+        return kind_of_segments(samples, [], times_of_disk(self._databases))  # the retention is not known
 
     # -------------------------------------------------------------------------------------------- the disk
 
