@@ -13,7 +13,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
-from agent.delivery import KubernetesSettings, PrivacySettings, ShipSettings, problems_of
+from agent.delivery import (
+    DigestSettings,
+    KubernetesSettings,
+    PrivacySettings,
+    ShipSettings,
+    problems_of,
+    problems_of_digest,
+)
 from agent.errors import ConfigError
 from agent.inventory.settings import DEFAULT, KEYS, KEYS_BY_NAME, Setting, SettingsBook
 
@@ -24,7 +31,15 @@ MAX_REASON = 200
 """Characters of a reason: it is a label of a metric."""
 
 
-_G = TypeVar("_G", "AgentSettings", "DetectorSettings", ShipSettings, PrivacySettings, KubernetesSettings)
+_G = TypeVar(
+    "_G",
+    "AgentSettings",
+    "DetectorSettings",
+    ShipSettings,
+    PrivacySettings,
+    KubernetesSettings,
+    DigestSettings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +63,8 @@ class AgentSettings:
         cpu_share: Ceiling of the agent's CPU as a share of one core, from which it does less; 0 = none.
         memory_mib: Ceiling of the agent's resident memory, from which it does less; 0 = none.
         grace_seconds: How long the last flush may take.
-        linger_seconds: How long to watch on after SIGTERM while an application still holds its locks.
+        linger_seconds: How long to watch on after SIGTERM while an application still holds its locks, or digests of
+            stores are to be made.
         log_level: DEBUG, INFO, WARNING or ERROR.
         runbooks: Base of the links to runbooks on the agent's page; empty = it names the command instead.
         metrics_detail: `task`, or `store` for series of single stores as well.
@@ -106,6 +122,7 @@ class Config:
         ship: Spool and sink.
         privacy: What is hidden.
         kubernetes: What is reported to Kubernetes.
+        digest: When digests of stores are made.
     """
 
     agent: AgentSettings
@@ -115,6 +132,7 @@ class Config:
     ship: ShipSettings = field(default_factory=ShipSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
+    digest: DigestSettings = field(default_factory=DigestSettings)
 
     @property
     def disabled(self) -> Mapping[str, Setting]:
@@ -163,6 +181,7 @@ def load_config(
     ship = read.group("ship", ShipSettings)
     privacy = read.group("privacy", PrivacySettings)
     kubernetes = read.group("kubernetes", KubernetesSettings)
+    digest = read.group("digest", DigestSettings)
     if not kubernetes.api and environment and environment.get("KUBERNETES_SERVICE_HOST"):
         host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
         host = f"[{host}]" if ":" in host else host
@@ -170,15 +189,16 @@ def load_config(
         read.origins["kubernetes.api"] = "environment"
     _check(agent, problems)
     problems += problems_of(agent.ship_to, ship, kubernetes)
+    problems += problems_of_digest(digest)
     problems += [
         f'{file}: unknown table [{name}]; expected [agent], [application], [application."ID"], [detectors], [ship], '
-        "[privacy] or [kubernetes]"
+        "[privacy], [kubernetes] or [digest]"
         for name in document
-        if name not in ("application", "agent", "detectors", "ship", "privacy", "kubernetes")
+        if name not in ("application", "agent", "detectors", "ship", "privacy", "kubernetes", "digest")
     ]
     if problems:
         raise ConfigError("; ".join(problems))
-    return Config(agent, read.origins, SettingsBook(common, own), judges, ship, privacy, kubernetes)
+    return Config(agent, read.origins, SettingsBook(common, own), judges, ship, privacy, kubernetes, digest)
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
@@ -290,6 +310,13 @@ class _Reader:
         return kind(**given)  # type: ignore[arg-type]
 
 
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
 def _number(text: str) -> float:
     try:
         number = float(text)
@@ -326,7 +353,12 @@ def _reasons(given: object) -> Reasons:
     return reasons
 
 
-_READERS: Mapping[str, Callable[[str], object]] = {"str": str, "float": _number, "bool": _truth}
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "str": str,
+    "float": _number,
+    "int": _whole,
+    "bool": _truth,
+}
 
 
 def _check(settings: AgentSettings, problems: list[str]) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from agent.contract.buckets import BUCKETS
 from agent.contract.events import Severity
+from agent.contract.packed import MAX_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ KINDS = (DIRECTORY, OBJECT_STORE, KAFKA, HTTP)
 SCHEMES = {scheme: kind for kind in KINDS for scheme in kind.schemes}
 
 CONTENT_MODES = ("structured", "binary")
+DIGEST_TIMES = ("off", "close")
 EVENT_LEVELS = ("off", *(severity.value for severity in Severity))
 
 
@@ -149,6 +152,21 @@ class KubernetesSettings:
     service_account_dir: str = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
+@dataclass(frozen=True, slots=True)
+class DigestSettings:
+    """When the agent makes digests of stores, group `[digest]` of the file.
+
+    Args of the dataclass:
+        at: `close`: when a store was closed in order; or `off`. Needs the extra `verify`, and a spool.
+        buckets: Buckets of each database, a power of two; fewer where a store has many segments.
+        cpu_share: Share of one core that making them may take, above 0; 1 = all of it.
+    """
+
+    at: str = "off"
+    buckets: int = BUCKETS
+    cpu_share: float = 0.1
+
+
 def parse_target(text: str) -> Target:
     """Read `ship_to`: a directory, or a URL.
 
@@ -200,6 +218,16 @@ def problems_of(ship_to: str, ship: ShipSettings, kubernetes: KubernetesSettings
             yield f"ship.{name}: {getattr(ship, name)} must be {least:g} or more"
     if ship.cap_mib * 1024 < 8 * ship.seal_kib:
         yield f"ship.cap_mib: {ship.cap_mib} must hold at least eight segments of seal_kib {ship.seal_kib:g}"
+
+
+def problems_of_digest(digest: DigestSettings) -> Iterator[str]:
+    """List what is wrong with the settings of digests, one sentence each."""
+    if digest.at not in DIGEST_TIMES:
+        yield f"digest.at: {digest.at!r} must be one of {', '.join(DIGEST_TIMES)}"
+    if not 0 < digest.buckets <= MAX_ROWS or digest.buckets & (digest.buckets - 1):
+        yield f"digest.buckets: {digest.buckets} must be a power of two from 1 to {MAX_ROWS}"
+    if not 0 < digest.cpu_share <= 1:
+        yield f"digest.cpu_share: {digest.cpu_share:g} must be above 0 and at most 1"
 
 
 def _problems_of_target(target: Target, ship: ShipSettings) -> Iterator[str]:

@@ -41,22 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _add_bronze(migrate)
     _add_spark(migrate)
     _add_forget(commands.add_parser("forget", help="remove events from bronze, into its quarantine"))
-    audit = commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report")
-    _add_input(audit)
-    _add_look_back(audit)
-    audit.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
-    audit.add_argument("--json", action="store_true", help="print one finding per line on stdout")
-    audit.add_argument(
-        "--textfile",
-        type=Path,
-        metavar="FILE",
-        help="write the metrics there, too (they are always in OUTPUT/metrics.prom)",
-    )
-    audit.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
-    audit.add_argument(
-        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
-        help="exit with 1 if an open finding is at least this severe (default: critical)",
-    )  # fmt: skip
+    _add_audit(commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report"))
     safe = commands.add_parser("safe-to-restart", help="may this pod be restarted? without --pod: all pods")
     _add_input(safe)
     _add_look_back(safe)
@@ -78,6 +63,30 @@ def parser() -> argparse.ArgumentParser:
     for command in (why, watched):
         _add_namespace(command)
     return program
+
+
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    _add_input(parser)
+    _add_look_back(parser)
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="where tables and report go"
+    )
+    parser.add_argument(
+        "--verified", type=Path, metavar="DIR",
+        help="an output of `verify`: what it proves and refutes is shown with what the rules find",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
+    parser.add_argument(
+        "--textfile",
+        type=Path,
+        metavar="FILE",
+        help="write the metrics there, too (they are always in OUTPUT/metrics.prom)",
+    )
+    parser.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
+    parser.add_argument(
+        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
+        help="exit with 1 if an open finding is at least this severe (default: critical)",
+    )  # fmt: skip
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
@@ -129,13 +138,23 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--digests", required=True, metavar="WHERE",
-        help="directory (or s3a://bucket/prefix) with what `statewarden digest` wrote: *.jsonl, *.jsonl.gz",
+        help="what `statewarden digest` wrote (*.jsonl, *.jsonl.gz below a directory or s3a://bucket/prefix), or "
+        "bronze, for what agents shipped",
     )  # fmt: skip
     parser.add_argument(
         "--kafka", metavar="BROKERS",
         help="host:port,host:port of the applications' cluster; without it, copies are only compared with each other",
     )  # fmt: skip
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
+    parser.add_argument(
+        "--events", metavar="WHERE",
+        help="bronze, or a directory with agents' segments: what agents suspect is proved or refuted (default: "
+        "the bronze of --digests)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR",
+        help="where what changelogs said is kept: a copy that is still at its offset is compared without reading again",
+    )  # fmt: skip
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
     parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     parser.add_argument(
@@ -181,6 +200,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     _add_spark(parser)
+    parser.set_defaults(verified=None)  # only an audit may have it
     parser.add_argument(
         "--input", required=True, metavar="WHERE", help="a directory with segments, or bronze"
     )

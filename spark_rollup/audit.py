@@ -24,7 +24,7 @@ from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import RULES, task_churn
 from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats, settings, sizes, timeline
-from spark_rollup.judging import alone
+from spark_rollup.judging import alone, verified
 from spark_rollup.judging.base import Facts, last_local_findings
 from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
@@ -143,7 +143,10 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
     """Compute every table of the audit; the small ones lazily."""
     facts = gather(events, options, as_of_us, loaded.carried, loaded.ahead)
-    shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
+    frames = [rule.find(facts) for rule in RULES]
+    if options.verified is not None:
+        frames.append(verified.verified(events.sparkSession, options.verified, facts.said, as_of_us))
+    shown, *found = together(lanes.timelines(facts), *frames)
     findings = with_agents(facts, found)
     return Tables(
         findings=findings,

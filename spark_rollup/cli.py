@@ -210,7 +210,10 @@ def _audit(parsed: argparse.Namespace) -> int:
         check_directories(Path(opening.where), parsed.output)
     check_output(parsed.output)
     from spark_rollup import audit
+    from spark_rollup.judging import verified
 
+    if parsed.verified:
+        verified.check(parsed.verified)
     with _reading(parsed, parsed.output) as (spark, options):
         outcome = audit.run(spark, options)
     _report_metrics(outcome, options, parsed)
@@ -287,17 +290,18 @@ def _verify(parsed: argparse.Namespace) -> int:
     refuse_address("--output", parsed.output)
     brokers = parse_brokers("--kafka", parsed.kafka) if parsed.kafka else None
     opening = _opening(parsed, parsed.digests, "--digests")
-    if "://" not in opening.where and not Path(opening.where).is_dir():
-        raise UsageError(f"--digests {opening.where} is not a directory")
+    events = parse_bronze("--events", parsed.events) if parsed.events else None
+    if parsed.keep:
+        refuse_address("--keep", parsed.keep)
     check_output(parsed.output, VERIFY)
     from spark_rollup.intake.intake import read_properties
     from spark_rollup.verify import run
 
     client = read_properties(parsed.kafka_config) if parsed.kafka_config else {}
-    outcome = run.run(run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client))
+    options = run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events, parsed.keep)
+    outcome = run.run(options)
     _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
-    worst = max((Severity(str(row["severity"])).rank for row in outcome.findings), default=-1)
-    return FOUND if worst >= Severity(parsed.fail_on).rank else 0
+    return FOUND if outcome.worst_rank() >= Severity(parsed.fail_on).rank else 0
 
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
@@ -337,6 +341,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
         look_back_days=parse_look_back(parsed.look_back),
+        verified=parsed.verified,
     )
 
 

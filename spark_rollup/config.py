@@ -54,6 +54,7 @@ class AuditOptions:
         overrides: Settings that win over what the agents reported.
         look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
             None = none is.
+        verified: Output of `verify`, whose findings are shown with the others; None = there is none.
     """
 
     input: Path | Folder
@@ -61,6 +62,7 @@ class AuditOptions:
     as_of_us: int | None = None
     overrides: tuple[Override, ...] = field(default=())
     look_back_days: int | None = None
+    verified: Path | None = None
 
 
 def parse_as_of(text: str, option: str = "--as-of") -> int:

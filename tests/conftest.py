@@ -62,6 +62,19 @@ ANYWHERE = (
 """Folders whose tests start no live agent and do not look at their own process."""
 
 
+BESIDE = {
+    "tests/delivery/test_rollup_sources.py": "commands",
+    "tests/delivery/test_rollup_bronze.py": "commands",
+    "tests/delivery/test_digests.py": "commands",
+    "tests/delivery/test_workload_identity.py": "identity",
+    "tests/delivery/test_rollup_streams.py": "streams",
+}
+"""Files beside real services whose tests start no live agent: what shares a Spark session has one name."""
+
+FIRST = (ROLLUP, AGENT, *dict.fromkeys(BESIDE.values()))
+"""The longest shares, longest first: the short ones fill up what is left."""
+
+
 class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
     """What shares a Spark session for one worker, what starts live agents for the other, then the rest, by folder.
 
@@ -72,10 +85,12 @@ class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith("tests/spark_rollup/"):
             return ROLLUP
+        if beside := BESIDE.get(nodeid.partition("::")[0]):
+            return beside
         return next((folder for folder in ANYWHERE if nodeid.startswith(folder)), AGENT)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        for long in (AGENT, ROLLUP):  # first, and the one that ends last before the other
+        for long in reversed(FIRST):
             if long in self.workqueue:
                 self.workqueue.move_to_end(long, last=False)
         super()._assign_work_unit(node)

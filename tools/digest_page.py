@@ -1,8 +1,10 @@
-"""Render the last part of docs/digests.md, the fields of a digest file, from `agent.contract.buckets`."""
+"""Render the last part of docs/digests.md, the fields of a digest file and of its event, from `agent.contract`."""
 
 from __future__ import annotations
 
-from agent.contract import buckets
+from types import ModuleType
+
+from agent.contract import buckets, packed
 from agent.contract.field import Field
 
 MARKER = "## The file\n"
@@ -17,10 +19,14 @@ PARTS: tuple[tuple[str, tuple[Field, ...]], ...] = (
 def render_digest_page(page: str) -> str:
     """Keep what people wrote above the marker and write the tables below it again."""
     above = page.partition(MARKER)[0]
-    assert buckets.__doc__ is not None
-    words = buckets.__doc__.strip().partition("\n\n")[2]
     tables = [f"{title}\n\n{_table(fields)}" for title, fields in PARTS]
-    return f"{above}{MARKER}\n" + "\n".join([f"{words}\n", *tables])
+    event = f"## The event\n\n{_words(packed)}"
+    return f"{above}{MARKER}\n" + "\n".join([_words(buckets), *tables, event])
+
+
+def _words(module: ModuleType) -> str:
+    """Give the docstring of a module without its first line."""
+    return f"{(module.__doc__ or '').strip().partition(chr(10) * 2)[2]}\n"
 
 
 def _table(fields: tuple[Field, ...]) -> str:

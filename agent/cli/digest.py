@@ -83,8 +83,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     from agent.verify import buckets
     from agent.verify.digest import Origin, digest_store, skipped
     from agent.verify.stores import load
-    from agent.verify.verify import more_descriptors
-    from agent.verify.view import private_directory
+    from agent.verify.view import more_descriptors, private_directory
 
     disk = KernelDisk(chosen.state_dir)
     require_state_directory(disk, chosen.state_dir)
@@ -94,7 +93,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     kinds = dict(_kind(text) for text in chosen.kind)
     load()
     buckets.load()
-    stores = asked_stores(chosen)
+    stores = asked_stores(chosen, with_global=False)
     more_descriptors()
     agent, clock = config.agent, SystemClock()
     pod = agent.pod or socket.gethostname()

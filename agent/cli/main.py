@@ -176,7 +176,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument(
         "--linger-seconds",
         type=float,
-        help="after SIGTERM watch on while an application holds its locks, at most so long (default 0)",
+        help="after SIGTERM watch on while locks are held or digests are to be made, at most so long (default 0)",
     )
     run.add_argument("--metrics-detail", help="task (default), or store for series of single stores as well")
     run.add_argument("--log-level", help="DEBUG, INFO (default), WARNING, ERROR")

@@ -82,15 +82,16 @@ def verify(chosen: argparse.Namespace) -> int:
     from agent.ship.sinks.kafka import properties
     from agent.verify.changelog import Changelogs
     from agent.verify.explain import notes_of
+    from agent.verify.global_stores import verify_global_store
     from agent.verify.report import exit_code, json_line, paragraph
     from agent.verify.stores import load
-    from agent.verify.verify import more_descriptors, verify_store
-    from agent.verify.view import private_directory
+    from agent.verify.verify import verify_store
+    from agent.verify.view import more_descriptors, private_directory
 
     require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)
     given, fail_on = _given(chosen), _words(chosen.fail_on)
     load()
-    stores = asked_stores(chosen)
+    stores = asked_stores(chosen, with_global=True)
     try:
         settings = properties(chosen.client_config)
     except ConfigError as error:
@@ -104,7 +105,8 @@ def verify(chosen: argparse.Namespace) -> int:
         cluster.topics("")
         for store in stores:
             with _progress(store, sys.stderr, clock.monotonic_s) as progress:
-                result = verify_store(store, cluster, given, work, clock.now_us() / 1e6, progress)
+                compare = verify_global_store if store.is_global else verify_store
+                result = compare(store, cluster, given, work, clock.now_us() / 1e6, progress)
                 notes = notes_of(result, cluster) if chosen.explain else {}
             write = json_line if chosen.json else paragraph
             sys.stdout.write(write(result, notes, show_keys=chosen.show_keys))
@@ -113,8 +115,8 @@ def verify(chosen: argparse.Namespace) -> int:
     return exit_code(results, fail_on)
 
 
-def asked_stores(chosen: argparse.Namespace) -> list[Store]:
-    """List the stores that were asked for, and say which global ones are left out.
+def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store]:
+    """List the stores that were asked for, the global ones last, or say that these are left out.
 
     Raises:
         UsageError: there is none, or a directory cannot be read.
@@ -122,9 +124,13 @@ def asked_stores(chosen: argparse.Namespace) -> list[Store]:
     from agent.verify.places import find_global_stores, find_stores
 
     only = {"application": chosen.application, "task": chosen.task, "name": chosen.store}
-    for path in find_global_stores(chosen.state_dir, **only):
-        complain(printable(f"{path}: left out, a global store has every partition of its topic"))
-    stores = find_stores(chosen.state_dir, **only)
+    stores, everywhere = find_stores(chosen.state_dir, **only), find_global_stores(chosen.state_dir, **only)
+    if with_global:
+        stores += everywhere
+    else:
+        for store in everywhere:
+            path = f"{store.application}/{store.task}/{store.name}"
+            complain(printable(f"{path}: left out, a global store has every partition of its topic"))
     if not stores:
         raise UsageError(
             f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"

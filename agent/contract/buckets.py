@@ -79,6 +79,7 @@ class Database:
         written_us: When its newest file was written, microseconds since the epoch.
         entries: Number of its entries.
         buckets: Those that are not empty.
+        identity: RocksDB's IDENTITY of the incarnation; None = not known.
     """
 
     segment_ms: int | None
@@ -87,6 +88,7 @@ class Database:
     written_us: int
     entries: int
     buckets: tuple[Bucket, ...]
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ BUCKET_FIELDS = (
 
 DATABASE_FIELDS = (
     Field("segment_ms", _L, "Start of the segment; null = not segmented.", unit="milliseconds"),
+    Field("identity", _S, "RocksDB's IDENTITY: its incarnation; null = not known."),
     Field("offset", _L, "Last record that it says it has; null = it says nothing."),
     Field("is_exact", _B, "Whether it holds no later record.", required=True),
     Field("written_us", _L, "When its newest file was written.", required=True, unit="microseconds"),

@@ -2,7 +2,8 @@
 
 From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
 next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;
-what a windowed store loses by such an end is reported by `lost-segment`.
+what a windowed store loses by such an end is reported by `lost-segment`. Global stores are not wiped: under
+exactly-once the application fails at every start until their directory is removed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.upstream import KIP_1035
+from agent.judging.upstream import KAFKA_21034, KIP_1035
 from agent.judging.wording import where
 
 META = DetectorMeta(
@@ -26,13 +27,28 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.TASK,
     needs=("processing_guarantee",),
-    upstream=(KIP_1035,),
+    upstream=(KIP_1035, KAFKA_21034),
     next_action=(
         "Nothing to do, unless `lost-segment` names the store: do what it says first. Under exactly-once expect a wipe"
         " and a full restoration at the next assignment."
     ),
-    consequence="Under exactly-once the next assignment wipes the store and restores it in full.",
+    consequence=(
+        "Under exactly-once the next assignment wipes the store and restores it in full; a global store keeps the"
+        " application from starting."
+    ),
     twin=Twin("N5, every close was clean", "benign-close-after-writes-alos-4.3.1"),
+)
+
+_THEN = {
+    True: "the next assignment wipes the task and restores it",
+    False: "the next assignment goes on with it",
+    None: "under exactly-once the next assignment wipes it",
+}
+_FAILS = "the application fails at every start until the directory of the global stores is removed"
+_THEN_GLOBAL = _THEN | {True: _FAILS, None: f"under exactly-once {_FAILS}"}
+_REMOVE = (
+    "If the instance does not start (*Tasks [-1_-1] are corrupted*): stop it, keep a copy of the directory `global`,"
+    " remove that directory only; the start reads the stores from their topics again."
 )
 
 
@@ -40,14 +56,12 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     """Judge one task.
 
     Source:
-        AbstractColumnFamilyAccessor.open and close (4.3.0+).
+        AbstractColumnFamilyAccessor.open and close (4.3.0+); GlobalStateManagerImpl.initialize (4.3.1) removes the
+        directory for a ProcessorStateException only, RocksDBStore.openDB throws a TaskCorruptedException.
     """
     task = case.task
-    then = {
-        True: "the next assignment wipes the task and restores it",
-        False: "the next assignment goes on with it",
-        None: "under exactly-once the next assignment wipes it",
-    }[case.settings.exactly_once]
+    then = (_THEN_GLOBAL if task.is_global else _THEN)[case.settings.exactly_once]
+    fails = task.is_global and case.settings.exactly_once is not False
     for store in task.stores.values():
         for database in store.databases.values():
             facts = database.offsets
@@ -69,6 +83,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
                 confidence=Confidence.CONFIRMED,
                 store=store.name,
                 identity=database.identity,
-                affected=case.affected(KIP_1035),
+                affected=case.affected(KAFKA_21034 if fails else KIP_1035),
+                next_action=_REMOVE if fails else "",
             )
             break

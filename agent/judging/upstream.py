@@ -45,6 +45,9 @@ KAFKA_20805 = Upstream(
     FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds,
     "on the 4.3 and 4.4 branches since 2026-07-15",
 )
+KAFKA_21034 = Upstream(
+    "KAFKA-21034", (_since("4.3.0"),), "not fixed; a fix was proposed on 2026-09-07 (pull request 23390)"
+)
 KIP_1035 = Upstream("KIP-1035", FACTS[Fact.OFFSETS_IN_STORE].holds, "by design since 4.3.0")
 TORN_DELETION = Upstream(
     "torn deletion (no upstream issue)",

@@ -18,6 +18,7 @@ from agent.publish.finding_rows import reported_rows, task_rows
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
+    DigestMetrics,
     FindingCount,
     MetricsSnapshot,
     WatchMetrics,
@@ -58,6 +59,7 @@ class Snapshots:
         events: KubernetesEvents | None = None,
         preflight: Mapping[str, int] | None = None,
         refused: Mapping[str, int] | None = None,
+        digests: DigestMetrics | None = None,
     ) -> None:
         """Bring the snapshot up to date, within its share of the time.
 
@@ -68,6 +70,7 @@ class Snapshots:
             events: None = Kubernetes Events are off.
             preflight: Check -> 0 ok, 1 warning, 2 failed.
             refused: Record kind -> records that had no spool to go to, although one was asked for.
+            digests: None = they are switched off.
         """
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
@@ -94,6 +97,7 @@ class Snapshots:
             resident_memory_bytes=resident_bytes(),
             kubernetes_events=events.outcomes() if events is not None else {},
             preflight=preflight or {},
+            digests=digests,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import signal
 import threading
 import time
@@ -12,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from agent import __version__
 from agent.clock import Clock, SystemClock
@@ -35,6 +35,7 @@ from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
 from agent.preflight.facts import Facts
 from agent.preflight.gather import gather
+from agent.process.origin import make_origin
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
@@ -51,6 +52,9 @@ from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
 from agent.watch.mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from agent.process.digest_maker import DigestMaker
 
 LOG = logging.getLogger(__name__)
 
@@ -72,7 +76,7 @@ class Supervisor:
         that does not start keeps the application from starting.
 
         Raises:
-            ConfigError: the address of /metrics cannot be used.
+            ConfigError: the address of /metrics cannot be used, or digests are asked for and cannot be made.
             SpoolInUseError: another agent uses the spool: one of the two is a mistake.
         """
         settings = config.agent
@@ -115,6 +119,7 @@ class Supervisor:
             if self._home
             else None
         )
+        self._digests = self._make_digests(config)
         self._lookout = self._make_lookout(settings, disk)
         self._snapshots = Snapshots(
             self._lookout,
@@ -147,6 +152,8 @@ class Supervisor:
         try:
             if self._baseline is not None:
                 resume(self._baseline, self._pipeline, self._clock.now_us())
+                if self._digests is not None:
+                    self._digests.resume()
             self._lookout.start()
             while not self._stop.is_set() or self._lingers():
                 self._turn()
@@ -161,7 +168,9 @@ class Supervisor:
         now_s = self._clock.monotonic_s()
         if self._linger_until_s is None:
             self._linger_until_s = now_s + self._settings.linger_seconds
-        return now_s < self._linger_until_s and any(
+        if now_s >= self._linger_until_s:
+            return False
+        return (self._digests is not None and self._digests.is_busy) or any(
             application.lock is LockState.HELD or any(task.held for task in application.tasks.values())
             for application in self._pipeline.inventory.applications.values()
         )
@@ -177,6 +186,8 @@ class Supervisor:
             self._check_names()
         if self._baseline is not None and self._lookout.is_ready:
             self._baseline.save_if_due(now_us, now_s, self._clock.monotonic_s)
+        if self._digests is not None and self._lookout.is_ready:
+            self._digests.turn()
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
@@ -186,6 +197,7 @@ class Supervisor:
             self._events,
             self._preflight.levels(),
             dict(self._unspooled),
+            self._digests.metrics() if self._digests is not None else None,
         )
 
     def _check_names(self) -> None:
@@ -199,6 +211,8 @@ class Supervisor:
     # -- edges ------------------------------------------------------------------------------------------
 
     def _emit(self, record: Record) -> None:
+        if self._digests is not None:
+            self._digests.hear(record)
         if self._pseudonyms is not None:
             record = self._pseudonyms.record(record)
         self._findings.write(record)
@@ -224,6 +238,8 @@ class Supervisor:
         now_us = self._clock.now_us()
         self._preflight.stop()
         self._lookout.stop()
+        if self._digests is not None:
+            self._digests.stop()
         until_s = self._clock.monotonic_s() + STOP_SUMMARIES_S
         self._pipeline.summarise(now_us, has_time=lambda: self._clock.monotonic_s() < until_s)
         self._pipeline.beat(now_us)
@@ -277,6 +293,14 @@ class Supervisor:
         except HomeError as error:
             LOG.error("running without a home, a restart will remember nothing: %s", error)
             return None
+
+    def _make_digests(self, config: Config) -> DigestMaker | None:
+        if config.digest.at == "off":
+            return None
+        from agent.process.digest_maker import DigestMaker  # an agent without digests loads nothing of it
+
+        work = self._home.directory if self._home else None
+        return DigestMaker(config, work, self._pipeline.inventory, self._emit, self._clock)
 
     def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
         mailbox = Mailbox()
@@ -364,19 +388,6 @@ def _make_canary(home: OwnHome | None) -> CanaryFile | None:
 
 
 _LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})
-
-
-def make_origin(settings: AgentSettings) -> Origin:
-    """Who speaks: identity from the settings, a fresh boot id."""
-    return Origin(
-        pod_uid=settings.pod_uid or settings.pod,
-        boot_id=os.urandom(6).hex(),
-        pod=settings.pod,
-        namespace=settings.namespace,
-        cluster=settings.cluster,
-        node=settings.node,
-        agent_version=__version__,
-    )
 
 
 def _log_fault(detector: str, error: Exception) -> None:

@@ -7,7 +7,7 @@ exported as such; ages are PromQL's business, but for the one that says how far 
 from __future__ import annotations
 
 from agent.publish.families.agent import AGENT
-from agent.publish.families.delivery import KUBERNETES, SHIPPING
+from agent.publish.families.delivery import DIGESTS, KUBERNETES, SHIPPING
 from agent.publish.families.state import STATE
 from agent.publish.families.watch import WATCH
 from agent.publish.metric import Metric
@@ -35,6 +35,7 @@ GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE),
     ("Watching and reading", WATCH),
     ("Spool and shipping", SHIPPING),
+    ("Digests of stores", DIGESTS),
     ("Kubernetes Events", KUBERNETES),
     ("The agent itself", AGENT),
 )

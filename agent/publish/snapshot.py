@@ -125,6 +125,14 @@ class WatchMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestMetrics:
+    """Digests since the agent started: outcome -> closes of stores, and the CPU seconds that making them took."""
+
+    outcomes: Mapping[str, int]
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
     """Everything that a scrape reports, at one moment.
 
@@ -147,6 +155,7 @@ class MetricsSnapshot:
         resident_memory_bytes: Of the agent; None = not measured.
         kubernetes_events: Outcome slug -> Kubernetes Events.
         preflight: Check -> 0 ok, 1 warning, 2 failed.
+        digests: None = they are switched off.
         collector_errors: Families that could not be computed since the agent started.
     """
 
@@ -171,4 +180,5 @@ class MetricsSnapshot:
     resident_memory_bytes: int | None = None
     kubernetes_events: Mapping[str, int] = field(default_factory=dict)
     preflight: Mapping[str, int] = field(default_factory=dict)
+    digests: DigestMetrics | None = None
     collector_errors: int = 0

@@ -91,19 +91,31 @@ class Changelogs:
             if name.startswith(prefix)
         }
 
+    def partitions(self, topic: str) -> int:
+        """Return how many partitions a topic has.
+
+        Raises:
+            UsageError: no broker answers, the topic is not there, or may not be described.
+        """
+        return len(self._described(topic).partitions)
+
     def range(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset that is there, and the one behind the last.
 
         Raises:
             UsageError: no broker answers, the topic or partition is not there, or may not be described.
         """
-        found = self._asked(self._reader.list_topics, topic, timeout=TIMEOUT_S).topics[topic]
-        self._refuse(found.error, topic)
+        found = self._described(topic)
         if partition not in found.partitions:
             raise UsageError(f"{topic} has {len(found.partitions)} partitions, none is {partition}")
         place = self._kafka.TopicPartition(topic, partition)
         first, end = self._asked(self._reader.get_watermark_offsets, place, timeout=TIMEOUT_S)
         return first, end
+
+    def _described(self, topic: str) -> Any:
+        found = self._asked(self._reader.list_topics, topic, timeout=TIMEOUT_S).topics[topic]
+        self._refuse(found.error, topic)
+        return found
 
     def settings(self, topic: str) -> dict[str, str] | None:
         """Return a topic's settings; None where they may not be described.

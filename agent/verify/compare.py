@@ -67,6 +67,7 @@ class Tally:
 
         A kill takes the producer's buffer. Such values come after everything in the changelog: the database has all of
         that, and its offset is not that of the last record, as it is after an orderly close. They may be deletions.
+        Of a compacted changelog it is `undecidable`: what is unknown may be older as well.
 
         Args:
             known: Of the changelog and this database, which no marker calls closed.
@@ -77,9 +78,11 @@ class Tally:
         is_closed = known.offset is not None and known.offset >= last
         if is_closed or waiting or not any(self.counts[word] for word in unknown):
             return
-        for word in (*unknown, Word.MISSING):
-            self.counts[Word.AHEAD] += self.counts.pop(word, 0)
-            self.examples = [replace(x, word=Word.AHEAD) if x.word is word else x for x in self.examples]
+        # where records were compacted away, a value that none has may as well be an older one
+        said = Word.UNDECIDABLE if known.is_compacted else Word.AHEAD
+        for word in {*unknown, Word.MISSING} - {said}:
+            self.counts[said] += self.counts.pop(word, 0)
+            self.examples = [replace(x, word=said) if x.word is word else x for x in self.examples]
 
 
 SHOWN = frozenset({Word.MISSING, Word.EXTRA, Word.DIFFERENT, Word.UNDECIDABLE, Word.AHEAD})
@@ -102,7 +105,7 @@ def compare(
         LayoutError: an entry is not of this kind.
         UsageError: the database is damaged.
     """
-    for key, have, records in pair(_contents(database, kind), rows):
+    for key, have, records in pair(contents(database, kind), rows):
         word, offset = judge(have, records or (), known)
         if word in SHOWN:
             tally.add(Example(word, record_key(kind, key), offset, have, segment))
@@ -110,7 +113,8 @@ def compare(
             tally.counts[word] += 1
 
 
-def _contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Content]]:
+def contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Content]]:
+    """Give key, as the store writes it, and content of every entry, in the order of keys; an index has no content."""
     for key, family, value in database.entries() if database else ():
         if not is_index(kind, key):
             yield key, content_of(kind, family, value)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
-from math import gcd
 from pathlib import Path
 
 from agent import __version__
@@ -15,19 +14,23 @@ from agent.contract.buckets import StoreDigest, StoreKind, StoreState
 from agent.errors import LayoutError, UsageError
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.layout import names
+from agent.layout.rocksdb_text import MAX_IDENTITY_BYTES, parse_identity
 from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.verify.buckets import Buckets
 from agent.verify.kinds import Kind, is_index, record_key, record_value
 from agent.verify.places import Store
-from agent.verify.shape import Times, kind_of_one, kind_of_segments
+from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
 from agent.verify.stores import Claims, Database
 from agent.verify.versions import split_key
 from agent.verify.view import View
 
 SAMPLE = 50
 """Entries of each database by which the kind is known."""
+
+PAUSE_EVERY = 1_000
+"""Entries between two pauses: some milliseconds of work."""
 
 _KINDS = {
     Kind.KEY_VALUE: StoreKind.KEY_VALUE,
@@ -57,7 +60,13 @@ class Origin:
 
 
 def digest_store(
-    store: Store, kinds: Mapping[str, Kind], origin: Origin, disk: Disk, work: Path, number: int
+    store: Store,
+    kinds: Mapping[str, Kind],
+    origin: Origin,
+    disk: Disk,
+    work: Path,
+    number: int,
+    pause: Callable[[], None] = lambda: None,
 ) -> StoreDigest:
     """Digest one store.
 
@@ -68,20 +77,24 @@ def digest_store(
         disk: The state directory.
         work: Private directory for the views.
         number: Buckets of each database.
+        pause: Called again and again: rests, or ends it.
 
     Raises:
         UsageError: the store cannot be read.
         LayoutError: its form is not known.
     """
     with ExitStack() as stack:
-        return _Reading(store, disk, work, stack).digest(kinds, origin, number)
+        return _Reading(store, disk, work, stack, pause).digest(kinds, origin, number)
 
 
 class _Reading:
     """One reading; the order matters: offsets first, then files."""
 
-    def __init__(self, store: Store, disk: Disk, work: Path, stack: ExitStack) -> None:
+    def __init__(
+        self, store: Store, disk: Disk, work: Path, stack: ExitStack, pause: Callable[[], None]
+    ) -> None:
         self._store = store
+        self._pause = pause
         self._disk = disk
         self._checkpointed = store.checkpointed()
         self._checkpoint_us = self._written_us(f"{self._task()}/{names.CHECKPOINT_FILE}")
@@ -90,6 +103,7 @@ class _Reading:
         self._views: dict[int, View] = {}
         paths = {0: store.database} if store.database else store.segments
         self._facts = {segment: self._read(path) for segment, path in paths.items()}
+        self._identities = {segment: self._identity(path) for segment, path in paths.items()}
         for segment, path in paths.items():
             self._views[segment] = stack.enter_context(closing(View(path, work)))
         self._moved = {
@@ -132,8 +146,11 @@ class _Reading:
 
     def _database(self, segment: int, kind: Kind, topic: str, number: int) -> contract.Database:
         counted = Buckets(number)
-        for key, value in _records(self._databases[segment], kind):
+        for count, (key, value) in enumerate(_records(self._databases[segment], kind), 1):
             counted.add(key, value)
+            if not count % PAUSE_EVERY:
+                self._pause()
+        self._pause()
         offset = self._offset(topic, self._claims[segment])
         return contract.Database(
             segment_ms=segment if kind.is_segmented else None,
@@ -142,6 +159,7 @@ class _Reading:
             written_us=int(self._views[segment].written_s * 1e6),
             entries=counted.entries,
             buckets=counted.rows(),
+            identity=self._identities[segment],
         )
 
     # ------------------------------------------------------------------------------------------ what it says
@@ -187,9 +205,7 @@ class _Reading:
             return kind_of_one([x for _, x in samples])
         if not samples:
             raise LayoutError("it has no entry that shows its kind: give --kind")
-        # the longest interval that fits: without a broker the retention is not known
-        interval_ms = gcd(*self._databases) or 1 << 62
-        return kind_of_segments(samples, [], Times(0, interval_ms))
+        return kind_of_segments(samples, [], times_of_disk(self._databases))  # the retention is not known
 
     # -------------------------------------------------------------------------------------------- the disk
 
@@ -207,6 +223,10 @@ class _Reading:
         if isinstance(before, Unread) or isinstance(now, Unread):
             return True
         return before.manifest != now.manifest
+
+    def _identity(self, path: Path) -> str | None:
+        content = self._disk.read_at(f"{self._path(path)}/{names.IDENTITY_FILE}", 0, MAX_IDENTITY_BYTES)
+        return None if isinstance(content, Unseen) else parse_identity(content)
 
     def _written_us(self, path: str) -> int:
         stat = self._disk.stat(path)

@@ -21,13 +21,13 @@ def notes_of(result: Result, changelogs: Changelogs) -> dict[int, str]:
         changelogs: The cluster.
 
     Returns:
-        Place among the examples -> a sentence; examples that lack a value have none.
+        Place among the examples -> a sentence; examples that lack a value have none, nor has a global store.
 
     Raises:
         UsageError: a broker refuses, or answers no more.
     """
     asked = {number: x for number, x in enumerate(result.examples) if x.word in ASKED}
-    if not asked:
+    if not asked or result.store.is_global:
         return {}
     keys = {x.key for x in asked.values()}
     written = {x.offset: x for x in _records(result, changelogs, keys, committed=False)}

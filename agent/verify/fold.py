@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.kinds import Kind, big_endian, record_content, store_keys, time_of
 from agent.verify.rule import Known, Logged
 from agent.verify.scratch import Scratch
 from agent.verify.shape import Times
+
+MARKERS = 2
+"""Offsets in a row that markers of transactions may take; compaction leaves out more."""
 
 Progress = Callable[[int, int], None]
 """Called with how many offsets are done, of how many."""
@@ -29,6 +33,7 @@ class Plan:
         times: Of a store of segments or versions; None = no need.
         offsets: Segment -> offset of its database, None = it has none; segment 0 for a store of one database.
         otherwise: Offset for segments that are not there.
+        place: Where the keys go in the scratch database, of a store of one database.
     """
 
     topic: str
@@ -39,6 +44,7 @@ class Plan:
     times: Times | None
     offsets: Mapping[int, int | None]
     otherwise: int | None
+    place: int = 0
 
     def offset_of(self, segment: int) -> int | None:
         """Return the offset of a segment's database."""
@@ -56,6 +62,7 @@ class Folded:
         seen: Records.
         after: Offset of a database -> records behind it.
         last: Offset of the last record; -1 = none.
+        gap: Most offsets in a row without a record; once all is read, of those behind the databases' own.
     """
 
     stream_ms: int = -1
@@ -64,13 +71,14 @@ class Folded:
     seen: int = 0
     after: Counter[int] = field(default_factory=Counter)
     last: int = -1
+    gap: int = 0
 
     def known(self, plan: Plan, offset: int | None, *, is_fresh: bool) -> Known:
         """Return what is known for a database."""
         has_gaps = self._misses(plan.end - plan.start, self.seen, plan.end)
         after = plan.end - 1 - max(-1 if offset is None else offset, plan.start - 1)
         has_gaps_after = self._misses(after, self.after[-1 if offset is None else offset], plan.end)
-        return Known(offset, plan.start, has_gaps, has_gaps_after, is_fresh)
+        return Known(offset, plan.start, has_gaps, has_gaps_after, is_fresh, self.gap > MARKERS)
 
     def _misses(self, expected: int, found: int, end: int) -> bool:
         """Whether offsets are missing; the very last one is a transaction's marker, never compacted away."""
@@ -95,19 +103,24 @@ def fold(changelogs: Changelogs, plan: Plan, scratch: Scratch, progress: Progres
     offsets = {-1 if x is None else x for x in (*plan.offsets.values(), plan.otherwise)}
     committed = _Fold(plan, scratch, offsets, is_committed=True)
     committed.take(
-        changelogs.read(plan.topic, plan.partition, plan.start, plan.end, committed=True), progress
+        changelogs.read(plan.topic, plan.partition, plan.start, plan.end, committed=True),
+        progress,
+        plan.start,
     )
     found = committed.found
     first = max(min(offsets, default=-1) + 1, plan.start)
     least = min(offsets, default=-1)
     if found.after[least] == plan.end - first:
+        found.gap = 0
         return found
     everything = _Fold(plan, scratch, offsets, is_committed=False)
-    everything.take(changelogs.read(plan.topic, plan.partition, first, plan.end, committed=False), progress)
+    everything.take(
+        changelogs.read(plan.topic, plan.partition, first, plan.end, committed=False), progress, first
+    )
     again = everything.found
     found.transactions = again.after[least] > found.after[least]
     found.seen += again.after[least] - found.after[least]
-    found.after = again.after
+    found.after, found.gap = again.after, again.gap
     found.last = max(found.last, again.last)
     found.stream_ms = max(found.stream_ms, again.stream_ms)
     found.segments |= again.segments
@@ -124,13 +137,17 @@ class _Fold:
         self._is_committed = is_committed
         self.found = Folded()
 
-    def take(self, batches: Iterable[list[Record]], progress: Progress) -> None:
-        plan = self._plan
+    def take(self, batches: Iterable[list[Record]], progress: Progress, first: int) -> None:
+        plan, before = self._plan, first - 1
         keep = self._keep_by_segment if plan.kind.is_segmented else self._keep
         keep = self._keep_version if plan.kind is Kind.VERSIONED else keep
         for batch in batches:
             for record in batch:
                 keep(record)
+            if batch[-1].offset - before > len(batch):
+                steps = pairwise((before, *(x.offset for x in batch)))
+                self.found.gap = max(self.found.gap, *(later - earlier - 1 for earlier, later in steps))
+            before = batch[-1].offset
             self.found.seen += len(batch)
             self.found.last = batch[-1].offset
             for offset in self._offsets:
@@ -139,7 +156,7 @@ class _Fold:
 
     def _keep(self, record: Record) -> None:
         self.found.stream_ms = max(self.found.stream_ms, record.at_ms)
-        self._put(prefix_of(0) + record.key, self._plan.offset_of(0), record)
+        self._put(prefix_of(self._plan.place) + record.key, self._plan.offset_of(0), record)
 
     def _keep_version(self, record: Record) -> None:
         """Keep all: each is a version. One that came too late for its store counts as if it were not committed."""

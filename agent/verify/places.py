@@ -37,8 +37,13 @@ class Store:
     has_process_file: bool = True
 
     @property
+    def is_global(self) -> bool:
+        """Whether it has every partition of its topic, which is a topic that the application names."""
+        return self.task == names.GLOBAL_DIRECTORY
+
+    @property
     def partition(self) -> int:
-        """Partition of the changelog."""
+        """Partition of the changelog; a global store has no single one."""
         return int(self.task.rpartition("_")[2])
 
     @property
@@ -67,16 +72,15 @@ class Store:
         return {(x.topic, x.partition): self._applied(x) for x in entries}
 
     def _applied(self, entry: OffsetEntry) -> int:
-        """Up to 2.5 an entry is the next offset; one less is true of both."""
-        return entry.offset if self.has_process_file or entry.offset < 0 else entry.offset - 1
+        """Up to 2.5, and of global stores always, an entry is the next offset; one less is true of both."""
+        is_last = self.has_process_file and not self.is_global
+        return entry.offset if is_last or entry.offset < 0 else entry.offset - 1
 
 
 def find_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
 ) -> list[Store]:
     """List the stores below a state directory, by application, task and name; global ones are left out.
-
-    A global store has all partitions of its topic, and entries that do not say of which one they are.
 
     Args:
         state_dir: Kafka Streams' state.dir.
@@ -98,14 +102,12 @@ def find_stores(
 
 def find_global_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
-) -> list[str]:
-    """List the global stores that `find_stores` leaves out, as `APPLICATION/global/NAME`; arguments as there."""
-    if task not in (None, names.GLOBAL_DIRECTORY):
-        return []
+) -> list[Store]:
+    """List the global stores below a state directory, by application and name; arguments as of `find_stores`."""
     return [
-        f"{app}/{names.GLOBAL_DIRECTORY}/{store.name}"
+        store
         for app in _directories(state_dir)
-        if application in (None, app)
+        if application in (None, app) and task in (None, names.GLOBAL_DIRECTORY)
         for store in _stores(state_dir, app, names.GLOBAL_DIRECTORY, has_process_file=True)
         if name in (None, store.name)
     ]

@@ -51,6 +51,8 @@ def paragraph(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> s
         lines.append(f"{_MARGIN}{printable(result.reason)}")
     elif result.tally.counts:
         lines.append(_MARGIN + _counted(result.tally.counts))
+    if result.note and not result.reason:
+        lines.append(f"{_MARGIN}{printable(result.note)}")
     for segment, tally in sorted(result.by_segment.items()):
         offset = result.offsets.get(segment)
         where = (
@@ -77,11 +79,16 @@ def json_line(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> s
         "kind": result.kind,
         "word": result.word,
         "reason": result.reason or None,
+        "note": result.note or None,
         "topic": result.topic or None,
-        "partition": result.store.partition if result.topic else None,
-        "start_offset": result.start,
-        "end_offset": result.end,
+        "partition": None if result.store.is_global or not result.topic else result.store.partition,
+        "start_offset": None if result.store.is_global else result.start,
+        "end_offset": None if result.store.is_global else result.end,
         "offset": result.offsets.get(0) if result.store.database else None,
+        "partitions": [
+            {"partition": partition, "start_offset": start, "end_offset": end, "offset": offset}
+            for partition, (offset, start, end) in sorted(result.partitions.items())
+        ],
         "is_closed": result.is_closed,
         "counts": {word.value: result.tally.counts[word] for word in _SHOWN if result.tally.counts[word]},
         "segments": [
@@ -122,6 +129,8 @@ def _headline(result: Result) -> str:
 def _about(result: Result) -> str:
     if result.kind is None:
         return ""
+    if result.store.is_global:
+        return f"({result.kind}; {printable(result.topic)}, {len(result.partitions)} partitions)"
     if result.store.database:
         offset = result.offsets.get(0)
         at = f"offset {'none' if offset is None else offset}"

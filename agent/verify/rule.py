@@ -60,6 +60,7 @@ class Known:
         has_gaps: Whether offsets are missing between start and end: compacted away, or markers of transactions.
         has_gaps_after: The same, of those after `offset`.
         is_fresh: The database was written so lately that no tombstone can have gone since.
+        is_compacted: Whether more offsets in a row are missing after `offset` than markers of transactions leave out.
     """
 
     offset: int | None
@@ -67,6 +68,7 @@ class Known:
     has_gaps: bool
     has_gaps_after: bool
     is_fresh: bool
+    is_compacted: bool = False
 
 
 def judge(have: Content | None, records: Iterable[Logged], known: Known) -> tuple[Word, int | None]:

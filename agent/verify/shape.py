@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from agent.errors import LayoutError
 from agent.verify.kinds import (
@@ -32,12 +33,14 @@ class Times:
     """How long a store keeps what, milliseconds.
 
     Args of the dataclass:
-        retention_ms: Behind stream time.
+        retention_ms: Behind stream time; not known: 0.
         interval_ms: Length of a segment.
+        oldest_ms: Where the retention is not known: where the oldest segment begins that may be judged.
     """
 
     retention_ms: int
     interval_ms: int
+    oldest_ms: int | None = None
 
     def segment(self, at_ms: int) -> int:
         """Return where the segment of a time begins."""
@@ -45,7 +48,7 @@ class Times:
 
     def live_from(self, stream_ms: int) -> int:
         """Return where the oldest segment begins that is not expired."""
-        return self.segment(stream_ms - self.retention_ms)
+        return self.segment(stream_ms - self.retention_ms) if self.oldest_ms is None else self.oldest_ms
 
 
 def times_of(retention_ms: int) -> Times:
@@ -56,6 +59,19 @@ def times_of(retention_ms: int) -> Times:
         retention, at least a minute.
     """
     return Times(retention_ms, max(retention_ms // 2, LEAST_INTERVAL_MS))
+
+
+def times_of_disk(segments: Iterable[int]) -> Times:
+    """Return times that are true of the segments on disk, where the retention is not known.
+
+    A segment may really be shorter: then there is none between two of these. All that is on disk is live: a put that
+    moves stream time drops what has expired.
+
+    Args:
+        segments: Where they begin; one at least.
+    """
+    starts = sorted(segments)
+    return Times(0, gcd(*starts) or 1 << 62, starts[0])
 
 
 def kind_of_one(entries: Sequence[Entry]) -> Kind:

@@ -18,7 +18,7 @@ from agent.verify.kinds import Kind
 from agent.verify.places import Store
 from agent.verify.rule import DAMAGE, Known, Word, sum_up
 from agent.verify.scratch import Scratch
-from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of
+from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of, times_of_disk
 from agent.verify.stores import CLOSED, Claims, Database
 from agent.verify.view import View
 
@@ -54,6 +54,7 @@ class Result:
         store: Which.
         word: The worst of its keys, or `undecidable` as a whole.
         reason: Why it is undecidable as a whole; empty = it is not.
+        note: What limits the comparison; empty = nothing.
         topic: Its changelog; empty = not known.
         kind: None = not known.
         offsets: Segment -> offset of its database; segment 0 for a store of one database.
@@ -63,11 +64,13 @@ class Result:
         by_segment: Segment -> words of its keys, for segments that are damaged.
         is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
         transactions: Whether the changelog has records that are not committed.
+        partitions: Of a global store: partition -> offset, start and end; its others are empty then.
     """
 
     store: Store
     word: Word
     reason: str = ""
+    note: str = ""
     topic: str = ""
     kind: Kind | None = None
     offsets: dict[int, int | None] = field(default_factory=dict)
@@ -77,6 +80,7 @@ class Result:
     by_segment: dict[int, Tally] = field(default_factory=dict)
     is_closed: bool | None = None
     transactions: bool = False
+    partitions: dict[int, tuple[int | None, int, int]] = field(default_factory=dict)
 
     @property
     def examples(self) -> list[Example]:
@@ -100,18 +104,31 @@ def verify_store(
     Returns:
         The words; what stops the comparison is the reason of `undecidable`.
     """
+    return said_by(Comparison, store, changelogs, given, work, now_s, progress)
+
+
+def said_by(
+    kind: type[Comparison],
+    store: Store,
+    changelogs: Changelogs,
+    given: Given,
+    work: Path,
+    now_s: float,
+    progress: Progress,
+) -> Result:
+    """Run a comparison; see `verify_store`."""
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
     with ExitStack() as stack:
         try:
-            _Comparison(store, changelogs, given, work, stack, result).run(now_s, progress)
+            kind(store, changelogs, given, work, stack, result).run(now_s, progress)
         except (UsageError, LayoutError) as error:
             result.word, result.reason = Word.UNDECIDABLE, str(error)
             result.tally, result.by_segment = Tally(given.examples), {}
     return result
 
 
-class _Comparison:
-    """The steps; what is open is closed with the stack."""
+class Comparison:
+    """The steps for a store of a task; what is open is closed with the stack."""
 
     def __init__(
         self, store: Store, changelogs: Changelogs, given: Given, work: Path, stack: ExitStack, result: Result
@@ -250,14 +267,17 @@ class _Comparison:
     def _require_range(self) -> None:
         result = self._result
         offsets = [x for x in (*result.offsets.values(), self._otherwise) if x is not None]
-        if offsets and max(offsets) >= result.end:
+        if offsets:
+            self._require(max(offsets), result.start, result.end)
+
+    def _require(self, offset: int, start: int, end: int) -> None:
+        if offset >= end:
             raise UsageError(
-                f"its offset {max(offsets)} is behind the end of the changelog, {result.end}: is the topic new?"
+                f"its offset {offset} is behind the end of the changelog, {end}: is the topic new?"
             )
-        if offsets and max(offsets) < result.start - 1:
+        if 0 <= offset < start - 1:
             raise UsageError(
-                f"its offset {max(offsets)} is before the start of the changelog, {result.start}: what came between"
-                " is deleted"
+                f"its offset {offset} is before the start of the changelog, {start}: what came between is deleted"
             )
 
     def _times(self, settings: Mapping[str, str] | None) -> Times | None:
@@ -266,9 +286,7 @@ class _Comparison:
         if self._store.database:
             return None
         if settings is None:
-            raise UsageError(
-                "its retention is not known: grant DescribeConfigs on the topic, or give --retention STORE=MS"
-            )
+            return self._times_of_disk()
         retention_ms = int(settings["retention.ms"]) - ADDITIONAL_MS
         if retention_ms <= 0:
             raise UsageError(
@@ -276,6 +294,18 @@ class _Comparison:
                 " --retention STORE=MS"
             )
         return times_of(retention_ms)
+
+    def _times_of_disk(self) -> Times:
+        """Judge what the segments on disk cover, where the retention is not known."""
+        how = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
+        if not self._databases:
+            raise UsageError(f"it has no segment, and its retention is not known: {how}")
+        times = times_of_disk(self._databases)
+        self._result.note = (
+            f"its retention is not known: what is older than its oldest segment, {times.oldest_ms}, is counted as"
+            f" expired, lost or not; {how}"
+        )
+        return times
 
     def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
         if settings is None:
@@ -337,12 +367,3 @@ class _Comparison:
         if claims is None or claims.status != CLOSED:
             own.soften(known, folded.last)
         self._result.tally.join(own)
-
-
-def more_descriptors() -> None:
-    """Allow as many open files as may be: a view keeps every file of a store open."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -18,6 +18,7 @@ from types import FrameType
 from agent.errors import UsageError
 from agent.layout.names import CURRENT_FILE
 
+PREFIX = "statewarden-verify-"
 TRIES = 20
 DATA_SUFFIXES = (".sst", ".blob")
 TERMINATED = 128 + signal.SIGTERM
@@ -40,7 +41,7 @@ def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
         raise UsageError(f"{parent} is inside {state_dir}, where nothing is ever written; give --work")
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
-        directory = Path(tempfile.mkdtemp(prefix="statewarden-verify-", dir=parent))
+        directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     except OSError as error:
         raise UsageError(f"{parent}: no directory can be made here: {error.strerror}; give --work") from error
     try:
@@ -52,6 +53,21 @@ def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise SystemExit(TERMINATED)
+
+
+def more_descriptors() -> None:
+    """Allow as many open files as may be: a view keeps every file of a store open."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove private directories that a process could not remove, because it was killed."""
+    for directory in parent.glob(f"{PREFIX}*"):
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 class _MovedError(Exception):

@@ -44,10 +44,12 @@ class Topic:
     Args of the dataclass:
         ends: Partition -> its offsets.
         settings: `retention.ms`, `delete.retention.ms`, `min.compaction.lag.ms`; empty = DescribeConfigs is refused.
+        id: Its id, of which there is never another; None = the brokers give none (before 2.8).
     """
 
     ends: Mapping[int, Ends]
     settings: Mapping[str, int]
+    id: str | None = None
 
 
 def describe(
@@ -110,9 +112,13 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
         asked.add(name)
     futures = admin.describeTopics(asked).topicNameValues()
     parts: dict[str, list[int]] = {}
+    ids: dict[str, str | None] = {}
+    nothing = gateway.org.apache.kafka.common.Uuid.ZERO_UUID
     for name in names:
         try:
-            parts[name] = [int(one.partition()) for one in futures[name].get().partitions()]
+            found = futures[name].get()
+            parts[name] = [int(one.partition()) for one in found.partitions()]
+            ids[name] = None if found.topicId().equals(nothing) else str(found.topicId().toString())
         except Py4JJavaError as error:
             if cause_of(error)[0] not in _ABSENT:
                 raise
@@ -128,6 +134,7 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
                 for number in numbers
             },
             _settings(gateway, admin, name),
+            ids[name],
         )
         for name, numbers in parts.items()
     }

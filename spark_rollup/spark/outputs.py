@@ -51,7 +51,7 @@ def check_output(output: Path, writer: str = AUDIT) -> None:
         foreign = [str(path.relative_to(output)) for name in TABLES for path in _foreign(output / name)]
     except OSError as error:
         raise UsageError(f"output {output} cannot be read: {error.strerror or error}") from error
-    if there and not _is_ours(output, writer):
+    if there and not is_ours(output, writer):
         raise UsageError(
             f"output {output} is not empty and no {writer} wrote it ({_some(there)}): name a new or an empty directory"
         )
@@ -116,7 +116,8 @@ def _signature(writer: str) -> str:
     return f"statewarden-rollup {writer}"
 
 
-def _is_ours(output: Path, writer: str) -> bool:
+def is_ours(output: Path, writer: str) -> bool:
+    """Return whether this command made the directory."""
     try:
         return bool(
             json.loads((output / OURS).read_text(encoding="ascii"))["written_by"] == _signature(writer)

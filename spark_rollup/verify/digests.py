@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.buckets import FIELDS, FORMAT, StoreKind, StoreState
-from spark_rollup.columns import scoped
+from agent.contract.events import Kind
+from agent.contract.packed import OF_EVENT
+from spark_rollup.bronze import load as bronze_load
+from spark_rollup.bronze.place import Place as Source
+from spark_rollup.columns import is_notable, scoped
+from spark_rollup.config import is_bronze
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import struct_of
 from spark_rollup.sources.changelogs import Part
@@ -37,6 +42,7 @@ class Place:
     is_exact: bool
     written_us: int
     entries: int
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +101,27 @@ class Digests:
     unread: int
 
 
-def load(spark: SparkSession, where: str) -> Digests:
-    """Read every `*.jsonl` and `*.jsonl.gz` below a directory; of several digests of a copy the newest counts.
+def load(spark: SparkSession, where: Source) -> Digests:
+    """Read digests: those that agents shipped into bronze, or every `*.jsonl` and `*.jsonl.gz` below a directory.
+
+    Of several digests of a copy the newest counts.
 
     Raises:
         UsageError: there is no digest.
     """
-    lines = spark.read.schema(struct_of(FIELDS)).option("recursiveFileLookup", "true").option(
-        "pathGlobFilter", "*.jsonl{,.gz}"
-    ).json(where)  # fmt: skip
+    is_shipped = is_bronze(where)
+    lines = _shipped(spark, where) if is_shipped else _written(spark, str(where))
     usable = F.coalesce(
         (F.col("format") == FORMAT)
         & F.col("kind").isin([kind.value for kind in StoreKind])
         & F.col("state").isin([state.value for state in StoreState]),
         F.lit(False),
     )
-    read = scoped(lines.where(usable)).withColumn("copy", F.xxhash64(*COPY))
+    read = lines.where(usable).withColumn("copy", F.xxhash64(*COPY))
     newest = W.partitionBy("copy").orderBy(F.desc("made_us"))
+    content = "packed" if is_shipped else "buckets"
     heads = (
-        read.withColumn("databases", F.transform("databases", lambda one: one.dropFields("buckets")))
+        read.withColumn("databases", F.transform("databases", lambda one: one.dropFields(content)))
         .withColumn("age", F.row_number().over(newest))
         .where(F.col("age") == 1)
     )
@@ -130,12 +138,49 @@ def load(spark: SparkSession, where: str) -> Digests:
         "copy", F.explode("databases").alias("database")
     )
     segment = F.coalesce("database.segment_ms", F.lit(UNSEGMENTED).cast("bigint")).alias("segment")
+    rows = _unpacked(F.col("database.packed")) if is_shipped else F.col("database.buckets")
     return Digests(
         copies,
         # a digest may have been delivered twice
-        exploded.select("copy", segment, F.inline("database.buckets")).dropDuplicates(list(BUCKET)),
+        exploded.select("copy", segment, F.inline(rows)).dropDuplicates(list(BUCKET)),
         unread,
     )
+
+
+def _written(spark: SparkSession, where: str) -> DataFrame:
+    """Read what `statewarden digest` wrote.
+
+    Output columns: those of `agent.contract.buckets.FIELDS`, `namespace` with the cluster before it.
+    """
+    reader = spark.read.schema(struct_of(FIELDS)).option("recursiveFileLookup", "true")
+    return scoped(reader.option("pathGlobFilter", "*.jsonl{,.gz}").json(where))
+
+
+def _shipped(spark: SparkSession, bronze: Source) -> DataFrame:
+    """Read what agents shipped; the buckets of each database are still `packed`.
+
+    Output columns: as `_written`.
+    """
+    events = bronze_load.load(spark, bronze).events.where(is_notable() & (F.col("kind") == Kind.DIGEST.value))
+    return events.select(*OF_EVENT, F.get("digests", F.lit(0)).alias("digest")).select(*OF_EVENT, "digest.*")
+
+
+def _unpacked(packed: Column) -> Column:
+    """Unpack what `agent.contract.packed` packs into `agent.contract.buckets.BUCKET_FIELDS`."""
+    number = F.regexp_extract_all(F.hex(F.unbase64(packed)), F.lit("[0-9A-F]{64}"), F.lit(0))
+    return F.transform(
+        number,
+        lambda row: F.struct(
+            _number(row, 0, 4).alias("bucket"),
+            _number(row, 4, 4).alias("entries"),
+            *(_number(row, 8 * place, 8).alias(name) for place, name in enumerate(PRINTS, 1)),
+        ),
+    )
+
+
+def _number(row: Column, at: int, width: int) -> Column:
+    """Read a big-endian number of a row in hex: of 8 bytes with its sign, of 4 without."""
+    return F.conv(F.substring(row, 2 * at + 1, 2 * width), 16, -10).cast("bigint")
 
 
 def _copy(row: object) -> Copy:
@@ -160,6 +205,7 @@ def _copy(row: object) -> Copy:
                 one["is_exact"],
                 one["written_us"],
                 one["entries"],
+                one["identity"],
             )
             for one in sorted(values["databases"], key=lambda one: one["segment_ms"] or 0)
         ),

@@ -1,4 +1,4 @@
-"""Findings of digests: `state-differs` against the changelog, `replicas-differ` against another copy."""
+"""Findings of digests: `state-differs` and `state-equal` (against the changelog), `replicas-differ` (another copy)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Confidence, Level, Severity, Status
 from spark_rollup.judging.base import RuleMeta, finding
 from spark_rollup.schemas import FINDING
 from spark_rollup.verify.digests import Copy
 from spark_rollup.verify.replicas import Difference
+from spark_rollup.verify.suspicions import Refuted, Suspicion, proved, refuted
 from spark_rollup.verify.verdicts import Verdict, Word
 
 STATE_DIFFERS = RuleMeta(
@@ -22,6 +23,13 @@ STATE_DIFFERS = RuleMeta(
     title="A store does not hold what its changelog says",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+)
+
+STATE_EQUAL = RuleMeta(
+    id="state-equal",
+    title="A store holds what its changelog says: it is not what its agent suspects",
+    level=Level.EVENT,
+    severity=Severity.INFO,
 )
 
 REPLICAS_DIFFER = RuleMeta(
@@ -35,25 +43,40 @@ _SEGMENTS_NAMED = 5
 
 _GIVEN = (
     "namespace", "application_id", "task_id", "store", "pod", "severity", "confidence", "summary", "evidence",
-    "next_action", "pods",
+    "next_action", "pods", "status", "confirms", "refutes",
 )  # fmt: skip
 
 _ROW = T.StructType([*(FINDING[name] for name in _GIVEN), T.StructField("opened_at_us", T.LongType())])
 
 
 def findings(
-    spark: SparkSession, judged: Sequence[Verdict], differences: Sequence[Difference], brokers: str | None
+    spark: SparkSession,
+    judged: Sequence[Verdict],
+    differences: Sequence[Difference],
+    suspicions: Sequence[Suspicion],
+    brokers: str | None,
 ) -> DataFrame:
-    """Give a finding for each copy that differs, and for each pair of which the changelog does not show the wrong one.
+    """Give what is to be reported.
+
+    That is each copy that differs, each pair of which the changelog does not show the wrong one, and each store or task
+    of which a suspicion is refuted.
 
     Output columns: `FINDING`.
     """
     wrong = {one.source.copy for one in judged if one.word is Word.DIFFERS}
-    states = [_state(one, brokers) for one in judged if one.word is Word.DIFFERS]
+    borne_out = proved(judged, suspicions)
+    states = [
+        _state(one, borne_out.get(one.source.copy, ()), brokers) for one in judged if one.word is Word.DIFFERS
+    ]
     replicas = [
         _replicas(one, brokers) for one in differences if not {one.pair.one.copy, one.pair.other.copy} & wrong
     ]
-    return _frame(spark, STATE_DIFFERS, states).unionByName(_frame(spark, REPLICAS_DIFFER, replicas))
+    equal = [_equal(one) for one in refuted(judged, suspicions)]
+    return (
+        _frame(spark, STATE_DIFFERS, states)
+        .unionByName(_frame(spark, REPLICAS_DIFFER, replicas))
+        .unionByName(_frame(spark, STATE_EQUAL, equal))
+    )
 
 
 def _frame(spark: SparkSession, meta: RuleMeta, rows: Sequence[tuple[object, ...]]) -> DataFrame:
@@ -61,7 +84,7 @@ def _frame(spark: SparkSession, meta: RuleMeta, rows: Sequence[tuple[object, ...
     return finding(frame, meta, {name: F.col(name) for name in (*_GIVEN, "opened_at_us")})
 
 
-def _state(one: Verdict, brokers: str | None) -> tuple[object, ...]:
+def _state(one: Verdict, borne_out: Sequence[Suspicion], brokers: str | None) -> tuple[object, ...]:
     copy, (topic, number) = one.source, one.source.part
     where = _where(one)
     doubt = f" ({one.doubt})" if one.doubt else ""
@@ -71,6 +94,7 @@ def _state(one: Verdict, brokers: str | None) -> tuple[object, ...]:
         f"{copy.task_id}, store {copy.store}: against {topic}-{number} at offset {copy.last_offset}, {one.found()} of "
         f"{sum(place.entries for place in copy.places)} entries on {copy.pod}{where}{doubt}",
         [
+            *map(_suspected, borne_out),
             _evidence(copy),
             (
                 rfc3339(copy.made_us),
@@ -82,7 +106,35 @@ def _state(one: Verdict, brokers: str | None) -> tuple[object, ...]:
         f"the instance, remove the store's directories with the task's checkpoint, and let it restore: the changelog "
         f"is right.",
         [copy.pod],
+        Status.OPEN.value,
+        [suspicion.finding_id for suspicion in borne_out],
+        [],
         copy.made_us,
+    )
+
+
+def _equal(found: Refuted) -> tuple[object, ...]:
+    first, copies = found.suspicions[0], [one.source for one in found.equal]
+    namespace, application, task, pod = first.home
+    stores = ", ".join(f"{copy.store} at offset {copy.last_offset} of {_log(copy)}" for copy in copies)
+    named = ", ".join(sorted({suspicion.detector for suspicion in found.suspicions}))
+    every = "every store holds" if first.store is None else "the store holds"
+    return (
+        namespace,
+        application,
+        task,
+        first.store,
+        pod,
+        Severity.INFO.value,
+        Confidence.CONFIRMED.value,
+        f"{task} on {pod}: {every} what its changelog says ({stores}): {named} is refuted",
+        [*map(_suspected, found.suspicions), *map(_evidence, copies)],
+        "Nothing: a restoration would give the same content. Of what was in results before, it says nothing.",
+        [pod],
+        Status.RESOLVED.value,
+        [],
+        [suspicion.finding_id for suspicion in found.suspicions],
+        max(copy.made_us for copy in copies),
     )
 
 
@@ -99,6 +151,9 @@ def _replicas(found: Difference, brokers: str | None) -> tuple[object, ...]:
         f"Do not fail over between them until it is known which one is right. The changelog says it, on either pod: "
         f"{_command(one, brokers)}",
         [one.pod, other.pod],
+        Status.OPEN.value,
+        [],
+        [],
         max(one.made_us, other.made_us),
     )
 
@@ -120,6 +175,14 @@ def _evidence(copy: Copy) -> tuple[str, str, str]:
         f"digest of {copy.pod}: {entries} entries at offset {copy.last_offset}, {copy.state.value}",
         f"{copy.application_id}/{copy.task_id}/{copy.store}",
     )
+
+
+def _suspected(one: Suspicion) -> tuple[str, str, str]:
+    return rfc3339(one.opened_us), f"{one.detector}: suspected by the agent", f"finding {one.finding_id}"
+
+
+def _log(copy: Copy) -> str:
+    return f"{copy.part[0]}-{copy.part[1]}"
 
 
 def _where(one: Verdict) -> str:

@@ -6,20 +6,26 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from agent.contract.events import Severity, Status
 from spark_rollup import __version__
+from spark_rollup.bronze.place import Place, place_of
+from spark_rollup.config import check_input, is_bronze
+from spark_rollup.errors import UsageError
 from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
-from spark_rollup.verify import changelog, compare, plan
+from spark_rollup.verify import changelog, compare, kept, plan, suspicions
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
 from spark_rollup.verify.replicas import Pair, differences, pairs
+from spark_rollup.verify.suspicions import Suspicion
 from spark_rollup.verify.verdicts import Verdict, Word, verdicts
 
 RECORD_BYTES = 60
@@ -38,6 +44,9 @@ class VerifyOptions:
         now_us: The time by the clock, microseconds since the epoch.
         brokers: `host:port,host:port`; None = copies are only compared with each other.
         client: Settings of Kafka's Java client.
+        events: Bronze, or a directory with agents' segments: what agents suspect;
+            None = those of the bronze that has the digests, or nothing.
+        keep: Directory in which what changelogs said is kept for the next run; None = nothing is kept.
     """
 
     opening: Opening
@@ -45,6 +54,8 @@ class VerifyOptions:
     now_us: int
     brokers: str | None = None
     client: Mapping[str, str] = field(default_factory=dict)
+    events: str | None = None
+    keep: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +67,21 @@ class Outcome:
         compared: Pairs of copies that were compared with each other.
         findings: Findings as plain values.
         unread: Number of lines that are no digests.
+        suspected: Number of agents' open suspicions about the content of what was compared.
+        again: Number of copies whose changelog was not read: an earlier run had read it up to their offsets.
     """
 
     verdicts: Sequence[Verdict]
     compared: int
     findings: Sequence[Row]
     unread: int
+    suspected: int = 0
+    again: int = 0
+
+    def worst_rank(self) -> int:
+        """Rank the most severe finding that is open; -1 = none is."""
+        rows = [row for row in self.findings if row["status"] == Status.OPEN.value]
+        return max((Severity(str(row["severity"])).rank for row in rows), default=-1)
 
 
 def run(options: VerifyOptions) -> Outcome:
@@ -70,37 +90,90 @@ def run(options: VerifyOptions) -> Outcome:
     Raises:
         RollupError: wrong use, jars or Java missing, brokers that do not answer or refuse.
     """
+    _check(options)
     kinds = [needs.KAFKA] if options.brokers else []
-    with opened(options.opening, None, kinds, delta=False) as (spark, place):
-        digests = load(spark, str(place))
-        judged = _against_changelogs(spark, digests, options) if options.brokers else []
+    kinds += [needs.S3A] if options.events and options.events.startswith("s3a://") else []
+    delta = any(map(holds_tables, {options.opening.where, options.events or options.opening.where}))
+    with opened(options.opening, None, kinds, delta=delta) as (spark, place):
+        digests = load(spark, place)
+        judged, again = _against_changelogs(spark, digests, options) if options.brokers else ([], 0)
         chosen = pairs(digests.copies)
         different = differences(chosen, _against_each_other(spark, digests, chosen))
-        found = findings(spark, judged, different, options.brokers)
+        said = _suspicions(spark, place, digests, options)
+        found = findings(spark, judged, different, said, options.brokers)
         rows = _write(spark, found, judged, options.output)
-    return Outcome(judged, len(chosen), rows, digests.unread)
+    return Outcome(judged, len(chosen), rows, digests.unread, len(said), again)
 
 
-def _against_changelogs(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Verdict]:
+def _check(options: VerifyOptions) -> None:
+    where, events = options.opening.where, options.events
+    if "://" not in where and not Path(where).is_dir():
+        raise UsageError(f"--digests {where} is not a directory")
+    if events and "://" not in events:
+        check_input(Path(events))
+    if options.keep:
+        kept.load(options.keep)
+
+
+def holds_tables(where: str) -> bool:
+    """Return whether a place may have Delta tables, as bronze has: it is not known of one in an object store."""
+    return "://" in where or is_bronze(Path(where))
+
+
+def _suspicions(
+    spark: SparkSession, place: Place, digests: Digests, options: VerifyOptions
+) -> list[Suspicion]:
+    """Read what agents suspect; bronze that has their digests has that, too."""
+    if options.events is not None:
+        return suspicions.read(spark, place_of(options.events, spark), digests.copies, options.now_us)
+    if is_bronze(place):
+        return suspicions.read(spark, place, digests.copies, options.now_us)
+    return []
+
+
+def _against_changelogs(
+    spark: SparkSession, digests: Digests, options: VerifyOptions
+) -> tuple[list[Verdict], int]:
+    """Give verdicts, and how many of them took no reading of a changelog."""
     assert options.brokers is not None
     names = sorted({copy.part[0] for copy in digests.copies})
     topics = changelogs.describe(spark, options.brokers, options.client, names)
     planned = plan.plan(digests.copies, topics, options.now_us)
     judged = [one for one in planned if isinstance(one, plan.Judged)]
     if not judged:
-        return verdicts(planned, [])
+        return verdicts(planned, []), 0
+    asked = _questions(judged, topics) if options.keep else {}
+    known = kept.load(options.keep) if options.keep else None
+    again = {copy: one for copy, one in asked.items() if known and one in known.questions}
+    fresh = [one for one in judged if one.source.copy not in again]
+    parts = [_expected(spark, fresh, options)] if fresh else []
+    parts += [kept.reused(spark, known, again)] if known and again else []
+    logged = reduce(DataFrame.unionByName, parts).localCheckpoint()
+    if known:
+        kept.save(spark, known, logged, asked)
+    copies = changelog.copies_frame(spark, judged)
+    stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
+    return verdicts(planned, _rows(compare.with_changelog(stored, logged, copies))), len(again)
+
+
+def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.Topic]) -> dict[int, str]:
+    """Name what is asked of changelogs, by copy; left out is what must be read each time."""
+    named = ((one.source.copy, kept.question(one, topics[one.source.part[0]].id)) for one in judged)
+    return {copy: one for copy, one in named if one is not None}
+
+
+def _expected(spark: SparkSession, judged: Sequence[plan.Judged], options: VerifyOptions) -> DataFrame:
+    """Read the changelogs of copies."""
+    assert options.brokers is not None
     settled, later = plan.ranges(judged)
     records = sum(until - first for ranges in (settled, later) for first, until in ranges.values())
     session.fit(spark, records * RECORD_BYTES, options.opening.conf)
-    copies, places = changelog.copies_frame(spark, judged), changelog.places_frame(spark, judged)
-    logged = changelog.expected(
+    return changelog.expected(
         changelogs.read(spark, options.brokers, options.client, settled, committed=True),
         changelogs.read(spark, options.brokers, options.client, later, committed=False),
-        copies,
-        places,
-    ).localCheckpoint()
-    stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
-    return verdicts(planned, _rows(compare.with_changelog(stored, logged, copies)))
+        changelog.copies_frame(spark, judged),
+        changelog.places_frame(spark, judged),
+    )
 
 
 def _against_each_other(spark: SparkSession, digests: Digests, chosen: Sequence[Pair]) -> list[Row]:
@@ -138,10 +211,19 @@ def readable(outcome: Outcome) -> list[str]:
     words = Counter(one.word for one in outcome.verdicts)
     counts = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
     lines = [f"{len(outcome.verdicts)} copies against their changelogs: {counts}"] if outcome.verdicts else []
+    if outcome.again:
+        lines.append(f"{outcome.again} of them as an earlier run read their changelogs")
     pairs_of = "pair" if outcome.compared == 1 else "pairs"
     lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
     if outcome.unread:
         lines.append(f"{outcome.unread} lines are no digests of this version and were not used")
+    if outcome.suspected:
+        proved, refuted = (
+            len({one for row in outcome.findings for one in _texts(row[word])})
+            for word in ("confirms", "refutes")
+        )
+        what = "suspicion" if outcome.suspected == 1 else "suspicions"
+        lines.append(f"{outcome.suspected} {what} of agents: {proved} proved, {refuted} refuted")
     lines += [
         f"{one.word.value:<12} {_name(one.source)}: {one.found() or one.reason}"
         for one in outcome.verdicts
@@ -151,6 +233,10 @@ def readable(outcome: Outcome) -> list[str]:
         lines.append(f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']}: {row['summary']}")
         lines.append(f"         -> {row['next_action']}")
     return lines
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
 
 
 def _name(copy: Copy) -> str:

@@ -35,6 +35,7 @@ class Verdict:
         counts: `COUNTS`, summed up over what is not expired.
         segments: Segments that differ.
         doubt: Why a difference is no proof of damage; None = it is one.
+        expired: Segments that are older than what is kept: nothing is said of them.
     """
 
     source: Copy
@@ -43,6 +44,7 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)
     segments: tuple[int, ...] = ()
     doubt: str | None = None
+    expired: frozenset[int] = frozenset()
 
     def row(self) -> Row:
         """Give a row of the table `verdicts`."""
@@ -107,14 +109,15 @@ def _judged(one: Judged, rows: Sequence[Row]) -> Verdict:
             f"{name}-{number} has keys that are not those of a {one.source.kind.value} store",
         )
     live = [row for row in rows if not row["expired"]]
+    expired = frozenset(int(str(row["segment"])) for row in rows if row["expired"])
     counts = {name: sum(int(str(row[name])) for row in live) for name in COUNTS}
     segments = (
         tuple(sorted(int(str(row["segment"])) for row in live if row["differing"])) if one.interval_ms else ()
     )
     if counts["differing"]:
-        return Verdict(one.source, Word.DIFFERS, _unknown(one, counts), counts, segments, one.doubt)
+        return Verdict(one.source, Word.DIFFERS, _unknown(one, counts), counts, segments, one.doubt, expired)
     if not counts["unknown"]:
-        return Verdict(one.source, Word.EQUAL, counts=counts)
+        return Verdict(one.source, Word.EQUAL, counts=counts, expired=expired)
     word = Word.PARTLY if counts["equal"] else Word.UNDECIDABLE
     return Verdict(one.source, word, _unknown(one, counts), counts)
 

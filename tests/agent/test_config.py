@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import AgentSettings, DetectorSettings, load_config
-from agent.delivery import KubernetesSettings, PrivacySettings, ShipSettings
+from agent.delivery import DigestSettings, KubernetesSettings, PrivacySettings, ShipSettings
 from agent.errors import ConfigError
 from agent.inventory.settings import KEYS, Setting
 
@@ -59,15 +59,23 @@ def test_the_defaults() -> None:
         "api": "",
         "service_account_dir": "/var/run/secrets/kubernetes.io/serviceaccount",
     }
+    assert asdict(config.digest) == {"at": "off", "buckets": 4096, "cpu_share": 0.1}
     assert asdict(config.detectors) == {"disabled": {}}
     groups: dict[
-        str, AgentSettings | DetectorSettings | ShipSettings | PrivacySettings | KubernetesSettings
+        str,
+        AgentSettings
+        | DetectorSettings
+        | ShipSettings
+        | PrivacySettings
+        | KubernetesSettings
+        | DigestSettings,
     ] = {
         "": config.agent,
         "detectors.": config.detectors,
         "ship.": config.ship,
         "privacy.": config.privacy,
         "kubernetes.": config.kubernetes,
+        "digest.": config.digest,
     }
     names = {f"{prefix}{row.name}" for prefix, group in groups.items() for row in fields(group)}
     assert config.origins.keys() == names
@@ -188,6 +196,11 @@ def test_the_values_of_an_application() -> None:
         ("application = 1\n", "[application] must be a table"),
         ("agent = 1\n", "[agent] must be a table"),
         ("[agent]\nrescan_seconds = 'often'\n", "rescan_seconds (file): 'often' is not a number"),
+        ("[digest]\nat = 'noon'\n", "digest.at: 'noon' must be one of off, close"),
+        ("[digest]\nbuckets = 4.5\n", "digest.buckets (file): 4.5 is not a whole number"),
+        ("[digest]\nbuckets = 1000\n", "digest.buckets: 1000 must be a power of two from 1 to 16384"),
+        ("[digest]\nbuckets = 32768\n", "digest.buckets: 32768 must be a power of two"),
+        ("[digest]\ncpu_share = 0\n", "digest.cpu_share: 0 must be above 0 and at most 1"),
         ("[agent]\nrescan_seconds = 0\n", "rescan_seconds: 0.0 must be 1 or more"),
         ("[agent]\nwatch_mode = 'dnotify'\n", "watch_mode: 'dnotify' must be auto, inotify or poll"),
         ("[agent]\ncpu_share = -1\n", "cpu_share: -1.0 must be 0 (no ceiling) or more"),

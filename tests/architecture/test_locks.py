@@ -11,6 +11,7 @@ import pytest
 LOCKS = (
     "agent",
     "agent-sinks",
+    "agent-verify",
     "build",
     "charts",
     "dashboards",
@@ -19,7 +20,6 @@ LOCKS = (
     "java",
     "rocksdict",
     "rollup",
-    "verify",
 )
 
 
@@ -44,8 +44,8 @@ def asked(repository: Path) -> dict[str, set[str]]:
     wanted = {
         "agent": base,
         "agent-sinks": base + extras["objectstore"] + extras["kafka"],
+        "agent-verify": base + extras["verify"],
         "rollup": base + rollup,
-        "verify": base + extras["verify"],
         "build": groups["build"],
         "charts": groups["charts"],
         "dashboards": groups["dashboards"],

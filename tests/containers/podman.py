@@ -118,18 +118,18 @@ def make_bases() -> None:
         podman("build", "--isolation", "chroot", "-q", "-t", BUILD_BASE, context, tool="buildah")
 
 
-def make_agent_image(sinks: str = "") -> str:
+def make_agent_image(extras: str = "") -> str:
     """Build the agent's image from this checkout; layers that did not change are not built again.
 
     Args:
-        sinks: `-sinks` for the variant with the libraries of the sinks.
+        extras: `-sinks` for the variant with the libraries of the sinks, `-verify` for that of `verify` and `digest`.
 
     Returns:
         Its name.
     """
     make_bases()
-    name = f"{AGENT}{sinks}"
-    arguments = {"BASE": BASE, "BUILD_BASE": BUILD_BASE, "SINKS": sinks}
+    name = f"{AGENT}{extras}"
+    arguments = {"BASE": BASE, "BUILD_BASE": BUILD_BASE, "EXTRAS": extras}
     flags = [part for key, value in arguments.items() for part in ("--build-arg", f"{key}={value}")]
     file = ROOT / "deploy" / "images" / "agent.Containerfile"
     # the machine's own certificates: behind an inspecting proxy the base's would not do

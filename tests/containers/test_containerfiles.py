@@ -15,6 +15,7 @@ from agent.preflight import manifest
 from deploy.images import compile_used, slim
 
 IMAGES = ("agent", "rollup")
+EXTRAS = ("", "-sinks", "-verify")
 MISPLACED = ("ADD", "MAINTAINER", "VOLUME")
 
 
@@ -62,7 +63,8 @@ def test_recipe_and_helpers_agree(repository: Path, image: str) -> None:
     for word, arguments in instructions(repository, image):
         if word == "COPY" and not arguments.startswith("--from"):
             for source in arguments.split()[:-1]:
-                assert (repository / source.replace("${SINKS}", "")).exists(), source
+                for extras in EXTRAS:
+                    assert (repository / source.replace("${EXTRAS}", extras)).exists(), source
                 assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
     assert image in compile_used.ROOTS
     assert image in slim.UNUSED

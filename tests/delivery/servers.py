@@ -179,26 +179,45 @@ class Broker:
 
     def make_topic(self, name: str, **config: str) -> None:
         """Create a topic."""
-        extra = [
-            part for key, value in config.items() for part in ("--config", f"{key.replace('_', '.')}={value}")
-        ]
-        main = "org.apache.kafka.tools.TopicCommand"
-        self.tool(main, "--create", "--topic", name, "--partitions", "3", *extra)
+        from confluent_kafka.admin import AdminClient, NewTopic
 
-    def consume(self, topic: str, *arguments: str, count: int | None = None) -> str:
-        """Read a topic from its beginning with the console consumer.
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        client = AdminClient({"bootstrap.servers": self.address, "log_level": 2})
+        for future in client.create_topics([NewTopic(name, 3, 1, config=settings)]).values():
+            future.result(60)
+
+    def values(self, topic: str) -> list[bytes]:
+        """Read the values of all messages that a topic has now."""
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+        found: list[bytes] = []
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": "nobody", "log_level": 2})
+        try:
+            for number in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
+                place = TopicPartition(topic, number, OFFSET_BEGINNING)
+                first, end = consumer.get_watermark_offsets(place, timeout=60)
+                if first < end:
+                    consumer.assign([place])
+                while first < end:
+                    message = consumer.poll(60)
+                    assert message is not None, f"{topic}: nothing more comes at offset {first} of {end}"
+                    assert not message.error(), message.error()
+                    found.append(message.value())
+                    first = message.offset() + 1
+        finally:
+            consumer.close()
+        return found
+
+    def consume(self, topic: str, *arguments: str, count: int) -> str:
+        """Read messages of a topic from its beginning with the console consumer.
 
         Args:
             topic: Name.
             arguments: More arguments.
-            count: How many messages to wait for; None = until none comes for 20 s, on a machine however busy.
+            count: How many messages to wait for.
         """
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-        end = (
-            ("--timeout-ms", "20000")
-            if count is None
-            else ("--max-messages", str(count), "--timeout-ms", "60000")
-        )
+        end = ("--max-messages", str(count), "--timeout-ms", "60000")
         return self.tool(main, "--topic", topic, "--from-beginning", *end, *arguments)
 
 

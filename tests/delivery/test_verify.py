@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from tests.agent.verify.changelog_double import APP, AT_MS, StateDir, write_database
+from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, write_database
 from tests.delivery.secured import Secured, hands, secured, wait
 from tests.delivery.servers import Broker, Certificates, free_port
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(180)]
 
+LONG = 90_000
+"""Records; a producer keeps no more of them in its queue."""
 AT = AT_MS.to_bytes(8, "big")
 Rows = Mapping[bytes, bytes]
 
@@ -237,6 +239,29 @@ def test_read_and_describe_are_enough(safe: Secured, tmp_path: Path) -> None:
     assert ground.verify(*arguments, servers=safe.address, code=0).row["counts"] == {"equal": 100}
 
 
+def test_windows_are_compared_without_the_right_to_their_retention(safe: Secured, tmp_path: Path) -> None:
+    """No DescribeConfigs: what the segments on disk cover is judged; with it, or the retention, all is."""
+    ground = Ground(safe.broker, tmp_path)
+    start_ms = AT_MS // DAY_MS * DAY_MS
+    rows = {b"k%02d" % x + (start_ms + x).to_bytes(8, "big") + b"\0\0\0\0": b"v" for x in range(20)}
+    older = {b"old" + (start_ms - 1).to_bytes(8, "big") + b"\0\0\0\0": b"v"}
+    ground.produce(older | rows)
+    entries = [(key, AT + value) for key, value in list(rows.items())[1:]]
+    families = {"default": [], "keyValueWithTimestamp": entries}
+    write_database(ground.state.segment("kv", start_ms), families)
+    ground.state.checkpoint_lines([f"{ground.topic} 0 20"])
+    safe.add_user("windows")
+    safe.grant("windows", ground.topic, "Read", "Describe")
+    arguments = ("--client-config", safe.settings("windows", tmp_path))
+    row = ground.verify(*arguments, servers=safe.address, code=1).row
+    assert row["counts"] == {"missing": 1, "equal": 19, "expired": 1}
+    assert f"oldest segment, {start_ms}, " in row["note"]
+    given = ("--retention", f"kv={2 * DAY_MS}")
+    row = ground.verify(*arguments, *given, servers=safe.address, code=1).row
+    assert row["counts"] == {"missing": 2, "equal": 19}
+    assert row["note"] is None
+
+
 @pytest.mark.parametrize(
     ("rights", "password", "reason"),
     [
@@ -268,10 +293,9 @@ def test_what_is_refused_is_said(
 def test_an_early_end_leaves_nothing_behind(
     ground: Ground, number: signal.Signals, code: int, eventually: Callable[..., object]
 ) -> None:
-    """Ctrl-C or SIGTERM while the changelog is read: here a broker does not answer."""
-    rows = keyed(10)
-    ground.produce(rows)
-    ground.hold(rows, 9)
+    """Ctrl-C or SIGTERM while the changelog is read, which takes seconds."""
+    ground.produce(keyed(LONG))
+    ground.hold(keyed(10), LONG - 1)
     command = [*ground.command(), "--client-config", os.devnull]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     eventually(lambda: list(ground.work.iterdir()))

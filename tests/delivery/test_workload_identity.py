@@ -31,14 +31,15 @@ def store(tmp_path: Path) -> Iterator[S3]:
         yield service
 
 
-def ingest(store: S3, work: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Take in from the bucket into the bucket, with no other credentials than these."""
-    there, place = os.environ.items(), f"s3a://{BUCKET}/statewarden"
-    given = {key: value for key, value in there if not key.startswith("AWS_")} | environment
+def ingest(
+    store: S3, work: Path, bronze: str | Path = f"s3a://{BUCKET}/statewarden/bronze", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Take in from the bucket, usually into the bucket, with no other credentials than these."""
+    given = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")} | environment
     command = [
         "ingest",
-        f"--input={place}/events",
-        f"--bronze={place}/bronze",
+        f"--input=s3a://{BUCKET}/statewarden/events",
+        f"--bronze={bronze}",
         f"--endpoint={store.endpoint}",
     ]
     return subprocess.run(
@@ -72,7 +73,7 @@ def test_agent_of_the_node_gives_a_role(store: S3, tmp_path: Path) -> None:
     asked: list[str | None] = []
     with node(asked) as address:
         done = ingest(
-            store, tmp_path, AWS_CONTAINER_CREDENTIALS_FULL_URI=address,
+            store, tmp_path, tmp_path / "bronze", AWS_CONTAINER_CREDENTIALS_FULL_URI=address,
             AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(token),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -25,15 +25,17 @@ class Brokers:
         """Start nothing yet."""
         self._home = home
         self._running: dict[str, Broker] = {}
+        self._started = 0
 
     def for_run(self, run: Run) -> Broker:
         """Give the broker for a run."""
         release = broker_release(run)
         if release not in self._running:
-            self._running[release] = Broker(self._home / f"broker-{release}", release)
+            self._started += 1
+            self._running[release] = Broker(self._home / f"broker-{self._started}-{release}", release)
         return self._running[release]
 
     def stop(self) -> None:
-        """End all."""
-        for broker in self._running.values():
-            broker.stop()
+        """End all; the next run has a new one."""
+        while self._running:
+            self._running.popitem()[1].stop()

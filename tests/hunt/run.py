@@ -9,31 +9,36 @@
     make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
     make hunt ARGS="--planted"                        faults planted into Kafka Streams, see planted.py
 
-Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`; exit code 1: something was judged.
+Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`. Exit code 1: a word was wrong;
+3: too few runs counted, the others broke off; 2: it cannot be played here.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.hunt import planted
 from tests.hunt.again import changed
-from tests.hunt.brokers import Brokers
+from tests.hunt.brokers import Brokers, broker_release
 from tests.hunt.design import Run
 from tests.hunt.draw import draw_many, draw_named
-from tests.hunt.judge import verdict
+from tests.hunt.outcome import conclusion, play_all, summary
 from tests.hunt.page import render
 from tests.hunt.play import Result, play
 from tests.hunt.reduce import reduce_run
+from tests.live.processes import LiveError
+from tests.live.toolbox import MissingToolError, application_classes, broker_classes
 
 RELEASES = "4.3.1,3.9.2"
 
@@ -52,15 +57,6 @@ def choose(options: argparse.Namespace) -> list[Run]:
     return draw_many(options.seed, count, options.releases.split(","))
 
 
-def within(runs: Iterable[Run], minutes: float) -> Iterator[Run]:
-    """Give runs until the time is over; none is broken off."""
-    ends_s = time.monotonic() + minutes * 60
-    for run in runs:
-        if time.monotonic() > ends_s:
-            return
-        yield run
-
-
 def report(result: Result, results: Path) -> None:
     """Print a line and what was judged, and write the run's file."""
     sys.stdout.write(result.line() + "\n")
@@ -72,19 +68,6 @@ def report(result: Result, results: Path) -> None:
     sys.stdout.writelines(f"    failed: {failure[:300]}\n" for failure in result.failures)
     sys.stdout.flush()
     (results / f"{result.run.name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
-
-
-def summary(results: Sequence[Result]) -> str:
-    """Say what came of all runs in a few lines."""
-    counted = [result for result in results if not result.problem]
-    totals = verdict(one for result in counted for one in result.judgements)
-    peak = max((health.peak_mib for result in counted for health in result.healths), default=0.0)
-    return (
-        f"{len(counted)} runs counted, {len(results) - len(counted)} broke off; "
-        f"{sum(result.is_judged for result in counted)} judged: "
-        f"{', '.join(f'{kind} {count}' for kind, count in sorted(totals.items())) or 'nothing'}; "
-        f"agents at most {peak:.0f} MiB\n"
-    )
 
 
 def reduced(
@@ -138,6 +121,18 @@ def reduce_one(run: Run, options: argparse.Namespace, play_one: Callable[[Run], 
     sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
 
 
+def fetch(runs: Iterable[Run]) -> None:
+    """Fetch and compile what runs need, as far as it is not there.
+
+    Raises:
+        MissingToolError: a tool or the network is not there.
+    """
+    for release in sorted({broker_release(run) for run in runs}):
+        broker_classes(release)
+    for release in sorted({run.release for run in runs}):
+        application_classes(release)
+
+
 def hunt(options: argparse.Namespace) -> list[Result]:
     """Play what was asked for."""
     results: list[Result] = []
@@ -147,24 +142,31 @@ def hunt(options: argparse.Namespace) -> list[Result]:
         base = (options.results / "kept" if options.keep else Path(scratch)).resolve()
 
         def play_one(run: Run) -> Result:
-            results.append(play(brokers.for_run(run), base, run, keep=options.keep))
+            begun_s = time.monotonic()
+            shutil.rmtree(base / run.name, ignore_errors=True)  # of a try that broke off
+            try:
+                result = play(brokers.for_run(run), base, run, keep=options.keep)
+            except (LiveError, OSError, subprocess.SubprocessError) as error:  # on the way in or out
+                brokers.stop()
+                result = Result(run, time.monotonic() - begun_s, problem=f"{type(error).__name__}: {error}")
+            results.append(result)
             # a shorter run has the name of the whole one, whose result is not to be lost
-            report(results[-1], Path(scratch) if options.reduce else options.results)
-            return results[-1]
+            report(result, Path(scratch) if options.reduce else options.results)
+            return result
 
         try:
             if options.reduce:
                 reduce_one(named(options.reduce), options, play_one)
             else:
-                for run in within(choose(options), options.minutes):
-                    play_one(run)
+                ends_s = time.monotonic() + options.minutes * 60
+                play_all(choose(options), options.again, play_one, lambda: time.monotonic() > ends_s)
         finally:
             brokers.stop()
     return results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, print, write; 1 if something was judged or broke off."""
+    """Play, print, write; the exit code is that of the docstring above."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
     if "--planted" in given:
@@ -194,6 +196,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="FILE",
         help="judge results again, tell what is judged otherwise",
     )
+    parser.add_argument(
+        "--again",
+        type=int,
+        default=0,
+        metavar="N",
+        help="play runs that broke off up to N times again at the end",
+    )
+    parser.add_argument(
+        "--enough", type=int, metavar="N", help="how many runs must count (default: all that were begun)"
+    )
+    parser.add_argument("--fetch", action="store_true", help="only fetch what the runs need")
     parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")
     parser.add_argument("--keep", action="store_true", help="keep the directories of all runs")
     parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where results go")
@@ -206,13 +219,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.judge:
         sys.stdout.writelines(f"{line}\n" for line in changed(options.judge))
         return 0
-    results = hunt(options) if options.runs != 0 else []
+    try:
+        if options.fetch:
+            fetch(choose(options))
+            return 0
+        results = hunt(options) if options.runs != 0 else []
+    except MissingToolError as missing:
+        sys.stderr.write(f"the hunt cannot be played here: {missing}\n")
+        return 2
     if options.page:
         rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*-[0-9]*.json"))]
         page = options.page.read_text() if options.page.exists() else ""
         options.page.write_text(render([row for row in rows if "judgements" in row], page))
-    sys.stdout.write(summary(results))
-    return int(any(result.is_judged or result.problem for result in results))
+    begun = list({result.run.name: result.run for result in results}.values())
+    enough = len(begun) if options.enough is None else options.enough
+    code, why = conclusion(results, choose(options) if options.replay else begun, enough)
+    sys.stdout.write(summary(results) + why)
+    return code
 
 
 if __name__ == "__main__":

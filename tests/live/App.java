@@ -28,7 +28,9 @@ import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.SessionWindowedKStream;
 import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.TimeWindowedKStream;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.ValueJoiner;
 import org.apache.kafka.streams.kstream.Windowed;
@@ -58,7 +60,7 @@ import org.rocksdb.InfoLogLevel;
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
  * {@code memory}, {@code window}, {@code session}, {@code table}, {@code global}, {@code repartition},
  * {@code versioned}, {@code unlogged}, {@code join}, {@code inner}, {@code foreign}, {@code suppress}, {@code empty},
- * {@code third}, {@code front}, {@code kv-b}, {@code window-b}), {@code input} names the topic, {@code restore.delay.ms} slows restoration,
+ * {@code closing}, {@code third}, {@code front}, {@code kv-b}, {@code window-b}), {@code input} names the topic, {@code restore.delay.ms} slows restoration,
  * {@code window.ms}, {@code grace.ms} and {@code retention.ms} tell of windows, the rest is handed to Kafka Streams. Commands come on standard input, answers and events go to standard output, one line each.
  */
 public final class App {
@@ -334,6 +336,9 @@ public final class App {
                 (SessionWindows) lasting(SessionWindows.class, "ofInactivityGapAndGrace", "with");
             records.groupByKey().windowedBy(gap).count(session);
         }
+        if (stores.contains("closing")) {
+            closing(records);
+        }
         if (stores.contains("repartition")) {
             records.selectKey((key, value) -> "r" + key).groupByKey()
                 .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("repartition"));
@@ -384,6 +389,24 @@ public final class App {
         } catch (final NoSuchMethodException before21) {
             return builder.build();
         }
+    }
+
+    /** Windows and sessions that are handed on when they close, from 3.3 on: their stores have the time first. */
+    private static void closing(final KStream<String, String> records) throws Exception {
+        final Class<?> strategy = Class.forName("org.apache.kafka.streams.kstream.EmitStrategy");
+        final Object late = strategy.getMethod("onWindowClose").invoke(null);
+        final Materialized<String, Long, WindowStore<Bytes, byte[]>> window = Materialized.as("closing");
+        retain(window);
+        final TimeWindowedKStream<String, String> windows =
+            records.groupByKey().windowedBy((TimeWindows) lasting(TimeWindows.class, "ofSizeAndGrace", "of"));
+        TimeWindowedKStream.class.getMethod("emitStrategy", strategy).invoke(windows, late);
+        windows.count(window);
+        final Materialized<String, Long, SessionStore<Bytes, byte[]>> session = Materialized.as("closing-session");
+        retain(session);
+        final SessionWindowedKStream<String, String> sessions = records.groupByKey()
+            .windowedBy((SessionWindows) lasting(SessionWindows.class, "ofInactivityGapAndGrace", "with"));
+        SessionWindowedKStream.class.getMethod("emitStrategy", strategy).invoke(sessions, late);
+        sessions.count(session);
     }
 
     /** Fails as often as {@code poison} said. */

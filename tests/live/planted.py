@@ -102,6 +102,30 @@ FAULTS: dict[str, tuple[Change, ...]] = {
 }  # fmt: skip
 """Fault -> the changes that make it; of two for one class, only those that the release has the place for are made."""
 
+CONDITIONS: dict[str, tuple[Change, ...]] = {
+    # which thread gets an instance's standbys, and how long a callback takes, are chance: here files say it
+    "steered-standbys": (
+        Change(
+            f"{_TASKS}/StreamsPartitionAssignor.java",
+            "assignedStandbyList = interleavedStandby.get(consumerTaskIndex);",
+            """assignedStandbyList = consumers.size() == 1 ? interleavedStandby.get(0)
+                        : new java.io.File(System.getProperty("java.io.tmpdir"), "standbys-on-"
+                            + consumer.replaceAll(".*-StreamThread-([0-9]+)-.*", "$1")).exists()
+                            ? new ArrayList<>(state.standbyTasks()) : Collections.<TaskId>emptyList();""",
+        ),
+        Change(
+            f"{_TASKS}/TaskManager.java",
+            "void createTasks(final Collection<TopicPartition> assignment) {",
+            """void createTasks(final Collection<TopicPartition> assignment) {
+        while (Thread.currentThread().getName().endsWith("-StreamThread-1")
+            && new java.io.File(System.getProperty("java.io.tmpdir"), "callback-waits").exists()) {
+            java.util.concurrent.locks.LockSupport.parkNanos(10_000_000L);
+        }""",
+        ),
+    ),
+}
+"""What no line of Kafka Streams does wrong: a course of events that it allows, made to happen."""
+
 
 def planted_classes(fault: str, release: str) -> str:
     """Give the directory with the classes of a fault; fetches the source and compiles the first time.
@@ -110,7 +134,7 @@ def planted_classes(fault: str, release: str) -> str:
         MissingToolError: there is no such source.
         ValueError: the release has no place for the fault.
     """
-    changes = FAULTS[fault]
+    changes = (FAULTS | CONDITIONS)[fault]
     digest = sha256(repr(changes).encode()).hexdigest()[:12]
     classes = CACHE / "classes" / f"planted-{fault}-{release}-{digest}"
     if (classes / "complete").is_file():

@@ -157,7 +157,7 @@ class TestRealRuns:
     def one_rule(self, monkeypatch):
         """Leave one rule: to plan all of them takes longer than all else, and these tests are not about them."""
         rules = tuple(rule for rule in RULES if rule.meta.id == "resurrected-checkpoint")
-        for place in (audit, gate):
+        for place in (audit, gate, answers):
             monkeypatch.setattr(place, "RULES", rules)
 
     def test_repeats_and_the_order_of_delivery_change_nothing(self, delta, spark, tmp_path, capsys):
@@ -183,7 +183,8 @@ class TestRealRuns:
         assert len(rows[0]) == len(fleet.lines())
 
     @pytest.mark.slow
-    def test_the_answers(self, spark, tmp_path, capsys):
+    @pytest.mark.timeout(900)
+    def test_the_answers(self, spark, tmp_path, capsys, request):
         """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
         source = damaged().write(tmp_path / "in")
         asked = ["--input", str(source)]
@@ -192,17 +193,18 @@ class TestRealRuns:
         assert told.startswith("as of 2026-11-18 11:21:40 UTC, ")
         assert "\npod-b: keep: the only healthy copy" in told
         assert "not healthy: pod-a (damaged)" in told
+        assert main(["why", *asked, "0_0"]) == 0
+        told = capsys.readouterr().out
+        assert "pod-a  holds the task until the last reading" in told
+        assert "agent on pod-a: critical suspected resurrected-checkpoint" in told
+        assert "fleet: critical confirmed resurrected-checkpoint" in told
+        request.getfixturevalue("one_rule")  # each answer was given by all of them once
         assert main(["safe-to-restart", *asked, "--max-age", "any"]) == 1
         told = capsys.readouterr().out
         assert "1 damaged (follow resurrected-checkpoint first)" in told
         for command in ("safe-to-restart", "coverage"):
             assert main([command, *asked, "--as-of", "2020-01-01"]) == 2
             assert "no event up to" in capsys.readouterr().err
-        assert main(["why", *asked, "0_0"]) == 0
-        told = capsys.readouterr().out
-        assert "pod-a  holds the task until the last reading" in told
-        assert "agent on pod-a: critical suspected resurrected-checkpoint" in told
-        assert "fleet: critical confirmed resurrected-checkpoint" in told
         assert main(["why", *asked, "0_0", "--as-of", "2026-11-18T11:07:00Z"]) == 0
         assert "no rule finds anything" in capsys.readouterr().out  # the damage came later
         assert main(["coverage", *asked]) == 0

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from itertools import product
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from tests.delivery import rollups  # noqa: E402 - the path comes first
 from tests.live.plan import ALOS, EOS, is_exposed  # noqa: E402
 from tests.live.processes import Broker, LiveError  # noqa: E402
 from tests.live.stage import Stage  # noqa: E402
-from tests.verify.run import PLAYS, Row, Run, Unwatched, tree  # noqa: E402
+from tests.verify.looking import Row, Run, Unwatched, tree  # noqa: E402
+from tests.verify.run import PLAYS  # noqa: E402
 
 HEALTHY = {"equal", "partly-equal", "undecidable"}
 RELEASES = ("2.8.2", "3.9.2", "4.2.1", "4.3.1")
@@ -38,12 +40,18 @@ class DigestRun(Run):
         self._work = work
 
     def look(
-        self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False, pod: str = "a"
+        self,
+        when: str,
+        held: Mapping[str, int] | None = None,
+        *,
+        closed: bool = False,
+        pod: str = "a",
+        also: AbstractSet[str] = frozenset(),
     ) -> list[Row]:
         """A healthy store never differs; one that was closed in order is equal, or has what KAFKA-20685 leaves."""
         rows, plan = self._rows(pod), self.stage.plan
         for row in rows:
-            good = {"equal"} if closed else HEALTHY
+            good = {"equal"} if closed else HEALTHY | also
             if plan.guarantee == EOS and is_exposed(plan.release) and row["extra"] and not row["missing"]:
                 good = {"differs"}
             self._said(when, row, is_good=row["verdict"] in good, wanted=good)

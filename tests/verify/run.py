@@ -8,8 +8,6 @@ Needs what tests/live needs, and the extra `verify`.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -21,112 +19,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.live import bugs, segments
-from tests.live.plan import ALOS, EOS, Plan, is_exposed, numbers
+from tests.live.plan import ALOS, EOS, Plan, numbers
 from tests.live.processes import Broker, LiveError
 from tests.live.stage import Stage
+from tests.verify import courses, traced
+from tests.verify.looking import Run, Unwatched, losses, rows_of
 
-ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ("2.8.2", "3.9.2", "4.2.1", "4.3.1")
-HEALTHY = {"equal", "behind", "ahead"}
-Row = dict[str, object]
-
-
-def rows_of(stage: Stage, pod: str = "a") -> list[Row]:
-    """Run the command on a pod's state directory."""
-    is_still = not stage.pods[pod].is_alive
-    before = tree(stage.state_dir(pod)) if is_still else {}
-    command = [sys.executable, "-m", "agent", "verify", str(stage.state_dir(pod))]
-    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    if done.returncode not in (0, 1, 2) or not done.stdout:
-        raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
-    if is_still and tree(stage.state_dir(pod)) != before:
-        raise RuntimeError("the state directory was touched")
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def tree(root: Path) -> dict[str, tuple[int, int, int]]:
-    """Inode, size and time of everything below a directory."""
-    return {
-        str(path): (path.lstat().st_ino, path.lstat().st_size, path.lstat().st_mtime_ns)
-        for path in [root, *root.rglob("*")]
-    }
-
-
-class Run:
-    """One application through its states; what is wrong is remembered."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.wrong: list[str] = []
-        self.found: list[str] = []
-        self.rows = 0
-
-    def look(
-        self, when: str, held: Mapping[str, int] | None = None, *, closed: bool = False, pod: str = "a"
-    ) -> list[Row]:
-        """Verify; a healthy store has a healthy word, closed in order the word `equal`."""
-        rows, held = rows_of(self.stage, pod), held or {}
-        for row in rows:
-            good = {"equal"} if closed else HEALTHY
-            mark = "ok " if row["word"] in good else "BAD"
-            self.rows += 1
-            print(
-                f"  {mark} {when:<22} {row['task_id']} {row['store']:<45} {row['kind']!s:<18} {row['word']:<12}"
-                f" {row['counts']} {row['offset']} {row['reason'] or ''}",
-                flush=True,
-            )
-            if row["word"] not in good and not self._is_real(row, held):
-                self.wrong.append(f"{when}: {json.dumps(row)}")
-                print(f"      {json.dumps(row)}", flush=True)
-        return rows
-
-    def held(self) -> dict[str, int]:
-        """Ask the application how many entries each join's window store holds; empty where none runs."""
-        java = self.stage.pods["a"]
-        names = {path.name for path in self.stage.task("a", "0_0").glob("KSTREAM-*-store") if path.is_dir()}
-        return {name: int(java.ask(f"windows {name}").split()[0]) for name in names} if java.is_alive else {}
-
-    def _is_real(self, row: Row, held: Mapping[str, int]) -> bool:
-        """Two things stay in a join's store after a kill; the application counts them, too.
-
-        Under at-least-once what was flushed and never sent: it is processed again under another number. Under
-        exactly-once, where KAFKA-20685 leaves out the wipe, what an aborted transaction wrote.
-        """
-        plan, counts, examples = self.stage.plan, row["counts"], row["examples"]
-        assert isinstance(counts, dict)
-        assert isinstance(examples, list)
-        counted = held.get(str(row["store"]))
-        if row["word"] != "extra" or counted != sum(counts.values()):
-            return False
-        unsent = "no record of the key is there"
-        notes = [example["note"] or "" for example in examples]
-        if plan.guarantee == EOS:
-            is_real = is_exposed(plan.release) and all("aborted" in x or x == unsent for x in notes)
-        else:
-            is_real = all(x == unsent for x in notes)
-        if is_real:
-            self.found.append(f"{row['store']} {counts}; the application counts {counted}")
-        return is_real
-
-    def expect(self, when: str, missing: dict[str, int]) -> None:
-        """Verify; exactly these numbers of keys are missing, and nothing else is wrong."""
-        for row in rows_of(self.stage):
-            counts = row["counts"]
-            assert isinstance(counts, dict)
-            found = {word: counts.get(word, 0) for word in ("missing", "extra", "different", "undecidable")}
-            wanted = {
-                "missing": missing.get(str(row["store"]), 0),
-                "extra": 0,
-                "different": 0,
-                "undecidable": 0,
-            }
-            mark = "ok " if found == wanted else "BAD"
-            self.rows += 1
-            place = f"{row['task_id']} {row['store']:<45} {row['word']:<12}"
-            print(f"  {mark} {when:<22} {place} {counts} {row['reason'] or ''}", flush=True)
-            if found != wanted:
-                self.wrong.append(f"{when}: wanted {wanted}: {json.dumps(row)}")
 
 
 def healthy(run: Run) -> None:
@@ -225,36 +124,6 @@ def loss(course: Callable[[Stage], None], store: str = "kv") -> Callable[[Run], 
     return played
 
 
-def losses(stage: Stage) -> dict[str, int]:
-    """What the application itself counted before and after the kill."""
-    lines = [line.removeprefix("LOST of ") for line in stage.proof if line.startswith("LOST of ")]
-    return {name: int(rest.split()[0]) for name, _, rest in (line.partition(": ") for line in lines)}
-
-
-class Unwatched(Stage):
-    """A stage without agents."""
-
-    before_stop: Callable[[], object] | None = None
-
-    def start(
-        self,
-        pod: str = "a",
-        release: str | None = None,
-        *,
-        slow_unlink_us: int = 0,
-        slow_sync_us: int = 0,
-        watched: bool = False,
-    ) -> None:
-        """Start an instance."""
-        super().start(pod, release, slow_unlink_us=slow_unlink_us, slow_sync_us=slow_sync_us, watched=watched)
-
-    def stop(self, pod: str = "a") -> None:
-        """Close an instance; look before, if asked."""
-        if self.before_stop is not None:
-            self.before_stop()
-        super().stop(pod)
-
-
 @dataclass(frozen=True)
 class Play:
     """A course of events, in one world.
@@ -286,6 +155,8 @@ class Play:
         left_out = set()
         if numbers(release) < (3, 5):
             left_out.add("versioned")
+        if numbers(release) < (3, 3):
+            left_out.add("closing")
         if numbers(release) < (3, 1) and self.course is lost_segment:
             left_out.add("session")
         stores = [name for name in self.stores.split(",") if name not in left_out]
@@ -317,6 +188,31 @@ PLAYS = {
         guarantees=(EOS,),
     ),
     "source_topic": Play(healthy, "kv,table"),
+    "closing": Play(healthy, "kv,closing", first=(3, 3)),
+    "global": Play(healthy, "kv,global", partitions=3),
+    "planted_global": Play(courses.planted, "kv,global", partitions=3),
+    "planted": Play(courses.planted, "kv,plain,window,session,join,closing"),
+    "compacted": Play(
+        courses.compacted,
+        "kv,plain,table",
+        {
+            "topology.optimization": "none",  # the table has a changelog of its own, with tombstones
+            "topic.segment.ms": 500,
+            "topic.min.cleanable.dirty.ratio": 0.01,
+            "topic.delete.retention.ms": 100,
+        },
+    ),
+    "reset": Play(courses.reset_without_cleanup, "kv,plain,window"),
+    "traced": Play(traced.traced),
+    "k8187": Play(
+        courses.carried_checkpoint,
+        "kv",
+        {"num.standby.replicas": 1, "state.cleanup.delay.ms": 10_000, "live.planted": "steered-standbys"},
+        first=(2, 0, 1),
+        last=(2, 2, 1),
+        partitions=4,
+        guarantees=(ALOS,),
+    ),
 }
 
 

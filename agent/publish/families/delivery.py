@@ -101,6 +101,26 @@ SHIPPING = (
     ),
 )
 
+DIGESTS = (
+    Metric(
+        "statewarden_agent_digests_total",
+        _C,
+        "Closes of stores, by what became of their digest: made, overtaken by the next open, left-out, failed; absent"
+        " where digests are switched off.",
+        lambda s: by(s.digests.outcomes) if s.digests else {},
+        labels=("outcome",),
+        stability=Stability.EXPERIMENTAL,
+    ),
+    Metric(
+        "statewarden_agent_digest_cpu_seconds_total",
+        _C,
+        "CPU time that making digests has taken; absent where they are switched off.",
+        lambda s: one(s.digests.cpu_s if s.digests else None),
+        unit="seconds",
+        stability=Stability.EXPERIMENTAL,
+    ),
+)
+
 KUBERNETES = (
     Metric(
         "statewarden_agent_kubernetes_events_total",

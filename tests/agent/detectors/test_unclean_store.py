@@ -104,3 +104,23 @@ def test_open_and_free(status, lock, said):
     assert len(found) == said
     if found:
         assert "under exactly-once" in found[0].summary
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "then"),
+    [
+        ("exactly_once_v2", "the application fails at every start"),
+        ("at_least_once", "goes on with it"),
+        (None, "under exactly-once the application fails"),
+    ],
+)
+def test_a_global_store_is_never_wiped(guarantee, then):
+    """KAFKA-21034: under exactly-once its directory must be removed by hand; nothing is to be done otherwise."""
+    files = database(lock=LockState.FREE)
+    files.offsets = StoreOffsets(status=1, status_sequence=7)
+    one = case(task(store([files]), task_id="global"), release="4.3.1", guarantee=guarantee)
+    (found,) = judge(ID, one)
+    assert then in found.summary
+    assert "wipes" not in found.summary
+    assert found.affected is Affected.YES
+    assert ("remove that directory only" in found.next_action) == (guarantee != "at_least_once")

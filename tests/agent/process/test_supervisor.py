@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,6 +95,22 @@ def test_after_a_signal_it_lingers_while_a_lock_is_held(
     application.tasks["0_0"] = Task("orders", "0_0", "orders/0_0", held=True)
     assert supervisor._lingers()
     clock.at_s += 0.2
+    assert not supervisor._lingers()
+
+
+def test_after_a_signal_it_lingers_while_digests_are_to_be_made(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The application has let go of everything by then: that is when they are made."""
+    clock, digests = HandClock(), SimpleNamespace(is_busy=True)
+    monkeypatch.setattr(supervisor, "_clock", clock)
+    monkeypatch.setattr(supervisor, "_settings", replace(supervisor._settings, linger_seconds=15.0))
+    monkeypatch.setattr(supervisor, "_digests", digests)
+    assert supervisor._lingers()
+    digests.is_busy = False
+    assert not supervisor._lingers()
+    digests.is_busy = True
+    clock.at_s += 15.1
     assert not supervisor._lingers()
 
 

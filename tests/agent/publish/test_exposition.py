@@ -21,6 +21,7 @@ from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
 from agent.publish.snapshot import (
     DetectorMetrics,
+    DigestMetrics,
     FindingCount,
     FindingsReported,
     MetricsSnapshot,
@@ -77,6 +78,7 @@ FULL = MetricsSnapshot(
     resident_memory_bytes=30_000_000,
     kubernetes_events={"sent": 2},
     preflight={"clock": 1, "spool": 2},
+    digests=DigestMetrics({"made": 3, "overtaken": 0, "left-out": 1, "failed": 0}, 2.5),
 )  # fmt: skip
 
 

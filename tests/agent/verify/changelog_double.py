@@ -52,9 +52,13 @@ class Topic:
 class Cluster:
     """Topics in memory, with the face of `Changelogs`."""
 
-    def __init__(self, topics: Mapping[str, Topic]) -> None:
-        """Take the topics by name."""
-        self.by_name = topics
+    def __init__(self, topics: Mapping[str, Topic | Sequence[Topic]]) -> None:
+        """Take the topics by name: one partition, or several."""
+        self.by_name = {name: [x] if isinstance(x, Topic) else list(x) for name, x in topics.items()}
+
+    def partitions(self, topic: str) -> int:
+        """See `Changelogs.partitions`."""
+        return len(self.by_name[topic])
 
     def topics(self, prefix: str) -> set[str]:
         """See `Changelogs.topics`."""
@@ -64,17 +68,18 @@ class Cluster:
         """See `Changelogs.range`."""
         if topic not in self.by_name:
             raise UsageError(f"{topic}: no such topic")
-        return self.by_name[topic].start, self.by_name[topic].end
+        found = self.by_name[topic][partition]
+        return found.start, found.end
 
     def settings(self, topic: str) -> dict[str, str] | None:
         """See `Changelogs.settings`."""
-        return self.by_name[topic].settings
+        return self.by_name[topic][0].settings
 
     def read(
         self, topic: str, partition: int, start: int, end: int, *, committed: bool
     ) -> Generator[list[Record], None, None]:
         """See `Changelogs.read`; batches of three."""
-        found = self.by_name[topic]
+        found = self.by_name[topic][partition]
         rows = [
             x
             for x in found.records

@@ -30,8 +30,14 @@ def state_dir(tmp_path: Path) -> Path:
 
 def test_global_stores_are_listed_apart(state_dir: Path) -> None:
     """They are left out, and who leaves them out says so."""
-    assert find_global_stores(state_dir) == ["app/global/everywhere"]
-    assert find_global_stores(state_dir, application="app", name="everywhere") == ["app/global/everywhere"]
+    (found,) = find_global_stores(state_dir)
+    assert (found.application, found.task, found.name, found.is_global) == (
+        "app",
+        "global",
+        "everywhere",
+        True,
+    )
+    assert find_global_stores(state_dir, application="app", name="everywhere") == [found]
     assert find_global_stores(state_dir, application="other") == []
     assert find_global_stores(state_dir, task="0_1") == []
     assert find_global_stores(state_dir, name="kv") == []

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from agent.verify.changelog import Changelogs
+from agent.verify.changelog import Changelogs, Record
 from agent.verify.explain import notes_of
 from agent.verify.kinds import DEFAULT, TIMESTAMPED, WITH_HEADERS, Kind, big_endian, headers_bytes, varint
 from agent.verify.places import find_stores
@@ -196,6 +196,20 @@ def test_values_behind_everything_that_was_logged_are_ahead(state: StateDir, ver
     assert result.word is Word.AHEAD
     assert result.tally.counts == {Word.EQUAL: 98, Word.AHEAD: 3}
     assert {x.word for x in result.examples} == {Word.AHEAD}
+
+
+def test_unknown_values_of_a_compacted_changelog_are_undecidable(state: StateDir, verify: Verify) -> None:
+    """Running under exactly-once: an older value, whose record is gone, is not `ahead`; nor is it said of a marker."""
+    topic, entries = keyed(100)
+    entries[b"k001"] = AT + b"older"
+    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
+    del topic.records[50:53]
+    for number in range(50, 53):
+        del entries[b"k%03d" % number]
+    assert verify({KV: topic}).tally.counts[Word.UNDECIDABLE] == 4
+    topic.records[50:50] = [Record(51, AT_MS, b"k051", b"v51", ())]
+    counts = verify({KV: topic}).tally.counts
+    assert (counts[Word.UNDECIDABLE], counts[Word.AHEAD]) == (0, 3)
 
 
 @pytest.mark.parametrize(("offset", "lacking"), [(99, None), (49, b"k090")])

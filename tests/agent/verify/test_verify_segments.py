@@ -97,16 +97,56 @@ def test_expired_segments_are_not_judged(state: StateDir, verify: Verify) -> Non
     assert verify({WIN: topic}).tally.counts == {Word.EQUAL: 1, Word.EXPIRED: 40}
 
 
-def test_without_the_topics_settings_the_retention_must_be_given(state: StateDir, verify: Verify) -> None:
-    """Said in one line; with it all is as usual."""
+def test_without_the_topics_settings_the_segments_on_disk_are_judged(state: StateDir, verify: Verify) -> None:
+    """Without DescribeConfigs; a lost key is named, and one line says what is not judged."""
     topic, entries = windows()
     topic.settings = None
+    del entries[SECOND][next(iter(entries[SECOND]))]
     write_segments(state, entries)
+    state.checkpoint(win=39)
+    result = verify({WIN: topic})
+    assert result.tally.counts == {Word.MISSING: 1, Word.EQUAL: 39}
+    assert f"oldest segment, {FIRST}, " in result.note
+    given = verify({WIN: topic}, retentions={"win": 6 * HOUR_MS})
+    assert (given.tally.counts, given.note) == (result.tally.counts, "")
+
+
+def test_without_the_topics_settings_nothing_is_said_below_the_oldest_segment(
+    state: StateDir, verify: Verify
+) -> None:
+    """It may have expired, or be lost."""
+    topic, entries = windows()
+    topic.settings = None
+    write_segments(state, {SECOND: entries[SECOND]}, {SECOND: 39})
+    assert verify({WIN: topic}).tally.counts == {Word.EXPIRED: 20, Word.EQUAL: 20}
+
+
+def test_without_the_topics_settings_a_lost_segment_between_two_others_is_missing(
+    state: StateDir, verify: Verify
+) -> None:
+    """The segments on disk look twice as long as they are."""
+    topic, entries = windows()
+    topic.settings = None
+    third = SECOND + 3 * HOUR_MS
+    key = b"late" + big_endian(third) + b"\0\0\0\0"
+    topic.add(key, b"v", third)
+    write_segments(
+        state, {FIRST: entries[FIRST], third: {key: big_endian(third) + b"v"}}, {FIRST: 40, third: 40}
+    )
+    assert verify({WIN: topic}).tally.counts == {Word.MISSING: 20, Word.EQUAL: 21}
+
+
+def test_without_the_topics_settings_a_store_without_segments_is_undecidable(
+    state: StateDir, verify: Verify
+) -> None:
+    """Said in one line."""
+    topic, _ = windows()
+    topic.settings = None
+    (state.task / "win").mkdir()
     state.checkpoint(win=39)
     result = verify({WIN: topic})
     assert result.word is Word.UNDECIDABLE
     assert "--retention" in result.reason
-    assert verify({WIN: topic}, retentions={"win": 6 * HOUR_MS}).word is Word.EQUAL
 
 
 def test_a_wrong_retention_is_noticed(state: StateDir, verify: Verify) -> None:

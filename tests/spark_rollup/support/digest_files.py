@@ -5,7 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
 
 from agent.contract.buckets import Database, StoreDigest, StoreKind, StoreState, to_line
 from agent.verify.buckets import Buckets
@@ -34,6 +37,19 @@ def folded(records: Iterable[Record], until: int) -> dict[bytes, bytes]:
         if record.value is not None:
             found[record.key] = record.value
     return found
+
+
+def frame(spark: SparkSession, logs: Mapping[str, Sequence[Record]]) -> DataFrame:
+    """Give records as the Kafka source does."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    rows = [
+        (topic, 0, one.offset, one.key, one.value, epoch + timedelta(milliseconds=one.at_ms))
+        for topic, records in logs.items()
+        for one in records
+    ]
+    return spark.createDataFrame(
+        rows, "topic string, partition int, offset long, key binary, value binary, timestamp timestamp"
+    )
 
 
 def window_key(key: bytes, start_ms: int) -> bytes:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
@@ -25,6 +24,7 @@ from tests.spark_rollup.support.digest_files import (
     database,
     digest,
     folded,
+    frame,
     window_key,
     write,
 )
@@ -37,19 +37,6 @@ SETTINGS = {
 """Windows and histories of six hours, segments of three."""
 
 
-def frame(spark: SparkSession, logs: Mapping[str, Sequence[Record]]) -> DataFrame:
-    """Give records as the Kafka source does."""
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    rows = [
-        (topic, 0, one.offset, one.key, one.value, epoch + timedelta(milliseconds=one.at_ms))
-        for topic, records in logs.items()
-        for one in records
-    ]
-    return spark.createDataFrame(
-        rows, "topic string, partition int, offset long, key binary, value binary, timestamp timestamp"
-    )
-
-
 def judge(
     spark: SparkSession,
     tmp_path: Path,
@@ -60,7 +47,7 @@ def judge(
     first: int = 0,
 ) -> dict[str, verdicts.Verdict]:
     """Compare digests with changelogs; gives verdicts by pod."""
-    read = digests.load(spark, str(write(tmp_path / "digests", told)))
+    read = digests.load(spark, write(tmp_path / "digests", told))
     topics = {
         topic: Topic({0: Ends(first, records[-1].offset + 1, records[-1].offset + 1)}, settings)
         for topic, records in logs.items()

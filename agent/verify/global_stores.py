@@ -1,0 +1,161 @@
+"""A global store beside every partition of its topic.
+
+Source:
+    GlobalStateManagerImpl, GlobalStateUpdateTask (2.6.0 to 4.3.1): the topic is the one that the application names, its
+    offsets are the next to be read, of every partition; each record with a key is put by a processor, a restoration
+    puts its bytes, or gives it to the processor, too.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+
+from agent.errors import LayoutError, UsageError
+from agent.verify.changelog import Changelogs
+from agent.verify.compare import Example, contents
+from agent.verify.fold import Plan, Progress, fold, prefix_of
+from agent.verify.kinds import Content, Kind
+from agent.verify.places import Store
+from agent.verify.rule import DAMAGE, Known, Logged, Word, judge, sum_up
+from agent.verify.scratch import Scratch
+from agent.verify.shape import kind_of_one
+from agent.verify.stores import CLOSED
+from agent.verify.verify import SAMPLE, Comparison, Given, Result, said_by
+
+_HARMLESS = (Word.EQUAL, Word.BEHIND, Word.PENDING, Word.AHEAD)
+Found = tuple[bytes, int, Iterable[Logged]]
+
+
+def verify_global_store(
+    store: Store, changelogs: Changelogs, given: Given, work: Path, now_s: float, progress: Progress
+) -> Result:
+    """Compare one global store with its topic; see `verify_store`.
+
+    A store that differs is `undecidable` unless its kind is given: one with its own processor need not hold what
+    its topic says, and nothing on disk says which it is.
+    """
+    return said_by(_GlobalComparison, store, changelogs, given, work, now_s, progress)
+
+
+class _GlobalComparison(Comparison):
+    """The same steps, partition by partition."""
+
+    def run(self, now_s: float, progress: Progress) -> None:
+        """Take every step; offsets, then files, then the topic's ends."""
+        checkpointed = self._store.checkpointed()
+        if not self._store.database:
+            raise LayoutError("a global store of segments is not compared")
+        self._open()
+        result = self._result
+        claims = self._claims[0]
+        result.is_closed = None if claims is None or claims.status is None else claims.status == CLOSED
+        result.topic = self._topic_of_all({topic for topic, _ in checkpointed})
+        result.kind = kind_of_one(list(islice(self._databases[0].entries(), SAMPLE)))
+        if result.kind is not Kind.KEY_VALUE:
+            raise LayoutError(f"a global store of kind {result.kind} is not compared")
+        settings = self._changelogs.settings(result.topic) or {}
+        is_fresh = (now_s - self._written_s) * 1000 < int(settings.get("delete.retention.ms") or 0)
+        plans = [self._plan_of(x, checkpointed) for x in range(self._changelogs.partitions(result.topic))]
+        scratch = self._stack.enter_context(closing(Scratch(self._work)))
+        known = [self._fold(plan, scratch, progress, is_fresh=is_fresh) for plan in plans]
+        for example in self._judged(scratch, known):
+            result.tally.add(example)
+        result.word = sum_up(result.tally.counts)
+        if self._store.name not in self._given.kinds:
+            self._doubt()
+
+    def _topic_of_all(self, checkpointed: set[str]) -> str:
+        given = self._given.topics.get(self._store.name)
+        if given is not None:
+            return given
+        claims = self._claims[0]
+        topics = checkpointed if claims is None else {x.rpartition("-")[0] for x in claims.offsets}
+        if len(topics) != 1:
+            raise UsageError(f"{len(topics)} topics could be its own: give --topic STORE=TOPIC")
+        return topics.pop()
+
+    def _plan_of(self, partition: int, checkpointed: dict[tuple[str, int], int]) -> Plan:
+        result, claims = self._result, self._claims[0]
+        if claims is None:
+            offset = checkpointed.get((result.topic, partition), -1)
+        else:
+            offset = claims.offsets.get(f"{result.topic}-{partition}", 0) - 1
+        start, end = self._changelogs.range(result.topic, partition)
+        self._require(offset, start, end)
+        own = None if offset < 0 else offset
+        result.partitions[partition] = (own, start, end)
+        return Plan(result.topic, partition, start, end, Kind.KEY_VALUE, None, {0: own}, None, partition)
+
+    def _fold(self, plan: Plan, scratch: Scratch, progress: Progress, *, is_fresh: bool) -> Known:
+        folded = fold(self._changelogs, plan, scratch, progress)
+        start, _ = self._changelogs.range(plan.topic, plan.partition)
+        self._result.transactions |= folded.transactions
+        plan = replace(plan, start=start)  # retention may have taken records meanwhile
+        return folded.known(plan, plan.offset_of(0), is_fresh=is_fresh)
+
+    def _judged(self, scratch: Scratch, known: list[Known]) -> Iterator[Example]:
+        """Judge every key of store and topic."""
+        logged = heapq.merge(*(_of(scratch, x) for x in range(len(known))), key=itemgetter(0))
+        held = contents(self._databases[0], Kind.KEY_VALUE)
+        have = next(held, None)
+        key, said = b"", list[tuple[Word, int | None]]()
+        value: Content | None = None
+        for name, partition, records in logged:
+            if said and name != key:
+                yield _example(key, value, said)
+                said = []
+            while have is not None and have[0] < name:
+                yield self._without_record(*have, known)
+                have = next(held, None)
+            if not said:
+                key, value = name, None
+                if have is not None and have[0] == name:
+                    value, have = have[1], next(held, None)
+            said.append(judge(value, records, known[partition]))
+        if said:
+            yield _example(key, value, said)
+        while have is not None:
+            yield self._without_record(*have, known)
+            have = next(held, None)
+
+    def _without_record(self, key: bytes, content: Content, known: list[Known]) -> Example:
+        words = {judge(content, (), one)[0] for one in known}
+        return Example(words.pop() if len(words) == 1 else Word.UNDECIDABLE, key, None, content)
+
+    def _doubt(self) -> None:
+        """Take back what is only true of a store without its own processor."""
+        result, counts = self._result, self._result.tally.counts
+        found = {word: counts[word] for word in DAMAGE if counts[word]}
+        if not found:
+            return
+        said = ", ".join(f"{count} {word}" for word, count in found.items())
+        result.note = (
+            f"not what its topic says ({said}), which a global store with its own processor need not be, nor"
+            f" one that skips records or reads those of aborted transactions; if it has none, give --kind"
+            f" {self._store.name}={Kind.KEY_VALUE}"
+        )
+        for word in found:
+            counts[Word.UNDECIDABLE] += counts.pop(word)
+        result.tally.examples = [
+            replace(x, word=Word.UNDECIDABLE) if x.word in DAMAGE else x for x in result.tally.examples
+        ]
+        result.word = Word.UNDECIDABLE
+
+
+def _of(scratch: Scratch, partition: int) -> Iterator[Found]:
+    for key, records in scratch.keys(prefix_of(partition)):
+        yield key, partition, records
+
+
+def _example(key: bytes, value: Content | None, said: list[tuple[Word, int | None]]) -> Example:
+    """Say one word of a key; of one that is in several partitions it is not known which record came last."""
+    word, offset = min(said, key=lambda x: x[0] not in _HARMLESS)
+    if len(said) > 1 and word not in _HARMLESS:
+        word = Word.UNDECIDABLE
+    return Example(word, key, offset, value)

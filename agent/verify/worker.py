@@ -1,0 +1,122 @@
+"""The process that makes one digest for the agent: `python -m agent.verify.worker ASKED`.
+
+Why a process, and not a thread of the agent: a thread would take the interpreter away from the watching loop at every
+turn, and what RocksDB takes of memory would stay in the agent. A process can be niced, and ended at any point.
+
+Standard output has the body of the event, one JSON object, or one line that says why there is none (exit code 1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agent.clock import SystemClock
+from agent.contract.packed import MAX_ROWS, buckets_for
+from agent.errors import LayoutError, UsageError
+from agent.observe.kernel_disk import KernelDisk
+from agent.verify.digest import Origin, digest_store
+from agent.verify.pace import Pace
+from agent.verify.places import Store, find_stores
+from agent.verify.shipped import body_of
+from agent.verify.view import more_descriptors, private_directory
+
+NICE = 19
+FIRST_TO_GO = "1000"
+"""Where memory runs out in the container, this process is what the kernel ends first, and not the agent."""
+
+REFUSED = 1
+"""Exit code where there is no digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to make.
+
+    Args of the dataclass:
+        state_dir: Kafka Streams' state.dir.
+        application: Application id.
+        task: Task id.
+        store: Store.
+        buckets: Buckets of each database, at most.
+        cpu_share: Of one core.
+        work: Where the private directory is made; None = where temporary files go.
+        parent: Process id of the agent: without it the digest is for no one.
+    """
+
+    state_dir: str
+    application: str
+    task: str
+    store: str
+    buckets: int
+    cpu_share: float
+    work: str | None
+    parent: int
+
+
+def command(asked: Asked) -> list[str]:
+    """Give the command line that makes it, to be run where the package `agent` is."""
+    return [sys.executable, "-m", "agent.verify.worker", json.dumps(asdict(asked))]
+
+
+def make(asked: Asked, pause: Callable[[], None]) -> dict[str, object]:
+    """Make the body of the event.
+
+    Args:
+        asked: What to make.
+        pause: Called again and again.
+
+    Raises:
+        UsageError: the store is gone or cannot be read.
+        LayoutError: its form is not known.
+        OverflowError: a bucket has too many entries to be packed.
+    """
+    root = Path(asked.state_dir)
+    store = _store(root, asked)
+    number = buckets_for(asked.buckets, len(store.segments))
+    origin = Origin(None, "", "", SystemClock().now_us())
+    with private_directory(Path(asked.work) if asked.work else None, root) as work:
+        return body_of(digest_store(store, {}, origin, KernelDisk(root), work, number, pause))
+
+
+def _store(root: Path, asked: Asked) -> Store:
+    found = find_stores(root, application=asked.application, task=asked.task, name=asked.store)
+    if not found:
+        raise UsageError("it is gone")
+    if len(found[0].segments) > MAX_ROWS:
+        raise UsageError(f"{len(found[0].segments)} segments are more than an event has room for")
+    return found[0]
+
+
+def main(arguments: list[str]) -> int:
+    """Make what is asked for and write it to standard output."""
+    asked = Asked(**json.loads(arguments[0]))
+    os.nice(NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
+    more_descriptors()
+    pace = Pace(asked.cpu_share, time.process_time, time.sleep)
+
+    def pause() -> None:
+        if os.getppid() != asked.parent:
+            raise SystemExit(REFUSED)
+        pace()
+
+    try:
+        said, code = json.dumps(make(asked, pause)), 0
+    except (UsageError, LayoutError, OverflowError) as error:
+        said, code = json.dumps(str(error)), REFUSED
+    sys.stdout.write(said)
+    sys.stdout.flush()
+    pace(0)  # the next one starts when this one ends
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

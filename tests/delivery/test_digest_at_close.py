@@ -1,0 +1,166 @@
+"""An agent that makes digests at the close of stores, beside an application on real RocksDB."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rocksdict", reason="run: make test-services")
+pytest.importorskip("xxhash", reason="run: make test-services")
+
+from agent.cli.main import main
+from deploy.demo.agents import Agent
+from tests.conftest import wait_until as eventually
+from tests.delivery.test_digests import tree
+from tests.support.packed import line_of
+from tests.support.shipped import Data, shipped_records
+
+pytestmark = [pytest.mark.delivery, pytest.mark.inotify, pytest.mark.timeout(180)]
+
+APPLICATION = Path(__file__).parents[1] / "lifelike" / "application.py"
+CLOSE = ("flush 0_0 counts", "ckpt 0_0 orders-counts-changelog 0 {}", "close 0_0 counts", "taskunlock 0_0")
+
+TO_42 = tuple(line.format(1999) for line in CLOSE)
+FROM_43 = (
+    "mkdir 0_1", "open43 0_1 sums", "put 0_1 sums 0 2000", "flush 0_1 sums", "sleep 1.5",
+    "offset 0_1 sums orders-sums-changelog-1 1999", "status 0_1 sums 0", "flush 0_1 sums", "close 0_1 sums",
+)  # fmt: skip
+
+
+class Application:
+    """An application that does what it is told, one line after the other."""
+
+    def __init__(self, state: Path, tmp_path: Path) -> None:
+        """Start it."""
+        self._marks, self._number = tmp_path / "marks", 0
+        self._marks.mkdir(exist_ok=True)
+        self._process = subprocess.Popen(
+            [sys.executable, str(APPLICATION), str(state), "orders"], stdin=subprocess.PIPE, text=True
+        )
+
+    def does(self, *lines: str) -> None:
+        """Let it do some lines, and wait until it has."""
+        self._number += 1
+        mark = self._marks / str(self._number)
+        assert self._process.stdin is not None
+        self._process.stdin.write("".join(f"{line}\n" for line in (*lines, f"done {mark}")))
+        self._process.stdin.flush()
+        eventually(mark.exists)
+
+    def ends(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Give a state directory."""
+    path = tmp_path / "state"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def application(state: Path, tmp_path: Path) -> Iterator[Application]:
+    """Give an application that has written 2,000 entries."""
+    running = Application(state, tmp_path)
+    try:
+        running.does(
+            "applock", "tasklock 0_0", "open 0_0 counts", "put 0_0 counts 0 2000", "flush 0_0 counts"
+        )
+        yield running
+    finally:
+        running.ends()
+
+
+@pytest.fixture
+def agent(
+    request: pytest.FixtureRequest,
+    state: Path,
+    application: Application,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Agent]:
+    """Give an agent that watches the application; its parameter is the share of a core for digests."""
+    monkeypatch.setenv("STATEWARDEN_DIGEST_AT", "close")
+    monkeypatch.setenv("STATEWARDEN_DIGEST_CPU_SHARE", getattr(request, "param", "1"))
+    monkeypatch.setenv("STATEWARDEN_SHIP_SEAL_SECONDS", "0.5")
+    running = Agent("orders-0", state, tmp_path / "agent", tmp_path / "shipped", {})
+    try:
+        running.wait_ready()
+        yield running
+    finally:
+        running.kill()
+
+
+def digests(tmp_path: Path) -> list[Data]:
+    """Give the digests that were shipped."""
+    return [x for x in shipped_records(tmp_path / "shipped") if x["kind"] == "digest"]
+
+
+def outcomes(agent: Agent) -> dict[str, float]:
+    """Give what became of closes, as the metrics tell it."""
+    with urllib.request.urlopen(f"{agent.url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    found = [x for x in lines if x.startswith("statewarden_agent_digests_total")]
+    return {x.split('"')[1]: float(x.rpartition(" ")[2]) for x in found}
+
+
+@pytest.mark.parametrize(("close", "task"), [(TO_42, "0_0"), (FROM_43, "0_1")], ids=["to 4.2", "from 4.3"])
+def test_the_event_is_the_line_that_the_command_writes(
+    agent: Agent, application: Application, state: Path, tmp_path: Path, close: tuple[str, ...], task: str
+) -> None:
+    """After the close, of the whole store, once; the state directory stays as it is."""
+    none = {"made": 0, "overtaken": 0, "left-out": 0, "failed": 0}
+    eventually(lambda: outcomes(agent) == none)
+    application.does(*close)
+    before = tree(state)
+    eventually(lambda: len(digests(tmp_path)) == 1, 60)
+    assert tree(state) == before
+    output = tmp_path / "line.jsonl"
+    assert main(["digest", str(state), "--output", str(output), "--pod", "orders-0", "--task", task]) == 0
+    wanted = json.loads(output.read_text())
+    (event,) = digests(tmp_path)
+    said = line_of(event)
+    assert said["made_us"] <= event["observed_at_us"] <= wanted["made_us"]
+    assert said | {"made_us": 0} == wanted | {"made_us": 0}
+    assert (said["state"], said["offset"], said["databases"][0]["entries"]) == ("closed", 1999, 2000)
+    assert not list((tmp_path / "agent" / "spool" / "home").glob("statewarden-verify-*"))
+
+
+def test_a_store_that_goes_on_has_a_digest_of_each_close(
+    agent: Agent, application: Application, tmp_path: Path
+) -> None:
+    """Opened and closed again with more in it; closed with nothing new it needs none."""
+    application.does(*(line.format(1999) for line in CLOSE))
+    eventually(lambda: outcomes(agent).get("made") == 1, 60)
+    application.does("tasklock 0_0", "open 0_0 counts", *(line.format(1999) for line in CLOSE))
+    application.does("tasklock 0_0", "open 0_0 counts", "put 0_0 counts 2000 500", "sleep 1")
+    application.does(*(line.format(2499) for line in CLOSE))
+    eventually(lambda: outcomes(agent).get("made") == 2, 60)
+    assert agent.stop() == 0
+    assert [x["digests"][0]["offset"] for x in digests(tmp_path)] == [1999, 2499]
+    assert [x["digests"][0]["databases"][0]["entries"] for x in digests(tmp_path)] == [2000, 2500]
+
+
+@pytest.mark.parametrize("agent", ["0.001"], indirect=True)
+def test_an_open_ends_the_making(agent: Agent, application: Application, state: Path, tmp_path: Path) -> None:
+    """No event of it, nothing left behind; the process that made it is gone."""
+    application.does(*(line.format(1999) for line in CLOSE))
+    home = tmp_path / "agent" / "spool" / "home"
+    eventually(lambda: list(home.glob("statewarden-verify-*")), 60)
+    application.does("tasklock 0_0", "open 0_0 counts")
+    eventually(lambda: outcomes(agent).get("overtaken") == 1, 60)
+    eventually(lambda: not list(home.glob("statewarden-verify-*")), 60)
+    before = tree(state)
+    assert agent.stop() == 0
+    assert tree(state) == before
+    assert digests(tmp_path) == []

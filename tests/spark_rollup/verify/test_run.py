@@ -1,0 +1,203 @@
+"""The command as a whole: digests, a changelog without brokers, and what agents suspect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
+
+from agent.contract.buckets import StoreDigest, StoreKind
+from agent.contract.events import Kind, Severity
+from agent.verify.shipped import body_of
+from spark_rollup.bronze import load
+from spark_rollup.columns import ROUTINE, is_routine
+from spark_rollup.intake import ingest
+from spark_rollup.intake.opening import Opening
+from spark_rollup.judging import alone, verified
+from spark_rollup.judging.base import last_local_findings
+from spark_rollup.sources import changelogs
+from spark_rollup.sources.changelogs import Ends, Part, Topic
+from spark_rollup.spark import needs
+from spark_rollup.verify import digests, run
+from spark_rollup.verify.verdicts import Word
+from tests.spark_rollup.support.digest_files import NOW_US, Record, database, digest, folded, frame, write
+from tests.spark_rollup.support.fleet import START_US, Fleet, at_us
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+LOG = [Record(n, b"%d" % (n % 20), b"%d" % n if n % 7 else None) for n in range(100)]
+TOPIC = "orders-counts-changelog"
+HOURS = {"retention.ms": -1, "delete.retention.ms": 86_400_000, "min.compaction.lag.ms": 0}
+
+
+class Logs:
+    """Changelogs in memory in place of brokers; remembers what was read."""
+
+    def __init__(self, spark: SparkSession, records: Mapping[str, Sequence[Record]]) -> None:
+        self.records = dict(records)
+        self.read: list[Part] = []
+        self.id = "id-1"
+        self._spark = spark
+
+    def describe(
+        self, _spark: SparkSession, _brokers: str, _client: object, names: list[str]
+    ) -> dict[str, Topic]:
+        return {
+            name: Topic({0: Ends(0, records[-1].offset + 1, records[-1].offset + 1)}, HOURS, self.id)
+            for name, records in self.records.items()
+            if name in names
+        }
+
+    def frame(
+        self,
+        _spark: SparkSession,
+        _brokers: str,
+        _client: object,
+        ranges: Mapping[Part, tuple[int, int]],
+        *,
+        committed: bool,
+    ) -> DataFrame:
+        self.read += [part for part, (first, until) in ranges.items() if first < until and committed]
+        return frame(
+            self._spark,
+            {
+                topic: [one for one in self.records[topic] if first <= one.offset < until]
+                for (topic, _), (first, until) in ranges.items()
+            },
+        )
+
+
+@pytest.fixture
+def logs(spark, monkeypatch):
+    """Put a changelog in place of brokers."""
+    found = Logs(spark, {TOPIC: LOG})
+    monkeypatch.setattr(changelogs, "describe", found.describe)
+    monkeypatch.setattr(changelogs, "read", found.frame)
+    monkeypatch.setattr(needs, "bring", lambda *_: [])
+    monkeypatch.setattr(needs, "check", lambda *_: None)
+    return found
+
+
+def compare(
+    tmp_path: Path, told: Sequence[StoreDigest], events: str | None = None, keep: Path | None = None
+) -> run.Outcome:
+    """Run the command on digests."""
+    opening = Opening(str(write(tmp_path / "digests", told)))
+    return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events, keep=keep))
+
+
+def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> StoreDigest:
+    """Digest a store at the end of the changelog."""
+    return digest(replace(database(entries, 99), identity=identity), pod=pod, offset=99)
+
+
+def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
+    """What differs proves its agent's suspicion, what is equal refutes it; what is no suspicion is left alone."""
+    fleet = Fleet("shop")
+    for name in ("pod-good", "pod-bad"):
+        pod = fleet.pod(name)
+        pod.finds("store-shrank", "0_0", 50, store="counts", identity="life-1", confidence="suspected")
+        pod.finds("stale-eos-checkpoint", "0_0", 51, store="counts", level="exposure", confidence="suspected")
+        pod.finds("lost-segment", "0_0", 52, store="counts", confidence="confirmed")
+        pod.finds("unrestored-store", "0_0", 53, store="counts", confidence="suspected", status="resolved")
+        pod.finds("skipped-eos-wipe", "0_0", 54, identity="life-1", confidence="suspected")
+        pod.measures("0_0", 60, store="counts", identity="life-1")
+    events = tmp_path / "events"
+    events.mkdir()
+    whole = folded(LOG, 99)
+    told = [held(whole, "pod-good", "life-1"), held(dict(list(whole.items())[1:]), "pod-bad", "life-1")]
+    source = fleet.write(events)
+    outcome = compare(tmp_path, told, events=str(source))
+    assert {one.source.pod: one.word for one in outcome.verdicts} == {
+        "pod-good": Word.EQUAL, "pod-bad": Word.DIFFERS,
+    }  # fmt: skip
+    rows = [json.loads(line) for line in (tmp_path / "out/findings.jsonl").read_text().splitlines()]
+    assert {(row["detector"], row["pod"], row["store"]): (row["confirms"], row["refutes"]) for row in rows} == {
+        ("state-differs", "pod-bad", "counts"): (["store-shrank-pod-bad-0_0", "skipped-eos-wipe-pod-bad-0_0"], []),
+        ("state-equal", "pod-good", "counts"): ([], ["store-shrank-pod-good-0_0"]),
+        ("state-equal", "pod-good", None): ([], ["skipped-eos-wipe-pod-good-0_0"]),
+    }  # fmt: skip
+    assert at_us(60) < NOW_US
+    assert outcome.worst_rank() == Severity.CRITICAL.rank
+    assert replace(outcome, findings=outcome.findings[1:]).worst_rank() == -1  # what is refuted is over
+    assert "4 suspicions of agents: 2 proved, 2 refuted" in run.readable(outcome)
+
+    # meanwhile one agent found what proves its own suspicion
+    said = last_local_findings(load.load(spark, source).events.withColumn(ROUTINE, is_routine()))
+    is_sure = F.col("finding_id") == "skipped-eos-wipe-pod-good-0_0"
+    said = said.withColumn("confidence", F.when(is_sure, "confirmed").otherwise(F.col("confidence")))
+    shown = verified.verified(spark, tmp_path / "out", said, NOW_US).localCheckpoint()
+    left = alone.alone(said, shown).collect()
+    assert {(row["detector"], row["pod"]) for row in left} == {
+        ("skipped-eos-wipe", "pod-good"), ("lost-segment", "pod-good"), ("lost-segment", "pod-bad"),
+        ("stale-eos-checkpoint", "pod-good"), ("stale-eos-checkpoint", "pod-bad"),
+    }  # fmt: skip
+    assert {row["detector"] for row in shown.collect()} == {"state-differs", "state-equal"}
+    assert verified.verified(spark, tmp_path / "out", said, at_us(60)).isEmpty()
+
+
+def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
+    """It says the same as a run that reads everything."""
+    other = "orders-totals-changelog"
+    logs.records[other] = LOG[:60]
+    whole = folded(LOG, 99)
+    lacking = dict(list(whole.items())[1:])
+    still = [held(whole, "pod-0"), held(lacking, "pod-1")]
+    totals = digest(database(folded(LOG, 40), 40), store="totals", topic=other, offset=40)
+    keep = tmp_path / "kept"
+    first = compare(tmp_path, [*still, totals], keep=keep)
+    assert (first.again, logs.read) == (0, [(TOPIC, 0), (other, 0)])
+
+    # both changelogs went on, one store as well
+    logs.records |= {TOPIC: [*LOG, Record(100, b"1", b"x")], other: LOG[:80]}
+    moved = replace(totals, offset=70, databases=(database(folded(LOG, 70), 70),))
+    logs.read.clear()
+    second = compare(tmp_path, [*still, moved], keep=keep)
+    assert (second.again, logs.read) == (2, [(other, 0)])
+    full = compare(tmp_path, [*still, moved])
+    assert [one.row() for one in second.verdicts] == [one.row() for one in full.verdicts]
+    assert [row["id"] for row in second.findings] == [row["id"] for row in full.findings]
+    assert {one.source.pod: one.word for one in full.verdicts if one.source.store == "counts"} == {
+        "pod-0": Word.EQUAL, "pod-1": Word.DIFFERS,
+    }  # fmt: skip
+    assert [path.name for path in keep.glob("buckets-*")] == ["buckets-2"]
+
+
+@pytest.mark.usefixtures("delta")
+def test_digests_that_agents_shipped_are_those_that_the_command_writes(spark, tmp_path):
+    """The newest of each copy, its buckets unpacked, also of segments and of stores without any."""
+    whole = folded(LOG, 99)
+    told = [
+        replace(held(whole, "pod-0", "life-1"), made_us=at_us(60)),
+        replace(held({}, "pod-1"), made_us=at_us(60), cluster="eu-1"),
+        digest(
+            database(whole, 5, segment_ms=60_000),
+            database({b"": b""}, None, segment_ms=120_000, is_exact=False),
+            kind=StoreKind.WINDOW, store="windows", made_us=at_us(60),
+        ),
+        digest(kind=StoreKind.WINDOW, store="empty", made_us=at_us(60)),
+    ]  # fmt: skip
+    older = replace(told[0], made_us=at_us(50), databases=(database({b"old": b"1"}, 5),))
+    fleets = {cluster: Fleet("shop", cluster=cluster) for cluster in ("", "eu-1")}
+    pods = {
+        (cluster, name): fleets[cluster].pod(name) for cluster, name in [("", "pod-0"), ("eu-1", "pod-1")]
+    }
+    for one in (older, *told, told[0]):
+        pods[one.cluster or "", one.pod].tells(Kind.DIGEST, (one.made_us - START_US) / 1e6, **body_of(one))
+    for number, fleet in enumerate(fleets.values()):
+        fleet.write(tmp_path / "events" / str(number))
+    ingest.run(spark, tmp_path / "events", tmp_path / "bronze")
+    shipped, written = (
+        digests.load(spark, place) for place in (tmp_path / "bronze", write(tmp_path / "written", told))
+    )
+    assert shipped.copies == written.copies
+    rows = [sorted(tuple(row) for row in one.buckets.collect()) for one in (shipped, written)]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) > len(whole) / 2

@@ -1,0 +1,93 @@
+"""Which suspicions a comparison proves, which it refutes, and which it leaves alone; no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.contract.buckets import StoreKind, StoreState
+from agent.detectors import DETECTORS
+from agent.findings.proof import can_be_proved
+from agent.judging.base import Kind
+from spark_rollup.verify import suspicions
+from spark_rollup.verify.digests import Copy, Place
+from spark_rollup.verify.suspicions import Suspicion
+from spark_rollup.verify.verdicts import Verdict, Word
+
+MADE_US = 1_800_000_000_000_000
+PLACE = Place(0, 99, True, MADE_US - 1, 5, "life-1")
+COPY = Copy(
+    1, "shop", "pod-0", "orders", "0_0", "counts", StoreKind.KEY_VALUE, StoreState.CLOSED,
+    ("orders-counts-changelog", 0), 99, MADE_US, 4096, (PLACE,),
+)  # fmt: skip
+TOTALS = replace(COPY, copy=2, store="totals", places=(replace(PLACE, identity="life-2"),))
+HOME = ("shop", "orders", "0_0", "pod-0")
+STORE = Suspicion("f1", "store-shrank", HOME, "counts", "life-1", MADE_US - 10)
+TASK = replace(STORE, store=None, stores=frozenset({"counts", "totals"}))
+
+ELSEWHERE = [
+    replace(STORE, home=("shop", "orders", "0_0", "pod-1")),
+    replace(STORE, home=("shop", "orders", "0_1", "pod-0")),
+    replace(STORE, home=("eu/shop", "orders", "0_0", "pod-0")),
+    replace(STORE, store="totals"),
+    replace(STORE, identity="life-0"),  # of what was there before
+    replace(STORE, opened_us=MADE_US + 1),
+]
+
+
+def ids(judged: list[Verdict], said: list[Suspicion]) -> tuple[list[str], list[str]]:
+    """Give ids that are proved, and those that are refuted."""
+    proved = [one.finding_id for several in suspicions.proved(judged, said).values() for one in several]
+    return proved, [x.finding_id for one in suspicions.refuted(judged, said) for x in one.suspicions]
+
+
+@pytest.mark.parametrize("said", [STORE, replace(STORE, identity=None), replace(STORE, opened_us=MADE_US)])
+def test_a_difference_proves_and_equality_refutes(said):
+    assert ids([Verdict(COPY, Word.DIFFERS)], [said]) == (["f1"], [])
+    assert ids([Verdict(COPY, Word.EQUAL)], [said]) == ([], ["f1"])
+
+
+@pytest.mark.parametrize("said", ELSEWHERE)
+def test_another_copy_another_life_and_what_came_later_are_left_alone(said):
+    for word in Word:
+        assert ids([Verdict(COPY, word)], [said]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict(COPY, Word.DIFFERS, doubt="the application was killed"),
+        Verdict(COPY, Word.PARTLY),
+        Verdict(COPY, Word.UNDECIDABLE),
+        Verdict(replace(COPY, places=(replace(PLACE, is_exact=False),)), Word.EQUAL),  # it went on
+        Verdict(COPY, Word.EQUAL, expired=frozenset({0})),  # nothing was said of that segment
+    ],
+)
+def test_what_is_not_sure_decides_nothing(verdict):
+    assert ids([verdict], [STORE]) == ([], [])
+
+
+def test_a_whole_task_is_refuted_by_all_of_its_stores_only():
+    """One store that differs proves it; one that was not compared, or is not known, leaves it open."""
+    equal = [Verdict(COPY, Word.EQUAL), Verdict(TOTALS, Word.EQUAL)]
+    assert ids(equal, [TASK]) == ([], ["f1"])
+    assert ids(equal[:1], [TASK]) == ([], [])
+    assert ids(equal, [replace(TASK, stores=frozenset())]) == ([], [])
+    assert ids(equal, [replace(TASK, identity="life-0")]) == ([], [])
+    assert ids([Verdict(COPY, Word.DIFFERS), equal[1]], [TASK]) == (["f1"], [])
+    # the incarnation that is suspected is not the one that differs
+    assert ids([equal[0], Verdict(TOTALS, Word.DIFFERS)], [TASK]) == ([], [])
+
+
+def test_suspicions_about_one_store_are_refuted_together():
+    other = replace(STORE, finding_id="f2", detector="unrestored-store", identity=None)
+    (found,) = suspicions.refuted([Verdict(COPY, Word.EQUAL)], [STORE, other])
+    assert found.suspicions == (STORE, other)
+    assert [one.source for one in found.equal] == [COPY]
+
+
+def test_damage_in_the_content_of_a_store_is_what_agents_offer_a_proof_for():
+    """All of it but what is closed at once, and a condition of a file beside the store."""
+    lasting = {x.meta.id for x in DETECTORS if can_be_proved(x.meta) and x.meta.kind is Kind.DAMAGE}
+    assert set(suspicions.ABOUT_CONTENT) == lasting

@@ -1,0 +1,164 @@
+"""Looking at an application's stores by the command: every word is judged, what is wrong is remembered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from tests.live.plan import EOS, is_exposed
+from tests.live.stage import Stage
+
+ROOT = Path(__file__).resolve().parents[2]
+HEALTHY = {"equal", "behind", "ahead"}
+Row = dict[str, object]
+
+
+def rows_of(
+    stage: Stage, pod: str = "a", state_dir: Path | None = None, more: Sequence[str] = ()
+) -> list[Row]:
+    """Run the command on a pod's state directory, or on a copy of one."""
+    is_still = state_dir is not None or not stage.pods[pod].is_alive
+    state_dir = state_dir or stage.state_dir(pod)
+    before = tree(state_dir) if is_still else {}
+    command = [sys.executable, "-m", "agent", "verify", str(state_dir)]
+    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3", *more]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode not in (0, 1, 2) or not done.stdout:
+        raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
+    if is_still and tree(state_dir) != before:
+        raise RuntimeError("the state directory was touched")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def tree(root: Path) -> dict[str, tuple[int, int, int]]:
+    """Inode, size and time of everything below a directory."""
+    return {
+        str(path): (path.lstat().st_ino, path.lstat().st_size, path.lstat().st_mtime_ns)
+        for path in [root, *root.rglob("*")]
+    }
+
+
+class Run:
+    """One application through its states; what is wrong is remembered."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.wrong: list[str] = []
+        self.found: list[str] = []
+        self.rows = 0
+
+    def look(
+        self,
+        when: str,
+        held: Mapping[str, int] | None = None,
+        *,
+        closed: bool = False,
+        pod: str = "a",
+        also: AbstractSet[str] = frozenset(),
+    ) -> list[Row]:
+        """Verify; a healthy store has a healthy word, or one of `also`, closed in order the word `equal`."""
+        rows, held = rows_of(self.stage, pod), held or {}
+        for row in rows:
+            good = {"equal"} if closed else HEALTHY | also
+            mark = "ok " if row["word"] in good else "BAD"
+            self.rows += 1
+            print(
+                f"  {mark} {when:<22} {row['task_id']} {row['store']:<45} {row['kind']!s:<18} {row['word']:<12}"
+                f" {row['counts']} {row['offset']} {row['reason'] or ''}",
+                flush=True,
+            )
+            if row["word"] not in good and not self._is_real(row, held):
+                self.wrong.append(f"{when}: {json.dumps(row)}")
+                print(f"      {json.dumps(row)}", flush=True)
+        return rows
+
+    def held(self) -> dict[str, int]:
+        """Ask the application how many entries each join's window store holds; empty where none runs."""
+        java = self.stage.pods["a"]
+        names = {path.name for path in self.stage.task("a", "0_0").glob("KSTREAM-*-store") if path.is_dir()}
+        return {name: int(java.ask(f"windows {name}").split()[0]) for name in names} if java.is_alive else {}
+
+    def _is_real(self, row: Row, held: Mapping[str, int]) -> bool:
+        """Two things stay in a join's store after a kill; the application counts them, too.
+
+        Under at-least-once what was flushed and never sent: it is processed again under another number. Under
+        exactly-once, where KAFKA-20685 leaves out the wipe, what an aborted transaction wrote.
+        """
+        plan, counts, examples = self.stage.plan, row["counts"], row["examples"]
+        assert isinstance(counts, dict)
+        assert isinstance(examples, list)
+        counted = held.get(str(row["store"]))
+        if row["word"] != "extra" or counted != sum(counts.values()):
+            return False
+        unsent = "no record of the key is there"
+        notes = [example["note"] or "" for example in examples]
+        if plan.guarantee == EOS:
+            is_real = is_exposed(plan.release) and all("aborted" in x or x == unsent for x in notes)
+        else:
+            is_real = all(x == unsent for x in notes)
+        if is_real:
+            self.found.append(f"{row['store']} {counts}; the application counts {counted}")
+        return is_real
+
+    def rows_of(self, pod: str = "a", state_dir: Path | None = None, more: Sequence[str] = ()) -> list[Row]:
+        """Run the command."""
+        return rows_of(self.stage, pod, state_dir, more)
+
+    def judge(self, when: str, row: Row, *, is_good: bool, wanted: object = "") -> None:
+        """Show a row; remember it if it is wrong."""
+        self.rows += 1
+        print(
+            f"  {'ok ' if is_good else 'BAD'} {when:<22} {row['task_id']} {row['store']:<45} {row['word']:<12}"
+            f" {row['counts']} {row['reason'] or ''}",
+            flush=True,
+        )
+        if not is_good:
+            self.wrong.append(f"{when}: wanted {wanted}: {json.dumps(row)}")
+
+    def exact(self, when: str, row: Row, wanted: Mapping[str, int]) -> None:
+        """Judge a row: just these numbers, nothing else is wrong or undecidable."""
+        counts = row["counts"]
+        assert isinstance(counts, dict)
+        words = ("missing", "extra", "different", "undecidable")
+        found = {word: counts.get(word, 0) for word in words}
+        due = {word: wanted.get(word, 0) for word in words}
+        self.judge(when, row, is_good=found == due and not row["reason"], wanted=due)
+
+    def expect(self, when: str, missing: dict[str, int]) -> None:
+        """Verify; exactly these numbers of keys are missing, and nothing else is wrong."""
+        for row in rows_of(self.stage):
+            self.exact(when, row, {"missing": missing.get(str(row["store"]), 0)})
+
+
+def losses(stage: Stage) -> dict[str, int]:
+    """What the application itself counted before and after the kill."""
+    lines = [line.removeprefix("LOST of ") for line in stage.proof if line.startswith("LOST of ")]
+    return {name: int(rest.split()[0]) for name, _, rest in (line.partition(": ") for line in lines)}
+
+
+class Unwatched(Stage):
+    """A stage without agents."""
+
+    before_stop: Callable[[], object] | None = None
+
+    def start(
+        self,
+        pod: str = "a",
+        release: str | None = None,
+        *,
+        slow_unlink_us: int = 0,
+        slow_sync_us: int = 0,
+        watched: bool = False,
+    ) -> None:
+        """Start an instance."""
+        super().start(pod, release, slow_unlink_us=slow_unlink_us, slow_sync_us=slow_sync_us, watched=watched)
+
+    def stop(self, pod: str = "a") -> None:
+        """Close an instance; look before, if asked."""
+        if self.before_stop is not None:
+            self.before_stop()
+        super().stop(pod)
