@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.mechanisms import Mechanism
-from agent.detectors import DETECTORS
-from agent.findings.incidents import FIRST
+from agent.detectors import DETECTORS, INSTRUCTIONS_FIRST
 
 MARKER = "## Mechanisms\n"
 
@@ -16,7 +15,7 @@ def render_incidents_page(page: str) -> str:
         seen_by = sorted(x.meta.id for x in DETECTORS if x.meta.mechanism is one)
         rows.append(f"| `{one.slug}` | {one.title} | {', '.join(f'`{id_}`' for id_ in seen_by)} |")
     table = "\n".join(rows)
-    first = ", ".join(f"`{id_}`" for id_ in FIRST)
+    first = ", ".join(f"`{id_}`" for id_ in INSTRUCTIONS_FIRST)
     return (
         f"{page.partition(MARKER)[0]}{MARKER}\n{table}\n\nAny other detector is a mechanism by itself."
         f" Instructions that come before all others, in this order: {first}.\n"

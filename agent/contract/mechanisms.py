@@ -17,7 +17,7 @@ class Mechanism(Enum):
         "A store goes on from an offset whose data it does not have",
     )
     UNCOMMITTED_DATA = ("uncommitted-data", "A store goes on with data that was never committed")
-    LOST_SEGMENT = ("lost-segment", "Segments of a windowed store lose what was not flushed")
+    LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose what was not flushed")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes believe that the same state is theirs")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent.contract.events import Status
 from agent.contract.reporting import DISABLED_PREFIX
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.inventory.settings import Setting
 from agent.judging.base import Evidence
 

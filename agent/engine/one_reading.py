@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.engine.pipeline import Pipeline
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory
 from agent.inventory.settings import SettingsBook

@@ -20,7 +20,8 @@ from agent.engine.records import (
 )
 from agent.engine.refine import doubted, with_issues
 from agent.engine.schedule import Rechecks, Schedule, in_turn
-from agent.findings.ledger import Finding, Ledger, Place
+from agent.findings.finding import Finding
+from agent.findings.ledger import Ledger, Place
 from agent.inventory.blindness import begin_blind
 from agent.inventory.disk import Disk
 from agent.inventory.hints import PERIODIC, Hint, HintKind

@@ -9,12 +9,7 @@ from enum import StrEnum
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import TITLES
-from agent.findings.ledger import Finding
-
-FIRST = ("shared-state-dir", "changelog-truncated", "store-shrank")
-"""Detectors whose instruction must come before any other about the same task, in this order: with two processes on one
-directory no repair lasts, and where the changelog lacks records, a copy that others say to remove may be
-the only complete one."""
+from agent.findings.finding import Finding
 
 NAMED = 6
 """Tasks that a sentence names; of more it gives the number."""
@@ -69,11 +64,12 @@ class Incident:
     findings: tuple[tuple[Role, Finding], ...]
 
 
-def gather(findings: Iterable[Finding]) -> list[Incident]:
+def gather(findings: Iterable[Finding], first: Sequence[str] = ()) -> list[Incident]:
     """Put findings together to incidents.
 
     Args:
         findings: Of one agent, each in its last state.
+        first: Detectors whose instruction comes before any other about the same task, in this order.
 
     Returns:
         The worst first: open before resolved, by severity, by confidence, the oldest first.
@@ -81,7 +77,7 @@ def gather(findings: Iterable[Finding]) -> list[Incident]:
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.incident_id or finding.id].append(finding)
-    incidents = _in_agreement([_incident(id_, group) for id_, group in groups.items()])
+    incidents = _in_agreement([_incident(id_, group) for id_, group in groups.items()], first)
     return sorted(incidents, key=_order)
 
 
@@ -154,11 +150,11 @@ def _sentence(lead: Finding, group: Sequence[Finding]) -> str:
     return f"{lead.summary} The same in {'task' if len(others) == 1 else 'tasks'} {named}."
 
 
-def _in_agreement(incidents: list[Incident]) -> list[Incident]:
+def _in_agreement(incidents: list[Incident], first: Sequence[str]) -> list[Incident]:
     """Let the instruction that must come first come first wherever two open incidents are about the same task."""
     urgent = sorted(
-        (x for x in incidents if x.status is Status.OPEN and x.lead.detector in FIRST),
-        key=lambda x: FIRST.index(x.lead.detector),
+        (x for x in incidents if x.status is Status.OPEN and x.lead.detector in first),
+        key=lambda x: first.index(x.lead.detector),
     )
     return [_after(incident, urgent) for incident in incidents]
 

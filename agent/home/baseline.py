@@ -14,7 +14,8 @@ from typing import Any
 from agent import __version__
 from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
-from agent.findings.ledger import Finding, Place
+from agent.findings.finding import Finding
+from agent.findings.ledger import Place
 from agent.home.baseline_file import (
     CORRUPT_NAME,
     MAX_TEXT_BYTES,

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from agent.detectors import BY_ID
-from agent.findings.ledger import Finding, Ledger
+from agent.findings.finding import Finding
+from agent.findings.ledger import Ledger
 from agent.inventory.model import Task
 from agent.judging.base import Kind
 from agent.publish.snapshot import FindingsReported, TaskFindings, TaskMetrics

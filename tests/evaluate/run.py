@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
 from agent.engine.pipeline import Pipeline  # noqa: E402
-from agent.findings.ledger import Finding  # noqa: E402
+from agent.findings.finding import Finding  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.contract.events import Severity
 from agent.detectors import DETECTORS
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from tests.support.scenario import TIMESTAMPED, Scenario
 
 ALOS, EOS = "at_least_once", "exactly_once_v2"

@@ -12,7 +12,7 @@ from agent.clock import Clock, SystemClock
 from agent.config import load_config
 from agent.contract.events import Kind, Record
 from agent.engine.pipeline import Pipeline
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.home.canary_file import CanaryFile
 from agent.inventory.model import Task
 from agent.lookout.self_limits import Ceilings, SelfLimits

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
 from agent.detectors import DETECTORS
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.judging.base import Detector
 from tests.support.scenario_app import App
 from tests.support.scenario_release import Habits

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from agent.contract.events import Record
 from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.inventory.disk import EntryKind, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.settings import Setting, SettingsBook

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agent.contract.events import Severity
 from agent.engine.rows import StoreRow
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 
 TASKS_SHOWN = 200
 """Tasks with their own rows, the worst first; the rest is a number."""

@@ -14,7 +14,7 @@ from agent.contract.events import Level, Severity
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, store_rows, worst_by_task
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import KEYS
 from agent.judging.base import silenced_by

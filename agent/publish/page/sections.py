@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.contract.events import Severity
 from agent.engine.rows import StoreRow
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.publish.page.data import ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
 from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
 

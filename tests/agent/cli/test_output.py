@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent.cli.output import Shown, exit_code, finding_line, print_findings
 from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.judging.base import Evidence
 
 FINDING = Finding(

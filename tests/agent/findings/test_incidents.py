@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.findings.finding import Finding
 from agent.findings.incidents import NAMED, Role, about_state, gather
-from agent.findings.ledger import Finding
 
 WIPED = Finding(
     id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
@@ -20,6 +20,9 @@ EXPOSED = replace(
     WIPED, id="b" * 16, detector="stale-eos-checkpoint", level=Level.EXPOSURE, severity=Severity.WARNING,
     opened_at_us=1_000, status=Status.RESOLVED, resolved_at_us=1_900, summary="Nothing is lost yet.",
 )  # fmt: skip
+
+
+FIRST = ("shared-state-dir", "changelog-truncated")
 
 
 def other(**fields: Any) -> Finding:
@@ -81,13 +84,16 @@ def test_no_two_instructions_contradict():
     cut = other(
         detector="changelog-truncated", mechanism="short-changelog", next_action="Delete no copy yet."
     )
-    first, second = sorted(gather([WIPED, cut]), key=lambda x: x.id)
+    first, second = sorted(gather([WIPED, cut], FIRST), key=lambda x: x.id)
     assert second.next_action == "Delete no copy yet."
     assert first.next_action.startswith("First do what incident i-2 (changelog-truncated) asks for")
-    elsewhere = gather([WIPED, replace(cut, task_id="1_0")])
+    elsewhere = gather([WIPED, replace(cut, task_id="1_0")], FIRST)
     assert {x.next_action for x in elsewhere} == {"Stop it cleanly.", "Delete no copy yet."}
     over = replace(cut, status=Status.RESOLVED, resolved_at_us=9_000)
-    assert {x.next_action for x in gather([WIPED, over])} == {"Stop it cleanly.", "Delete no copy yet."}
+    assert {x.next_action for x in gather([WIPED, over], FIRST)} == {
+        "Stop it cleanly.",
+        "Delete no copy yet.",
+    }
 
 
 def test_the_application_as_a_whole_comes_before_its_tasks():
@@ -95,7 +101,7 @@ def test_the_application_as_a_whole_comes_before_its_tasks():
     shared = other(
         detector="shared-state-dir", mechanism="shared-state", task_id=None, next_action="Stop one."
     )
-    first, second = sorted(gather([WIPED, shared]), key=lambda x: x.id)
+    first, second = sorted(gather([WIPED, shared], FIRST), key=lambda x: x.id)
     assert (first.next_action[:8], second.next_action) == ("First do", "Stop one.")
 
 

@@ -36,7 +36,7 @@ def test_another_crash_mechanism_or_application_is_another_incident():
         (
             replace(FIRST, process_ended_us=800),
             replace(FIRST, process_ended_us=None),
-            replace(FIRST, mechanism="lost-segment"),
+            replace(FIRST, mechanism="unflushed-segment"),
             replace(FIRST, application_id="payments"),
         )
     ):

@@ -9,7 +9,7 @@ import pytest
 
 from agent.config import load_config
 from agent.engine.pipeline import Pipeline
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.home.baseline import compose, understand
 from tests.agent.engine.playing import Run, operations_of, run_of, sets_of
 from tests.agent.home.restarting import STATE

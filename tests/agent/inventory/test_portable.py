@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import BaselineError
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.inventory.model import Application, BlindInterval, Task
 from agent.inventory.portable import from_plain, to_plain
 from agent.inventory.recent import Recent

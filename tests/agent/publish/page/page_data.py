@@ -9,7 +9,7 @@ from agent.config import load_config
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import StoreRow
-from agent.findings.ledger import Finding
+from agent.findings.finding import Finding
 from agent.judging.base import Evidence
 from agent.publish.page.data import (
     ApplicationRow,
