@@ -1,7 +1,9 @@
 """Detector `premature-cleanup`: a task directory was deleted sooner after its release than the delay allows.
 
 Fires when the cleaner's first removal comes earlier after the release than `state.cleanup.delay.ms` while the
-process goes on with other tasks. The task then restores from the beginning where it comes back.
+process goes on with other tasks. The task then restores from the beginning where it comes back. Info on releases
+without KAFKA-20805: there the cleaner counts from the last change of the directory, and a task that was closed without
+writing its checkpoint may have been unchanged for long.
 Stays quiet for a wipe under exactly-once (it follows the close at once; within a minute where that close was not in
 order) and for `cleanUp()` of a stopped instance.
 """
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Application, PastTask, Shape
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
@@ -46,7 +48,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
     Source:
         StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the
-        directory's creation); recorded as `kafka-20805-4.3.1`, twin `control-20805-4.2.1`.
+        directory's creation), at 3.7.2 (by its last change); recorded as `kafka-20805-4.3.1`, twin
+        `control-20805-4.2.1`.
     """
     task = case.task
     delay_ms = case.settings.assumed("state_cleanup_delay_ms")
@@ -82,6 +85,7 @@ def _verdict(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
     task = case.task
     released_us = past.released_us or 0
     is_configured = case.settings.is_configured("state_cleanup_delay_ms")
+    affected = case.affected(KAFKA_20805)
     return Verdict(
         subject=f"incarnation {past.incarnation}",
         opened_at_us=past.started_us,
@@ -98,8 +102,8 @@ def _verdict(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
             *assumptions(case, past.ended_us, "state_cleanup_delay_ms"),
         ),
         # A short delay is common, and nothing on disk shows it: a default alone is no reason to page anyone.
-        severity=Severity.WARNING if is_configured else Severity.INFO,
+        severity=Severity.WARNING if is_configured and affected is not Affected.NO else Severity.INFO,
         confidence=Confidence.CONFIRMED if is_configured else Confidence.SUSPECTED,
-        affected=case.affected(KAFKA_20805),
+        affected=affected,
         missing_facts=() if is_configured else ("state_cleanup_delay_ms",),
     )

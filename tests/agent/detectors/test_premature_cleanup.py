@@ -52,6 +52,12 @@ def test_deleted_too_early(release):
     assert times == sorted(times)
 
 
+@pytest.mark.parametrize("release", ["3.5.2", "3.7.2", "4.2.1"])
+def test_info_where_the_cleaner_counts_from_the_last_change(release):
+    """Found by the hunt: closed without a checkpoint, the directory had not changed since its creation."""
+    assert [x.severity for x in cleaned(release)[0].findings("premature-cleanup")] == [Severity.INFO]
+
+
 def test_within_one_process_under_at_least_once():
     """Deleted half a second after the release and made anew at once: not a wipe, because at-least-once has none."""
     run, app = cleaned(after=0.4)
