@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from agent.contract.events import Severity
 from agent.engine.rows import StoreRow
-from agent.findings.finding import Finding
+from agent.findings.incidents import Incident
 
 TASKS_SHOWN = 200
 """Tasks with their own rows, the worst first; the rest is a number."""
 
-FINDINGS_SHOWN = 100
+INCIDENTS_SHOWN = 100
+EVIDENCE_SHOWN = 12
+"""Findings of one incident, the others are a number."""
 APPLICATIONS_SHOWN = 50
 STORES_SHOWN = 24
 BLIND_SHOWN = 50
@@ -81,11 +83,11 @@ class PageData:
         watches: Directories with a kernel watch.
         applications: Bounded.
         applications_total: All there are.
-        findings: Open ones, the worst first, those about state before those about the agent, bounded.
-        counts: Severity -> open findings, all of them.
+        incidents: Open ones, those about state before those about the agent, the worst first, bounded.
+        counts: Severity -> open incidents, all of them.
         facts_missing: Settings that detectors need and that are not configured, over all applications.
         undecided: Detectors that cannot decide everything because of that.
-        missing_counts: Severity -> open findings that only say that a fact is missing; `counts` has them, too.
+        missing_counts: Severity -> open incidents that only say that a fact is missing; `counts` has them, too.
         disabled: Detectors that open no finding, each with the reason.
         blind: Newest first, bounded.
         settings: The agent's own.
@@ -102,7 +104,7 @@ class PageData:
     watches: int
     applications: tuple[ApplicationRow, ...]
     applications_total: int
-    findings: tuple[Finding, ...]
+    incidents: tuple[Incident, ...]
     counts: tuple[tuple[Severity, int], ...]
     blind: tuple[BlindRow, ...]
     settings: tuple[SettingRow, ...]

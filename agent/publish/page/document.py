@@ -30,11 +30,11 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
     body = (
         f'<header><p class="brand">statewarden {escape(data.agent_version)}</p><h1>{title}</h1>'
         f"{sections.facts(data)}"
-        '<nav aria-label="Sections"><a href="#findings">Findings</a><a href="#tasks">Tasks</a>'
+        '<nav aria-label="Sections"><a href="#incidents">Incidents</a><a href="#tasks">Tasks</a>'
         '<a href="#blind">Blind intervals</a><a href="#configuration">Configuration</a>'
         '<a href="/metrics">Metrics</a><a href="/">Reload</a></nav></header>'
         f'<main id="main">{warning}'
-        f'<h2 id="findings">Findings</h2>{sections.findings(data)}'
+        f'<h2 id="incidents">Incidents</h2>{sections.incidents(data)}'
         f'<h2 id="tasks">Tasks</h2>{applications or _NOTHING}'
         f'<h2 id="blind">Blind intervals</h2>{sections.blindness(data.blind, data.at_us)}'
         '<h2 id="configuration">Configuration of the agent</h2>'
@@ -55,5 +55,5 @@ def _document(title: str, body: str) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<title>{title}</title><link rel="icon" href="data:,"><style>{CSS}</style></head><body>'
-        f'<a class="skip" href="#main">Skip to the findings</a>{body}</body></html>\n'
+        f'<a class="skip" href="#main">Skip to the incidents</a>{body}</body></html>\n'
     )

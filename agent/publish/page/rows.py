@@ -10,11 +10,13 @@ from operator import attrgetter
 
 from agent import __version__
 from agent.config import Config
-from agent.contract.events import Level, Severity
+from agent.contract.events import Severity, Status
+from agent.detectors import INSTRUCTIONS_FIRST
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, store_rows, worst_by_task
 from agent.findings.finding import Finding
+from agent.findings.incidents import Incident, gather
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import KEYS
 from agent.judging.base import silenced_by
@@ -22,7 +24,7 @@ from agent.publish.known_names import names_of
 from agent.publish.page.data import (
     APPLICATIONS_SHOWN,
     BLIND_SHOWN,
-    FINDINGS_SHOWN,
+    INCIDENTS_SHOWN,
     STORES_SHOWN,
     TASKS_SHOWN,
     ApplicationRow,
@@ -39,13 +41,13 @@ Worst = Mapping[Key, Severity]
 def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
     """Describe everything for the page, at one moment; called by the worker."""
     inventory, settings = pipeline.inventory, config.agent
-    found = pipeline.ledger.open_findings()
-    counts = Counter(finding.severity for finding in found)
-    lacking = [finding for finding in found if finding.detector == MISSING_FACT_META.id]
+    incidents = [x for x in gather(pipeline.ledger.findings(), INSTRUCTIONS_FIRST) if x.status is Status.OPEN]
+    counts = Counter(incident.severity for incident in incidents)
+    lacking = [incident.lead for incident in incidents if incident.lead.detector == MISSING_FACT_META.id]
     missing_counts = Counter(finding.severity for finding in lacking)
     facts = {fact for finding in lacking for fact in finding.missing_facts}
     silenced = silenced_by(pipeline.detectors)
-    worst = worst_by_task(found)
+    worst = worst_by_task(pipeline.ledger.open_findings())
     shown = _chosen_tasks(inventory, worst)
     applications = sorted(
         (x for x in inventory.applications.values() if x.exists),
@@ -64,7 +66,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
             _application(pipeline, x, shown.get(x.id, []), worst) for x in applications[:APPLICATIONS_SHOWN]
         ),
         applications_total=len(applications),
-        findings=_shown(found),
+        incidents=tuple(incidents[:INCIDENTS_SHOWN]),
         counts=tuple((severity, counts[severity]) for severity in Severity),
         blind=_blind(inventory),
         settings=_own_settings(config),
@@ -74,12 +76,6 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
         disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
     )
-
-
-def _shown(found: list[Finding]) -> tuple[Finding, ...]:
-    """Choose the worst; of these, what is about state comes before what is about the agent."""
-    worst = heapq.nsmallest(FINDINGS_SHOWN, found, key=lambda x: (-x.severity.rank, -x.opened_at_us, x.id))
-    return tuple(sorted(worst, key=lambda x: x.level is Level.SELF))
 
 
 def _chosen_tasks(inventory: Inventory, worst: Worst) -> dict[str, list[Task]]:
@@ -167,7 +163,7 @@ def with_hidden_names(data: PageData, pseudonyms: Pseudonyms, inventory: Invento
     return replace(
         data,
         applications=tuple(_hidden(application, pseudonyms) for application in data.applications),
-        findings=tuple(_hidden_finding(finding, pseudonyms) for finding in data.findings),
+        incidents=tuple(_hidden_incident(incident, pseudonyms) for incident in data.incidents),
     )
 
 
@@ -181,6 +177,17 @@ def _hidden(application: ApplicationRow, pseudonyms: Pseudonyms) -> ApplicationR
         for task in application.tasks
     )
     return replace(application, tasks=tuple(tasks))
+
+
+def _hidden_incident(incident: Incident, pseudonyms: Pseudonyms) -> Incident:
+    return replace(
+        incident,
+        stores=tuple(pseudonyms.hashed(store) for store in incident.stores),
+        sentence=pseudonyms.text(incident.sentence),
+        next_action=pseudonyms.text(incident.next_action),
+        lead=_hidden_finding(incident.lead, pseudonyms),
+        findings=tuple((role, _hidden_finding(finding, pseudonyms)) for role, finding in incident.findings),
+    )
 
 
 def _hidden_finding(finding: Finding, pseudonyms: Pseudonyms) -> Finding:

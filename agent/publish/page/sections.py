@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agent.contract.events import Severity
+from agent.contract.events import Severity, Status
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
-from agent.publish.page.data import ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
+from agent.findings.incidents import NAMED, Incident, Role
+from agent.publish.page.data import EVIDENCE_SHOWN, ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
 from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
 
 _HELD = {True: "held", False: "free", None: "not known"}
@@ -24,7 +25,7 @@ def _verdict(data: PageData) -> str:
     urgent = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
     if urgent:
         words = " and ".join(f"{number(count)} {severity}" for count, severity in urgent)
-        return f"{words} finding{'' if urgent[-1][0] == 1 else 's'}"
+        return f"{words} incident{'' if urgent[-1][0] == 1 else 's'}"
     if not data.ready:
         return "The first walk is not finished yet"
     if not data.applications:
@@ -53,16 +54,16 @@ def facts(data: PageData) -> str:
     )
 
 
-def findings(data: PageData) -> str:
-    """Show open findings with their evidence."""
+def incidents(data: PageData) -> str:
+    """Show open incidents, each with its next step and its findings as evidence."""
     disabled = _disabled(data)
-    if not data.findings:
-        return disabled or '<div class="card good"><p>No open finding.</p></div>'
-    parts = [disabled, *(_finding(finding, data) for finding in data.findings)]
-    left_out = sum(count for _, count in data.counts) - len(data.findings)
+    if not data.incidents:
+        return disabled or '<div class="card good"><p>No open incident.</p></div>'
+    parts = [disabled, *(_incident(incident, data) for incident in data.incidents)]
+    left_out = sum(count for _, count in data.counts) - len(data.incidents)
     if left_out > 0:
         parts.append(
-            f'<p class="soft">{plural(left_out, "finding")} more; <code>statewarden scan</code> lists all.</p>'
+            f'<p class="soft">{plural(left_out, "incident")} more; <code>statewarden scan</code> lists all.</p>'
         )
     return "".join(parts)
 
@@ -72,37 +73,60 @@ def _disabled(data: PageData) -> str:
     if not data.disabled:
         return ""
     rows = "".join(f"<li><code>{escape(id_)}</code>: {escape(reason)}</li>" for id_, reason in data.disabled)
-    some = "" if data.findings else "No open finding. "
+    some = "" if data.incidents else "No open incident. "
     return f'<div class="card warning"><p>{some}Disabled detectors open none:</p><ul>{rows}</ul></div>'
 
 
-def _finding(finding: Finding, data: PageData) -> str:
-    place = [name(finding.application_id)] if finding.application_id else ["the agent"]
-    if finding.task_id:
-        place.append(f"task {name(finding.task_id)}")
-    if finding.store:
-        place.append(f"store {name(finding.store)}")
-    issues = f" · {escape(', '.join(finding.upstream))}" if finding.upstream else ""
+def _incident(incident: Incident, data: PageData) -> str:
+    lead = incident.lead
+    place = [name(incident.application_id)] if incident.application_id else ["the agent"]
+    if incident.tasks:
+        tasks = ", ".join(incident.tasks[:NAMED])
+        more = f" and {len(incident.tasks) - NAMED} more" if len(incident.tasks) > NAMED else ""
+        place.append(f"{'task' if len(incident.tasks) == 1 else 'tasks'} {name(tasks)}{more}")
+    if len(incident.stores) == 1:
+        place.append(f"store {name(incident.stores[0])}")
+    cause = [escape(x) for x in (incident.title, ", ".join(incident.upstream)) if x]
+    because = f'<p class="where">{": ".join(cause)}</p>' if cause else ""
     missing = (
-        f"<p>To know more, give: <code>{escape(', '.join(finding.missing_facts))}</code></p>"
-        if finding.missing_facts
+        f"<p>To know more, give: <code>{escape(', '.join(lead.missing_facts))}</code></p>"
+        if lead.missing_facts
         else ""
     )
+    return (
+        f'<article class="card {incident.severity}" id="{escape(incident.id)}">'
+        f'<h3><span class="chip {incident.severity}">{incident.severity}</span> '
+        f'<span class="chip">{incident.confidence}</span> {escape(lead.detector)}</h3>'
+        f'<p class="where">{" · ".join(place)} · since {moment(incident.since_us, data.at_us)}</p>'
+        f"<p>{escape(incident.sentence)}</p>{because}{missing}"
+        f'<p class="next"><b>Next:</b> {escape(incident.next_action)}</p>'
+        f"<p>{_runbook(lead.detector, data.runbooks)} · incident <code>{escape(incident.id)}</code></p>"
+        f"{_evidence(incident, data)}</article>"
+    )
+
+
+def _evidence(incident: Incident, data: PageData) -> str:
+    """List the findings of an incident with what was seen, the lead first."""
+    ordered = sorted(incident.findings, key=lambda row: row[1] is not incident.lead)
+    listed = "".join(_finding(role, finding, data) for role, finding in ordered[:EVIDENCE_SHOWN])
+    left_out = len(ordered) - EVIDENCE_SHOWN
+    more = f'<p class="soft">{plural(left_out, "finding")} more.</p>' if left_out > 0 else ""
+    return f"<details><summary>Evidence: {plural(len(ordered), 'finding')}</summary>{listed}{more}</details>"
+
+
+def _finding(role: Role, finding: Finding, data: PageData) -> str:
+    place = "/".join(x for x in (finding.task_id, finding.store) if x)
     steps = "".join(
         f"<li>{moment(step.at_us, data.at_us)}<br>{escape(step.what)}"
         f"{f' <code>{escape(step.where)}</code>' if step.where else ''}</li>"
         for step in finding.evidence
     )
-    summary = f"<summary>Evidence: {plural(len(finding.evidence), 'step')}</summary>"
-    chain = f'<details>{summary}<ol class="chain">{steps}</ol></details>' if steps else ""
+    chain = f'<ol class="chain">{steps}</ol>' if steps else ""
+    said = f"{role.value}: {escape(finding.detector)} {name(place)}"
+    ended = "" if finding.status is Status.OPEN else ", resolved"
     return (
-        f'<article class="card {finding.severity}" id="f-{escape(finding.id)}">'
-        f'<h3><span class="chip {finding.severity}">{finding.severity}</span> '
-        f'<span class="chip">{finding.confidence}</span> {escape(finding.detector)}</h3>'
-        f'<p class="where">{" · ".join(place)}{issues} · since {moment(finding.opened_at_us, data.at_us)}</p>'
-        f"<p>{escape(finding.summary)}</p>{missing}"
-        f'<p class="next"><b>Next:</b> {escape(finding.next_action)}</p>'
-        f"<p>{_runbook(finding.detector, data.runbooks)} · id <code>{escape(finding.id)}</code></p>{chain}</article>"
+        f'<p class="where" id="f-{escape(finding.id)}"><b>{said}</b> · {finding.severity}, {finding.confidence}{ended}'
+        f" · id <code>{escape(finding.id)}</code></p>{chain}"
     )
 
 

@@ -36,7 +36,7 @@ nav a { padding: 4px 0; }
 .card.info { border-left: 4px solid var(--info); }
 .card.good { border-left: 4px solid var(--good); }
 main > .card:first-child { margin-top: 16px; }
-.card p { margin: 6px 0 0; max-width: 68ch; overflow-wrap: anywhere; }
+.card p { margin: 6px 0 0; max-width: 78ch; overflow-wrap: anywhere; }
 .where { color: var(--soft); font-size: 14px; margin: 2px 0 0; overflow-wrap: anywhere; }
 .chip { display: inline-block; border-radius: 999px; padding: 1px 9px; font-size: 12px; font-weight: 600;
   overflow-wrap: anywhere; background: var(--wash); color: var(--soft); }

@@ -10,6 +10,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
+from agent.findings.incidents import gather
 from agent.judging.base import Evidence
 from agent.publish.page.data import (
     ApplicationRow,
@@ -52,7 +53,7 @@ def page_data(**fields: object) -> PageData:
     given: dict[str, object] = {
         "at_us": NOW_US, "agent_version": "1.2.3", "pod": "shop/orders-0", "state_dir": "/state", "volume": "local",
         "ready": True, "started_us": NOW_US - 86_400_000_000 * 3, "watches": 5, "applications": (application,),
-        "applications_total": 1, "findings": (), "counts": tuple((x, 0) for x in Severity), "blind": (),
+        "applications_total": 1, "incidents": (), "counts": tuple((x, 0) for x in Severity), "blind": (),
         "settings": (SettingRow("listen", ":9464", "default"), SettingRow("spool", "", "default")),
         "runbooks": "https://example.org/docs",
     }  # fmt: skip
@@ -67,7 +68,7 @@ def hostile_page(text: str) -> PageData:
     application = ApplicationRow(text, text, text, (text,), (task,), 3, settings)
     return page_data(
         agent_version=text, pod=text, state_dir=text, volume=text, applications=(application,),
-        findings=(finding(text, application_id=text, task_id=text, store=text),),
+        incidents=tuple(gather([finding(text, application_id=text, task_id=text, store=text)])),
         counts=((Severity.INFO, 0), (Severity.WARNING, 0), (Severity.CRITICAL, 3)),
         blind=(BlindRow(NOW_US, None, text, text),), settings=settings, runbooks="https://example.org/docs",
     )  # fmt: skip

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.contract.events import Severity
-from agent.publish.page.data import FINDINGS_SHOWN, BlindRow
+from agent.findings.incidents import gather
+from agent.publish.page.data import INCIDENTS_SHOWN, BlindRow
 from agent.publish.page.document import render
 from tests.agent.publish.page.page_data import (
     NOW_US,
@@ -56,7 +57,7 @@ class Reader(HTMLParser):
 def test_a_recorded_incident_is_reported_in_full() -> None:
     """The finding, its evidence, the task with its stores, offsets, and the settings with their origin."""
     reader = Reader(render(replayed_page("kafka-20685-4.1.2")))
-    for words in ("1 critical finding", "skipped-eos-wipe", "suspected", "KAFKA-20685", "Next:", "Evidence: ",
+    for words in ("1 critical incident", "skipped-eos-wipe", "suspected", "KAFKA-20685", "Next:", "Evidence: ",
                   "0_0", "8 639", "processing_guarantee", "flag", "Kafka Streams 4.1.2"):  # fmt: skip
         assert words in reader.text
     assert "statewarden explain skipped-eos-wipe" in reader.text
@@ -64,7 +65,7 @@ def test_a_recorded_incident_is_reported_in_full() -> None:
 
 def test_a_runbook_is_a_link_where_its_address_is_known() -> None:
     """The operator says where the pages are; without that the page names the command that prints them."""
-    told = Reader(render(page_data(findings=(finding(),))))
+    told = Reader(render(page_data(incidents=tuple(gather([finding()])))))
     assert ("href", "https://example.org/docs/detectors/torn-store.html") in told.attributes
 
 
@@ -115,10 +116,10 @@ def test_hostile_names_stay_text(text: str) -> None:
                 "missing_counts": ((Severity.WARNING, 3),),
                 "facts_missing": 3,
             },
-            "1 warning finding",
+            "1 warning incident",
         ),
-        ({"counts": ((Severity.WARNING, 1),)}, "1 warning finding"),
-        ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning findings"),
+        ({"counts": ((Severity.WARNING, 1),)}, "1 warning incident"),
+        ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning incidents"),
     ],
 )
 def test_the_headline(fields: dict[str, object], words: str) -> None:
@@ -152,8 +153,9 @@ def test_a_silent_worker_is_reported() -> None:
 
 
 def test_what_is_left_out_is_counted() -> None:
-    """A page with more findings than it lists says how many more there are."""
+    """A page with more incidents than it lists says how many more there are."""
     many = page_data(
-        findings=(finding(),) * FINDINGS_SHOWN, counts=((Severity.CRITICAL, FINDINGS_SHOWN + 7),)
+        incidents=tuple(gather([finding()])) * INCIDENTS_SHOWN,
+        counts=((Severity.CRITICAL, INCIDENTS_SHOWN + 7),),
     )
-    assert "7 findings more" in Reader(render(many)).text
+    assert "7 incidents more" in Reader(render(many)).text

@@ -43,7 +43,7 @@ def test_it_fits_and_is_legible(browser: Browser, url: str, tmp_path: Path, widt
     """At no width does anything stick out sideways, and text stands off its background in light and dark."""
     browser.open(url, width, 800, dark=dark)
     assert browser.ask("document.documentElement.scrollWidth") <= width
-    assert browser.ask("document.querySelector('h1').innerText") == "1 critical finding"
+    assert browser.ask("document.querySelector('h1').innerText") == "1 critical incident"
     background = browser.ask("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(20, 23, 27)" if dark else "rgb(247, 246, 243)")
     lowest = browser.lowest_contrast()
@@ -59,14 +59,15 @@ def test_it_loads_nothing_else(browser: Browser, url: str) -> None:
 
 def test_evidence_opens_by_keyboard(browser: Browser, url: str, shown: list[PageData]) -> None:
     """Tab reaches skip link, links and the evidence in the order of the page; Enter opens the chain."""
-    steps = len(shown[0].findings[0].evidence)
+    findings = [finding for _, finding in shown[0].incidents[0].findings]
+    steps = sum(len(finding.evidence) for finding in findings)
     browser.open(url)
     reached: list[str] = []
     for _ in range(8):
         browser.press(*TAB)
         reached.append(browser.ask("document.activeElement.innerText"))
-    assert reached == ["Skip to the findings", "Findings", "Tasks", "Blind intervals", "Configuration", "Metrics",
-                       "Reload", f"Evidence: {steps} steps"]  # fmt: skip
+    assert reached == ["Skip to the incidents", "Incidents", "Tasks", "Blind intervals", "Configuration", "Metrics",
+                       "Reload", f"Evidence: {len(findings)} findings"]  # fmt: skip
     assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert not browser.ask("document.activeElement.parentElement.open")
     browser.press(*ENTER)

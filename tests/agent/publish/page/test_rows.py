@@ -15,7 +15,7 @@ from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
 from agent.judging.base import Verdict
 from agent.publish.page import desk as page_desk
-from agent.publish.page.data import APPLICATIONS_SHOWN, FINDINGS_SHOWN, TASKS_SHOWN, PageData
+from agent.publish.page.data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData
 from agent.publish.page.desk import PageDesk
 from agent.publish.page.document import render
 from agent.publish.page.rows import make_page
@@ -37,10 +37,11 @@ def big_pipeline(tasks: int, applications: int = 1) -> Pipeline:
     return pipeline
 
 
-def tell(pipeline: Pipeline, task: str, severity: Severity) -> None:
-    """Have a finding on a task of the first application."""
+def tell(pipeline: Pipeline, task: str, severity: Severity, ended_us: int = 0) -> None:
+    """Have a finding on a task of the first application, after a process had ended at a time."""
     verdict = Verdict("now", NOW_US, "it is so", (), severity, Confidence.CONFIRMED)
-    pipeline.ledger.settle(META, Place(META.id, "app-000", task), [verdict], NOW_US)
+    place = Place(META.id, "app-000", task)
+    pipeline.ledger.settle(META, place, [verdict], NOW_US, ended_us=(ended_us,) if ended_us else ())
 
 
 def page_of(pipeline: Pipeline) -> PageData:
@@ -54,14 +55,19 @@ def test_ten_thousand_tasks_make_a_short_page() -> None:
     for number in range(300):
         tell(pipeline, f"0_{9_000 + number}", Severity.WARNING)
     tell(pipeline, "0_9999", Severity.CRITICAL)
+    for number in range(120):
+        tell(pipeline, f"0_{number}", Severity.WARNING, ended_us=number + 1)
     data = page_of(pipeline)
     (application,) = data.applications
     assert (len(application.tasks), application.tasks_total) == (TASKS_SHOWN, 10_000)
-    assert (application.tasks[0].id, application.tasks[1].id) == ("0_9999", "0_9000")
-    assert (len(data.findings), data.findings[0].task_id) == (FINDINGS_SHOWN, "0_9999")
-    assert dict(data.counts) == {Severity.INFO: 0, Severity.WARNING: 300, Severity.CRITICAL: 1}
+    assert (application.tasks[0].id, application.tasks[1].id) == ("0_9999", "0_0")
+    assert (len(data.incidents), data.incidents[0].lead.task_id) == (INCIDENTS_SHOWN, "0_9999")
+    assert len(data.incidents[0].findings) == 301
+    assert dict(data.counts) == {Severity.INFO: 0, Severity.WARNING: 120, Severity.CRITICAL: 1}
     document = render(data)
     assert "9\u202f800 tasks more" in document
+    assert "289 findings more" in document
+    assert "21 incidents more" in document
     assert len(document) < 400_000
 
 
@@ -83,22 +89,22 @@ def test_state_comes_before_the_agent() -> None:
     pipeline.ledger.settle(meta, Place(meta.id, "", None), [verdict], NOW_US)
     tell(pipeline, "0_0", Severity.INFO)
     tell(pipeline, "0_1", Severity.WARNING)
-    shown = [(x.detector, x.severity) for x in page_of(pipeline).findings]
-    assert shown == [(META.id, Severity.WARNING), (META.id, Severity.INFO), (meta.id, Severity.CRITICAL)]
+    shown = [(x.lead.detector, x.severity) for x in page_of(pipeline).incidents]
+    assert shown == [(META.id, Severity.WARNING), (meta.id, Severity.CRITICAL)]
 
 
 def test_missing_facts_are_counted_once() -> None:
     """Two applications that lack the same fact lack one; the detectors are those that need it."""
     pipeline = big_pipeline(1, 2)
     meta = missing_fact.META
+    lacking = ("commit_interval_ms", "delete_retention_ms")
     verdicts = [
-        Verdict(fact, NOW_US, "?", (), Severity.INFO, Confidence.UNKNOWN, missing_facts=(fact,))
-        for fact in ("commit_interval_ms", "delete_retention_ms")
+        Verdict("settings", NOW_US, "?", (), Severity.INFO, Confidence.UNKNOWN, missing_facts=lacking)
     ]
     for name in ("app-000", "app-001"):
         pipeline.ledger.settle(meta, Place(meta.id, name, None), verdicts, NOW_US)
     data = page_of(pipeline)
-    assert (data.facts_missing, dict(data.missing_counts)[Severity.INFO]) == (2, 4)
+    assert (data.facts_missing, dict(data.missing_counts)[Severity.INFO]) == (2, 2)
     needing = [x for x in DETECTORS if {"commit_interval_ms", "delete_retention_ms"} & set(x.meta.needs)]
     assert data.undecided == len(needing) > 0
 
