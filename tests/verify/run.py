@@ -45,7 +45,10 @@ def healthy(run: Run) -> None:
     stage.settle()
     stage.kill()
     run.look("killed")
-    stage.start()
+    if not stage.start_or_die(
+        "a"
+    ):  # 4.3: with a global store under exactly-once, the first start wipes it and fails
+        stage.start()
     stage.settle()
     run.look("running after kill", run.held())
     stage.wait_committed()
