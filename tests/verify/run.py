@@ -45,10 +45,7 @@ def healthy(run: Run) -> None:
     stage.settle()
     stage.kill()
     run.look("killed")
-    if not stage.start_or_die(
-        "a"
-    ):  # 4.3: with a global store under exactly-once, the first start wipes it and fails
-        stage.start()
+    stage.start()
     stage.settle()
     run.look("running after kill", run.held())
     stage.wait_committed()
@@ -192,7 +189,8 @@ PLAYS = {
     ),
     "source_topic": Play(healthy, "kv,table"),
     "closing": Play(healthy, "kv,closing", first=(3, 3)),
-    "global": Play(healthy, "kv,global", partitions=3),
+    # 4.3.1 under exactly-once does not start again after a kill: its global store is corrupted for it at every start
+    "global": Play(healthy, "kv,global", partitions=3, guarantees=(ALOS,)),
     "planted_global": Play(courses.planted, "kv,global", partitions=3),
     "planted": Play(courses.planted, "kv,plain,window,session,join,closing"),
     "compacted": Play(
