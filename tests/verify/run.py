@@ -210,7 +210,7 @@ PLAYS = {
         "kv",
         {"num.standby.replicas": 1, "state.cleanup.delay.ms": 10_000, "live.planted": "steered-standbys"},
         first=(2, 0, 1),
-        last=(2, 2, 1),
+        last=(2, 0, 1),
         partitions=4,
         guarantees=(ALOS,),
     ),
