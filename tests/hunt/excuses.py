@@ -194,6 +194,16 @@ def _old_segment(case: Case) -> str:
     return "the release that ran has KAFKA-20663" if has_bug and left is not None else ""
 
 
+def _lost_standby(case: Case) -> str:
+    has_bug = numbers(case.timeline.release(case.pod, case.at_us)) <= (2, 2, 1)
+    has_standbys = int(case.run.settings.get("num.standby.replicas", 0)) > 0
+    return (
+        "the release that ran has KAFKA-8187: standbys are lost after a rebalance"
+        if has_bug and has_standbys
+        else ""
+    )
+
+
 def _moved_often(case: Case) -> str:
     often = case.timeline.changes(case.at_us) >= CHANGES
     return "instances came, went and failed again and again" if often else ""
@@ -207,6 +217,7 @@ EXCUSES: dict[str, Callable[[Case], str]] = {
     "premature-cleanup": _early_cleaner,
     "resurrected-checkpoint": _half_cleaned,
     "stale-segment-offset": _old_segment,
+    "missing-standby": _lost_standby,
     "task-churn": _moved_often,
     "torn-store": _torn,
     "store-shrank": _torn_segment,

@@ -301,6 +301,14 @@ def test_up_to_2_5_0_a_standby_is_not_wiped(release, standbys, is_one):
     assert excused("skipped-eos-wipe", ((10, f"a starts {release}"), (40, "a is killed")), of=of) is is_one
 
 
+@pytest.mark.parametrize(
+    ("release", "standbys", "is_one"), [("2.0.1", 1, True), ("2.0.1", 0, False), ("2.5.1", 1, False)]
+)
+def test_up_to_2_2_1_a_standby_is_lost(release, standbys, is_one):
+    of = dataclasses.replace(run(release), settings={"num.standby.replicas": standbys})
+    assert excused("missing-standby", ((10, f"a starts {release}"),), of=of) is is_one
+
+
 def test_a_cleaner_is_not_early_before_the_delay_has_passed_since_the_first_start():
     of = dataclasses.replace(run(guarantee=EOS), settings={"state.cleanup.delay.ms": 45_000})
     assert not excused("premature-cleanup", ((10, "a starts 4.3.1"),), of=of)
