@@ -129,7 +129,7 @@ def _equal(found: Refuted) -> tuple[object, ...]:
         Confidence.CONFIRMED.value,
         f"{task} on {pod}: {every} what its changelog says ({stores}): {named} is refuted",
         [*map(_suspected, found.suspicions), *map(_evidence, copies)],
-        "Nothing: a restoration would give the same content. Of what was in results before, it says nothing.",
+        "Nothing: a restoration would give the same content.",
         [pod],
         Status.RESOLVED.value,
         [],

@@ -1,8 +1,10 @@
 """What agents suspect about the content of stores, and what of it digests prove or refute.
 
-A copy that differs from its changelog proves what its agent suspected of it before. One that is exact, whole and equal
-refutes it: what the store was suspected to lack or to hold too much would show. A suspicion about a whole task is
-refuted only if every store that the task has is equal. About the next start, locks or files equality says nothing.
+A copy that differs from its changelog proves what its agent suspected of it before. One that is exact, whole, equal
+and not written since refutes it: what the store was suspected to lack or to hold too much would show. Once the
+application has written on, equality refutes nothing: a wrong value that it counts on is in store and changelog alike. A
+suspicion about a whole task is refuted only if every store that the task has is equal. About the next start, locks or
+files equality says nothing.
 """
 
 from __future__ import annotations
@@ -102,11 +104,17 @@ def refuted(judged: Iterable[Verdict], suspicions: Sequence[Suspicion]) -> list[
         copies = [there[name] for name in sorted(wanted) if name in there]
         is_whole = bool(wanted) and len(copies) == len(wanted)
         is_later = all(one.source.made_us >= suspicion.opened_us for one in copies)
-        if is_whole and is_later and _is_of(suspicion, copies):
+        is_untouched = not any(_is_written_since(suspicion, one.source) for one in copies)
+        if is_whole and is_later and is_untouched and _is_of(suspicion, copies):
             place = (suspicion.home, suspicion.store)
             found[place].append(suspicion)
             shown[place] |= {one.source.copy: one for one in copies}
     return [Refuted(tuple(several), tuple(shown[place].values())) for place, several in found.items()]
+
+
+def _is_written_since(suspicion: Suspicion, copy: Copy) -> bool:
+    """Return whether a file of a store is newer than the operation that is suspected."""
+    return any(place.written_us > suspicion.opened_us for place in copy.places)
 
 
 def _is_of(suspicion: Suspicion, copies: Sequence[Verdict]) -> bool:

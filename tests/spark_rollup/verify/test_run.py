@@ -94,8 +94,9 @@ def compare(
 
 
 def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> StoreDigest:
-    """Digest a store at the end of the changelog."""
-    return digest(replace(database(entries, 99), identity=identity), pod=pod, offset=99)
+    """Digest a store at the end of the changelog, not written for a while."""
+    unwritten = replace(database(entries, 99), identity=identity, written_us=at_us(40))
+    return digest(unwritten, pod=pod, offset=99)
 
 
 def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):

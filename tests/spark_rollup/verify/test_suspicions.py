@@ -23,7 +23,7 @@ COPY = Copy(
 )  # fmt: skip
 TOTALS = replace(COPY, copy=2, store="totals", places=(replace(PLACE, identity="life-2"),))
 HOME = ("shop", "orders", "0_0", "pod-0")
-STORE = Suspicion("f1", "store-shrank", HOME, "counts", "life-1", MADE_US - 10)
+STORE = Suspicion("f1", "store-shrank", HOME, "counts", "life-1", MADE_US - 1)
 TASK = replace(STORE, store=None, stores=frozenset({"counts", "totals"}))
 
 ELSEWHERE = [
@@ -66,6 +66,15 @@ def test_another_copy_another_life_and_what_came_later_are_left_alone(said):
 )
 def test_what_is_not_sure_decides_nothing(verdict):
     assert ids([verdict], [STORE]) == ([], [])
+
+
+def test_equality_refutes_nothing_once_the_application_has_written_on():
+    """A count that began on a wrong value is in store and changelog alike."""
+    before = replace(STORE, opened_us=PLACE.written_us - 1)
+    assert ids([Verdict(COPY, Word.EQUAL)], [before]) == ([], [])
+    assert ids([Verdict(COPY, Word.DIFFERS)], [before]) == (["f1"], [])
+    written = replace(TOTALS, places=(replace(TOTALS.places[0], written_us=MADE_US),))
+    assert ids([Verdict(COPY, Word.EQUAL), Verdict(written, Word.EQUAL)], [TASK]) == ([], [])
 
 
 def test_a_whole_task_is_refuted_by_all_of_its_stores_only():
