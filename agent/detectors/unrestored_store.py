@@ -59,6 +59,9 @@ RESTORE_REOPENS = 2
 USED_US = 2_000_000
 """Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
 
+READ_US = 2_000_000
+"""A flush and the checkpoint behind it are heard of together, and on a busy machine read the other way round."""
+
 CLAIMED_US = 5_000_000
 """An orderly close writes its claim and lets go within 20 ms (recorded): what is held much longer goes on."""
 
@@ -91,7 +94,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-7672: RUNNING without the restoration."""
     affected = case.affected(KAFKA_7672)
-    mark = session.last
+    mark = _settled(case, store, session)
     if (
         affected is Affected.NO
         or mark is None
@@ -107,7 +110,7 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
         return None  # an old offset carried over: `resurrected-checkpoint`
     base = base_offset(session.offset_at_open)
     advance, puts = mark.offset - base, mark.puts - session.puts_at_open
-    unseen = claims_unseen_records(session, case.settings)
+    unseen = claims_unseen_records(session, mark, case.settings)
     if unseen is Truth.NO:
         return None
     may_be_standby = case.settings.number("num_standby_replicas") != 0 and not session.wiped
@@ -126,6 +129,18 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
         *(assumptions(case, mark.at_us, "num_standby_replicas") if may_be_standby else ()),
     )
     return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, known=store.all_reopens)
+
+
+def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
+    """Return the last or the first checkpoint of a session of which all earlier flushes have been read by now.
+
+    A store that was let go has been read since.
+    """
+    for mark in (session.last, session.first):
+        is_old = session.released_us is not None or case.now_us - (mark.at_us if mark else 0) >= READ_US
+        if mark is not None and is_old:
+            return Mark(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
+    return None
 
 
 def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:

@@ -85,8 +85,8 @@ def transaction_markers(settings: ApplicationSettings, duration_us: int) -> int:
     return max(duration_us, 0) // (max(interval_ms, 1) * 1_000) + 2
 
 
-def claims_unseen_records(session: Session, settings: ApplicationSettings) -> Truth:
-    """Return whether the last checkpoint of a session is further ahead than what was put can explain.
+def claims_unseen_records(session: Session, mark: Mark, settings: ApplicationSettings) -> Truth:
+    """Return whether a checkpoint of a session is further ahead than what was put can explain.
 
     Asked of sessions in which nothing was restored: what one owner appended it also put, and each marker follows a
     record, so at most every second offset is a marker.
@@ -94,9 +94,6 @@ def claims_unseen_records(session: Session, settings: ApplicationSettings) -> Tr
     Returns:
         NO where one marker a commit interval explains it; YES where a marker behind every record would not.
     """
-    mark = session.last
-    if mark is None:
-        return Truth.NO
     puts = mark.puts - session.puts_at_open
     advance = mark.offset - base_offset(session.offset_at_open)
     records = (

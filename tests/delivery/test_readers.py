@@ -59,7 +59,7 @@ def test_duckdb_reads_the_segments(segments: Path, lines: list[bytes]) -> None:
     events = [decode(line) for line in lines]
     assert kinds == Counter(event["kind"] for event in events)
     assert ids == (len(lines), len({event["id"] for event in events}), "1.0")
-    assert len(found) > 20
+    assert len(found) >= 5
     written = {(x["finding_id"], len(list(x["evidence"]))) for x in events if x["kind"] == "finding"}  # type: ignore[call-overload]
     assert {(row[0], row[1]) for row in found} == written
 

@@ -138,7 +138,7 @@ def test_the_pods_own_page_shows_the_same(proof: Proof) -> None:
     for pod, agent in proof.agents.items():
         with urllib.request.urlopen(f"{agent.url}/", timeout=10) as answer:
             pages[pod] = answer.read().decode()
-    assert "1 critical finding" in pages["orders-0"]
+    assert "1 critical incident" in pages["orders-0"]
     assert "skipped-eos-wipe" in pages["orders-0"]
     assert "<h1>Nothing" in pages["payments-0"]
 
