@@ -101,7 +101,8 @@ class Ground(Stage):
             self.keys[number] += count
             self._send(Batch(number, first, first + count, self.clock_ms, step_ms))
         self.clock_ms += count * step_ms
-        self.mark(f"{count} records sent, stream time {(self.clock_ms - self.begun_ms) // 1000} s")
+        since_s = (self.clock_ms - self.begun_ms) // 1000
+        self.mark(f"{count} records sent, stream time {since_s} s, {self.clock_ms} ms")
 
     def feed_again(self, share: int, back_ms: int, is_deletion: bool) -> None:
         """Send the newest keys again, `share` percent of them; as deletions to the tables only."""

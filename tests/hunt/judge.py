@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -39,6 +40,7 @@ DAMAGE = TELLS_LOSS | TELLS_EXCESS
 """What these state is about one pod's copy, and is compared with it."""
 NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
+_SEGMENT = re.compile(r"put into [^;]*?\.(\d{13})\b")
 LATER = frozenset({"overlaid-store", "shared-state-dir", "torn-store", "zombie-state"})
 """What these state goes wrong later; the others state that it has: the next look must find it."""
 
@@ -241,10 +243,25 @@ def _word(case: Case, truths: Sequence[Truth], asked: Sequence[Asked]) -> Judgem
     reason = true[0].what if true else excuse(case)
     wrong = "blind" if said.detector == "auditor-blind" else "false_alarm"
     replaced = of_copy and case.timeline.is_replaced(case.pod, case.at_us)
-    nobody = of_copy and bool(asked) and (due is None or replaced)
+    nobody = of_copy and bool(asked) and (due is None or replaced or _is_expired(case, due))
     kind = "excused" if reason else "undecided" if nobody else wrong
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)
+
+
+def _is_expired(case: Case, due: Asked) -> bool:
+    """Tell whether every segment that a word names started to expire by the look: such windows are not compared."""
+    named = [int(found) for found in _SEGMENT.findall(case.said.summary)]
+    settings, newest_ms = case.run.settings, case.timeline.stream_ms(due.at_us)
+    if case.said.detector != "lost-segment" or not named or newest_ms is None:
+        return False
+    joined = case.said.store.startswith("KSTREAM-")
+    kept_ms = (
+        2 * int(settings["window.ms"]) + int(settings["grace.ms"])
+        if joined
+        else int(settings["retention.ms"])
+    )
+    return max(named) <= newest_ms - kept_ms
 
 
 def _tells_of(look: Asked, said: Said, pod: str) -> bool:

@@ -127,6 +127,32 @@ def test_a_word_about_a_volume_that_was_replaced_before_the_next_start_is_undeci
     assert kinds(run(), words=[elsewhere], marks=marks, asked=[look("b")]) == ["false_alarm"]
 
 
+def test_a_word_about_a_segment_that_started_to_expire_is_undecided():
+    """Found by the hunt: the records of a lost segment began exactly where the retention ended at the next look."""
+    of = dataclasses.replace(
+        run(), settings={"retention.ms": 120_000, "window.ms": 10_000, "grace.ms": 20_000}
+    )
+    begun_ms = 1_795_371_960_000
+    word = dataclasses.replace(
+        said("lost-segment", "critical"),
+        summary=f"Task 0_0: store window went on from offset 9 of segment window.{begun_ms + 60_000};"
+        f" all that was put into window.{begun_ms} is lost.",
+    )
+    for since_s, kind in ((119, "false_alarm"), (120, "undecided")):
+        marks = (
+            (40, f"20 records sent, stream time {since_s} s, {begun_ms + since_s * 1000} ms"),
+            (60, "truth: right"),
+        )
+        assert kinds(of, words=[word], marks=marks, asked=[look("a")]) == [kind]
+        joined = dataclasses.replace(word, store="KSTREAM-JOINTHIS-0000000013-store")
+        assert kinds(of, words=[joined], marks=marks, asked=[look("a", store=joined.store)]) == ["undecided"]
+    late = (
+        (40, f"20 records sent, stream time 120 s, {begun_ms + 120_000} ms"),
+        (60, "truth: window 0: -60"),
+    )
+    assert kinds(of, [true(LOST, pod="a")], [word], marks=late, asked=[look("a")]) == ["excused"]
+
+
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():
     assert kinds(run(), [true(TWICE, allowed=True)]) == []
     assert is_allowed(run(), [Step("kill")], TWICE)

@@ -19,6 +19,7 @@ _CHANGES = re.compile(r"starts |closes$|thread (add|remove): ")
 _CLOCK = re.compile(r"the clock of (\w+)'s agents is (-?\d+) s off")
 _REPLACING = {"snapshot": ("pod",), "swap": ("pod", "other"), "clone": ("other",)}
 """Steps after which a pod starts on another volume, by whom they name."""
+_STREAM_TIME = re.compile(r"\d+ records sent, stream time \d+ s, (\d+) ms")
 _OF_RULE = re.compile(r" of (\w+)-(?:un)?told$")
 
 
@@ -106,6 +107,11 @@ class Timeline:
         unclean = (x for x in self.unclean(pod, 1 << 62) if x > started_us)
         closed = (x for x, what in self._marks if x > started_us and what == f"{pod} closed")
         return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
+
+    def stream_ms(self, at_us: int) -> int | None:
+        """Tell how far stream time had come at a time, milliseconds; None = nothing was sent, or it is not known."""
+        found = [_STREAM_TIME.fullmatch(what) for when_us, what in self._marks if when_us <= at_us]
+        return max((int(match[1]) for match in found if match), default=None)
 
     def first_start(self, pod: str) -> int:
         """Tell when a pod first ran, microseconds."""
