@@ -134,11 +134,14 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
 def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
     """Return the last or the first checkpoint of a session of which all earlier flushes have been read by now.
 
-    A store that was let go has been read since.
+    They have if the store was read since, or was let go; if not, they will be within `READ_US`.
     """
+    read_us = min((database.seen_us for database in store.databases.values()), default=0)
     for mark in (session.last, session.first):
-        is_old = session.released_us is not None or case.now_us - (mark.at_us if mark else 0) >= READ_US
-        if mark is not None and is_old:
+        if mark is None:
+            continue
+        is_read = session.released_us is not None or read_us >= mark.at_us
+        if is_read or case.now_us - mark.at_us >= READ_US:
             return Mark(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
     return None
 

@@ -114,45 +114,6 @@ def test_what_was_wiped_before_it_wrote_an_offset_is_an_announced_silence():
     assert kinds(run("3.9.2"), [true(TWICE)], marks=(*begun, (70, "a is killed"))) == ["miss"]
 
 
-def test_a_word_about_a_volume_that_was_replaced_before_the_next_start_is_undecided():
-    """Found by the hunt: a kill lost segments, and a snapshot was put back in their place."""
-    marks = (
-        (10, "a starts 4.3.1"), (40, "step snapshot pod=a of=running ends=kill"), (45, "a is killed"),
-        (52, "a starts 4.3.1"), (55, "step check"), (60, "truth: right"),
-    )  # fmt: skip
-    for at_us, kind in ((47, "undecided"), (53, "false_alarm"), (39, "false_alarm")):
-        word = said("lost-segment", "critical", at_us=at_us)
-        assert kinds(run(), words=[word], marks=marks, asked=[look("a")]) == [kind]
-    elsewhere = said("lost-segment", "critical", agent="b-told", at_us=47)
-    assert kinds(run(), words=[elsewhere], marks=marks, asked=[look("b")]) == ["false_alarm"]
-
-
-def test_a_word_about_a_segment_that_started_to_expire_is_undecided():
-    """Found by the hunt: the records of a lost segment began exactly where the retention ended at the next look."""
-    of = dataclasses.replace(
-        run(), settings={"retention.ms": 120_000, "window.ms": 10_000, "grace.ms": 20_000}
-    )
-    begun_ms = 1_795_371_960_000
-    word = dataclasses.replace(
-        said("lost-segment", "critical"),
-        summary=f"Task 0_0: store window went on from offset 9 of segment window.{begun_ms + 60_000};"
-        f" all that was put into window.{begun_ms} is lost.",
-    )
-    for since_s, kind in ((119, "false_alarm"), (120, "undecided")):
-        marks = (
-            (40, f"20 records sent, stream time {since_s} s, {begun_ms + since_s * 1000} ms"),
-            (60, "truth: right"),
-        )
-        assert kinds(of, words=[word], marks=marks, asked=[look("a")]) == [kind]
-        joined = dataclasses.replace(word, store="KSTREAM-JOINTHIS-0000000013-store")
-        assert kinds(of, words=[joined], marks=marks, asked=[look("a", store=joined.store)]) == ["undecided"]
-    late = (
-        (40, f"20 records sent, stream time 120 s, {begun_ms + 120_000} ms"),
-        (60, "truth: window 0: -60"),
-    )
-    assert kinds(of, [true(LOST, pod="a")], [word], marks=late, asked=[look("a")]) == ["excused"]
-
-
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():
     assert kinds(run(), [true(TWICE, allowed=True)]) == []
     assert is_allowed(run(), [Step("kill")], TWICE)

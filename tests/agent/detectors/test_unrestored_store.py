@@ -256,23 +256,6 @@ def test_noise_is_a_hundred_or_a_tenth():
     assert severities(ID, jump(offset=13_000, puts=11_999)) == [Severity.CRITICAL]
 
 
-def test_a_flush_that_is_read_after_its_checkpoint_counts():
-    """Found by the hunt: on a busy machine the checkpoint was read first, and the store seemed to lack its records."""
-    late = jump(puts=3000)
-    assert severities(ID, late) == [Severity.CRITICAL]
-    late.task.stores["s"].databases[""].flushed += ((12_200, at(4.9)),)
-    assert severities(ID, late) == []
-
-
-def test_a_fresh_checkpoint_waits_for_its_flushes():
-    """Two seconds after it, what was flushed before has been read; until then the first one of the session counts."""
-    assert severities(ID, jump(now=6.9)) == []
-    assert severities(ID, jump(now=7)) == [Severity.CRITICAL]
-    two = jump(now=6.9)
-    two.task.stores["s"].sessions[0].first = mark(1, 12_000, 3000)
-    assert severities(ID, two) == [Severity.CRITICAL]
-
-
 def test_commit_markers_take_offsets():
     """Under exactly-once a marker per commit interval explains part of the advance."""
     told = {"commit_interval_ms": 100}
