@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
+from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
-from agent.findings.incidents import Incident, Role
+from agent.findings.incidents import Incident, Role, named
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
@@ -58,14 +59,9 @@ def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool)
 
 def address(incident: Incident) -> str:
     """Say where: application, tasks, and the store if there is one only."""
-    tasks = ",".join(incident.tasks)
+    tasks = named(incident.tasks)
     store = incident.stores[0] if len(incident.stores) == 1 else ""
     return "/".join(x for x in (incident.application_id, tasks, store) if x)
-
-
-def plural(count: int, word: str) -> str:
-    """Write a number of things."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
@@ -98,15 +94,8 @@ def _cause(incident: Incident) -> str:
 
 
 def _evidence(findings: Sequence[tuple[Role, Finding]]) -> str:
-    counted = Counter((finding.detector, role) for role, finding in findings)
-    order = {finding.detector: number for number, (_, finding) in reversed(list(enumerate(findings)))}
-    named: dict[str, int] = {}
-    for (detector, _), count in counted.items():
-        named[detector] = named.get(detector, 0) + count
-    return ", ".join(
-        f"{detector} ({plural(count, 'finding')})"
-        for detector, count in sorted(named.items(), key=lambda x: order[x[0]])
-    )
+    counted = Counter(finding.detector for _, finding in findings)
+    return ", ".join(f"{detector} ({plural(count, 'finding')})" for detector, count in counted.items())
 
 
 def _finding(role: Role, finding: Finding, width: int) -> str:

@@ -124,6 +124,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one finding per line, in its final state")
@@ -139,7 +145,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--top",
-        type=int,
+        type=_positive,
         default=0,
         metavar="N",
         help="print the N worst incidents only; their number is always said",

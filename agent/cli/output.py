@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from agent.cli.incident_text import WIDTH, incident_text, plural, wrapped
+from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
 from agent.detectors import INSTRUCTIONS_FIRST
+from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident, about_state, gather
 
@@ -64,7 +65,7 @@ def print_findings(
         x for x in gather(findings, INSTRUCTIONS_FIRST) if not x.lead.missing_facts or about_state(x)
     ]
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
-    listed = wanted[: shown.top] if shown.top > 0 else wanted
+    listed = wanted[: shown.top] if shown.top else wanted
     stream.write(f"{_summary(incidents, listed)}\n{closing}\n\n")
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = _width(stream)

@@ -134,16 +134,12 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
 def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
     """Return the last or the first checkpoint of a session of which all earlier flushes have been read by now.
 
-    They have if the store was read since, or was let go; if not, they will be within `READ_US`.
+    They have if the store was read since; if not, they will be within `READ_US`.
     """
     read_us = min((database.seen_us for database in store.databases.values()), default=0)
-    for mark in (session.last, session.first):
-        if mark is None:
-            continue
-        is_read = session.released_us is not None or read_us >= mark.at_us
-        if is_read or case.now_us - mark.at_us >= READ_US:
-            return Mark(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
-    return None
+    known_us = max(read_us, case.now_us - READ_US)
+    mark = next((x for x in (session.last, session.first) if x is not None and x.at_us <= known_us), None)
+    return mark and Mark(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
 
 
 def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:

@@ -74,11 +74,11 @@ def coverage(inventory: Inventory) -> str:
     unread = sum(any(x.unread or x.problems for x in store.databases.values()) for store in stores)
     held = sum(bool(task.held) for task in tasks)
     counted = (
-        _plural(len(applications), "application"),
-        _plural(len(tasks), "task"),
-        _plural(len(stores), "store") + (f" ({unread} not to the end)" if unread else ""),
+        plural(len(applications), "application"),
+        plural(len(tasks), "task"),
+        plural(len(stores), "store") + (f" ({unread} not to the end)" if unread else ""),
     )
-    return f"{', '.join(counted)} on disk ({_plural(held, 'task') if held else 'no task'} held)"
+    return f"{', '.join(counted)} on disk ({plural(held, 'task') if held else 'no task'} held)"
 
 
 def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:
@@ -95,5 +95,6 @@ def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:
     return f"--set: no application {', '.join(unknown)} here; there is: {known}"
 
 
-def _plural(count: int, word: str) -> str:
+def plural(count: int, word: str) -> str:
+    """Write a number of things."""
     return f"{count} {word}{'' if count == 1 else 's'}"

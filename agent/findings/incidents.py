@@ -33,7 +33,7 @@ class Incident:
         application_id: Application; empty for the agent itself.
         tasks: Tasks concerned; none: the application as a whole.
         stores: Stores concerned, where findings name them.
-        status: Open while one of its findings is.
+        status: Of the lead.
         severity: Of the lead.
         confidence: Of the lead.
         upstream: Issues of the lead; empty: no known fault explains it.
@@ -121,9 +121,13 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
     )
 
 
-def _weight(finding: Finding) -> tuple[bool, int, bool, int, int, str, str]:
-    """What names an incident: what is open, worst, and about damage; among equals what came first."""
+def _weight(finding: Finding) -> tuple[bool, bool, int, bool, int, int, str, str]:
+    """What names an incident: no remark, what is open, worst, and about damage; among equals what came first.
+
+    So what was severe and is over is not hidden behind a remark that is still open.
+    """
     return (
+        finding.severity is Severity.INFO,
         finding.status is not Status.OPEN,
         -finding.severity.rank,
         finding.level is not Level.DAMAGE,
@@ -146,14 +150,26 @@ def _sentence(lead: Finding, group: Sequence[Finding]) -> str:
     others = sorted(same - {lead.task_id})
     if not others:
         return lead.summary
-    named = ", ".join(others[:NAMED]) + (f" and {len(others) - NAMED} more" if len(others) > NAMED else "")
-    return f"{lead.summary} The same in {'task' if len(others) == 1 else 'tasks'} {named}."
+    return f"{lead.summary} The same in {'task' if len(others) == 1 else 'tasks'} {named(others)}."
+
+
+def named(tasks: Sequence[str]) -> str:
+    """List tasks for a line of text, at most `NAMED`; the rest is a number."""
+    more = f" and {len(tasks) - NAMED} more" if len(tasks) > NAMED else ""
+    return ", ".join(tasks[:NAMED]) + more
 
 
 def _in_agreement(incidents: list[Incident], first: Sequence[str]) -> list[Incident]:
-    """Let the instruction that must come first come first wherever two open incidents are about the same task."""
+    """Let the instruction that must come first come first wherever two open incidents are about the same task.
+
+    A remark is no instruction.
+    """
     urgent = sorted(
-        (x for x in incidents if x.status is Status.OPEN and x.lead.detector in first),
+        (
+            x
+            for x in incidents
+            if x.status is Status.OPEN and x.severity is not Severity.INFO and x.lead.detector in first
+        ),
         key=lambda x: first.index(x.lead.detector),
     )
     return [_after(incident, urgent) for incident in incidents]

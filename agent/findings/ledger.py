@@ -199,7 +199,8 @@ class Ledger:
         before = max((x for x in ended_us if x <= finding.opened_at_us), default=None)
         finding = replace(finding, process_ended_at_us=before)
         entry = _entry(finding)
-        latest = self._findings.get(self._by_id.get(self._lineage.latest(entry) or "", key))
+        known = self._by_id.get(self._lineage.latest(entry) or "")  # None = forgotten, or there was none
+        latest = self._findings[known] if known is not None else None
         since_us = finding.opened_at_us if before is None else before
         goes_on = latest is not None and (latest.resolved_at_us is None or latest.resolved_at_us >= since_us)
         self._by_id[finding.id] = key

@@ -41,7 +41,7 @@ Worst = Mapping[Key, Severity]
 def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
     """Describe everything for the page, at one moment; called by the worker."""
     inventory, settings = pipeline.inventory, config.agent
-    incidents = [x for x in gather(pipeline.ledger.findings(), INSTRUCTIONS_FIRST) if x.status is Status.OPEN]
+    incidents = _open_incidents(pipeline)
     counts = Counter(incident.severity for incident in incidents)
     lacking = [incident.lead for incident in incidents if incident.lead.detector == MISSING_FACT_META.id]
     missing_counts = Counter(finding.severity for finding in lacking)
@@ -76,6 +76,14 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
         disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
     )
+
+
+def _open_incidents(pipeline: Pipeline) -> list[Incident]:
+    """List what is open; of an incident that is over, the remarks that are left."""
+    whole = gather(pipeline.ledger.findings(), INSTRUCTIONS_FIRST)
+    over = {x.id for x in whole if x.status is Status.RESOLVED}
+    left = [x for x in pipeline.ledger.open_findings() if x.incident_id in over]
+    return [*(x for x in whole if x.id not in over), *gather(left)]
 
 
 def _chosen_tasks(inventory: Inventory, worst: Worst) -> dict[str, list[Task]]:

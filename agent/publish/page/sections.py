@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Severity, Status
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
-from agent.findings.incidents import NAMED, Incident, Role
+from agent.findings.incidents import Incident, Role, named
 from agent.publish.page.data import EVIDENCE_SHOWN, ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
 from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
 
@@ -81,9 +81,7 @@ def _incident(incident: Incident, data: PageData) -> str:
     lead = incident.lead
     place = [name(incident.application_id)] if incident.application_id else ["the agent"]
     if incident.tasks:
-        tasks = ", ".join(incident.tasks[:NAMED])
-        more = f" and {len(incident.tasks) - NAMED} more" if len(incident.tasks) > NAMED else ""
-        place.append(f"{'task' if len(incident.tasks) == 1 else 'tasks'} {name(tasks)}{more}")
+        place.append(f"{'task' if len(incident.tasks) == 1 else 'tasks'} {name(named(incident.tasks))}")
     if len(incident.stores) == 1:
         place.append(f"store {name(incident.stores[0])}")
     cause = [escape(x) for x in (incident.title, ", ".join(incident.upstream)) if x]

@@ -227,3 +227,11 @@ def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
     )
     assert (wrong.returncode, wrong.stdout) == (2, b"")
     assert wrong.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "many"])
+def test_top_is_a_number(statewarden: Callable, damaged: Path, number: str) -> None:
+    """Anything else is wrong use, and nothing is left out without a word."""
+    said = statewarden("scan", damaged, *PLAIN, f"--top={number}")
+    assert said.code == 2
+    assert "is not a number of 1 or more" in said.err

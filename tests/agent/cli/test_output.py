@@ -142,6 +142,13 @@ def test_of_many_incidents_only_the_worst_are_listed_and_the_rest_is_counted() -
     assert "WARNING" not in text
 
 
+def test_many_tasks_do_not_make_a_long_line() -> None:
+    """An address names a few of them and gives the number of the others."""
+    tasks = [replace(LOUD, id=f"{n:016x}", task_id=f"0_{n:04d}") for n in range(2_000)]
+    assert max(map(len, printed(*tasks).splitlines())) <= 120
+    assert "and 1994 more" in printed(*tasks)
+
+
 def test_what_is_resolved_comes_last() -> None:
     """An incident that is over is counted apart."""
     over = replace(LOUD, status=Status.RESOLVED, resolved_at_us=LOUD.opened_at_us + 1_000_000)

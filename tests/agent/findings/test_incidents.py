@@ -109,3 +109,17 @@ def test_a_finding_of_an_older_agent_is_its_own_incident():
     """It names none."""
     old = replace(WIPED, incident_id="", mechanism="")
     assert [x.id for x in gather([old])] == [old.id]
+
+
+def test_a_remark_that_is_open_hides_no_damage_that_is_over():
+    """The incident is resolved, and still one of that severity."""
+    over = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
+    remark = replace(WIPED, id="c" * 16, detector="unclean-store", severity=Severity.INFO, opened_at_us=9_500)
+    (one,) = gather([over, remark])
+    assert (one.lead, one.status, one.severity) == (over, Status.RESOLVED, Severity.CRITICAL)
+
+
+def test_a_remark_gives_no_instruction_that_comes_first():
+    """It is not printed, and nothing hangs on it."""
+    cut = other(detector="changelog-truncated", mechanism="short-changelog", severity=Severity.INFO)
+    assert {x.next_action for x in gather([WIPED, cut], FIRST)} == {WIPED.next_action}

@@ -93,6 +93,17 @@ def test_state_comes_before_the_agent() -> None:
     assert shown == [(META.id, Severity.WARNING), (meta.id, Severity.CRITICAL)]
 
 
+def test_a_remark_of_an_incident_that_is_over_stays_on_the_page() -> None:
+    """What was severe is gone from it; what is open is not."""
+    pipeline = big_pipeline(2)
+    tell(pipeline, "0_0", Severity.WARNING)
+    tell(pipeline, "0_1", Severity.INFO)
+    pipeline.ledger.settle(META, Place(META.id, "app-000", "0_0"), [], NOW_US + 1)
+    data = page_of(pipeline)
+    assert [(x.severity, x.tasks) for x in data.incidents] == [(Severity.INFO, ("0_1",))]
+    assert dict(data.counts)[Severity.INFO] == 1
+
+
 def test_missing_facts_are_counted_once() -> None:
     """Two applications that lack the same fact lack one; the detectors are those that need it."""
     pipeline = big_pipeline(1, 2)
