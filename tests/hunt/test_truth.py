@@ -73,6 +73,13 @@ def test_a_side_of_a_join_keeps_every_record_for_a_while():
     assert [x.lost for x in differ("KSTREAM-JOINOTHER", sent, {})] == [1]
 
 
+def test_a_record_that_is_sent_again_may_take_the_place_of_the_first_in_a_join():
+    again = [Batch(0, 7, 8, 100_001, 0), Batch(0, 7, 8, 100_001, 0)]
+    assert differ("KSTREAM-JOINTHIS", again, {"p0-7@100001": "1"}) == []
+    assert [x.extra for x in differ("KSTREAM-JOINTHIS", again, {"p0-7@100001": "3"})] == [1]
+    assert [x.lost for x in differ("KSTREAM-JOINTHIS", again, {})] == [1]
+
+
 def test_a_store_with_a_number_in_its_name_is_known_by_the_beginning():
     assert truth.store_of("KSTREAM-JOINTHIS-0000000007-store") == truth.STORES["KSTREAM-JOINTHIS"]
     assert truth.store_of("kv") == truth.STORES["kv"]
