@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from agent.ship.home import is_inside
 
-PROBE_NAME = ".statewarden-probe"
+PROBE_PREFIX = ".statewarden-probe-"
 _PROBE_BYTES = 4096
 """A block: an empty file can be made on a volume that is full."""
 
@@ -27,21 +28,13 @@ def try_to_write(directory: Path, state_directory: Path) -> OSError | None:
     place = nearest(directory)
     if is_inside(place, state_directory) or is_inside(directory, state_directory):
         return OSError(errno.EPERM, "is inside the state directory")
-    path = place / f"{PROBE_NAME}-{os.getpid()}"
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        descriptor = os.open(path, flags, 0o600)
+        # a name of chance: agents of several pods that ship to one volume may have the same process id
+        with tempfile.NamedTemporaryFile(prefix=PROBE_PREFIX, dir=place, buffering=0) as probe:
+            probe.write(bytes(_PROBE_BYTES))
+            os.fsync(probe.fileno())
     except OSError as error:
         return error
-    try:
-        os.write(descriptor, bytes(_PROBE_BYTES))
-        os.fsync(descriptor)
-    except OSError as error:
-        return error
-    finally:
-        os.close(descriptor)
-        with suppress(OSError):
-            path.unlink()
     return None
 
 

@@ -125,6 +125,7 @@ def _begin(
         task.walk = None
     database.incarnation = store.incarnation
     database.identity, database.born_us = reading.identity, reading.identity_born_us
+    database.found_us = reading.at_us
     before = store.past[-1] if store.past else None
     return Transition(
         Change.STORE_CREATED,

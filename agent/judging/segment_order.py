@@ -23,7 +23,8 @@ _STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
 def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, Database]]:
     """List (segment that is gone, an older one that was there and stayed) of a store that a process has open again.
 
-    Segments with an older spelling of their names are left out: an opening renames them.
+    Segments with an older spelling of their names are left out: an opening renames them. So is an older one that was
+    first read when the other was gone: a volume that was replaced brings it.
 
     Source:
         AbstractSegments.cleanupExpiredSegments (3.9.2, 4.3.1), Segments.cleanupEarlierThan (2.0.1).
@@ -41,6 +42,7 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
             for x in store.databases.values()
             if (begins := _start(x.segment)) is not None and begins < starts and 0 < x.born_us < gone.ended_us
         ]
+        older = [x for x in older if x.found_us < gone.ended_us]
         older = [x for x in older if not _was_replaced(store, x, gone.ended_us)]
         if older:
             yield gone, max(older, key=lambda x: _start(x.segment) or 0)

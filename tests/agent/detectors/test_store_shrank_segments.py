@@ -107,7 +107,7 @@ def opens_the_rest(run: Scenario) -> None:
 def dropped(**more: Any) -> TaskCase:
     """A windowed store whose newer segment went while the older one stayed."""
     older = database(segment="w.0", born=more.pop("born", 1), identity="identity-9")
-    older.lock = more.pop("lock", LockState.HELD)
+    older.lock, older.found_us = more.pop("lock", LockState.HELD), more.pop("found_us", at(2))
     older.segment = more.pop("older", "w.0")
     gone = past(10, shape=Shape.OWNER_WALK, segment=more.pop("segment", "w.60000"))
     one = store([older], [session(5, identity="identity-9")], segmented=True)
@@ -124,6 +124,7 @@ def dropped(**more: Any) -> TaskCase:
         {"segment": "w.60000", "older": "w.120000"},
         {"identity": "identity-9"},  # it is there, under another name
         {"ended_us": at(55)},  # the others may follow
+        {"found_us": at(11)},  # it came with another volume, and kept its times
         {"shape": Shape.VANISHED_UNSEEN},  # an older copy was put back, perhaps
         {"shape": Shape.CLEANER_WALK},  # a cleaner took it, and nobody has opened the store since
     ],
