@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from agent.inventory.model import Mark, Session, Store, Task
+from agent.inventory.model import Mark, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import reopenings
+from agent.judging.reopening import SETTLED_US, reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
@@ -103,6 +103,7 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
             or flushed <= 0
             or _was_standby(case, before)
             or _was_restoring(case, before)
+            or _is_being_wiped(case, task, after)
         ):
             continue
         if not _needs_reason(case, task, store, after):
@@ -121,6 +122,17 @@ def _needs_reason(case: TaskCase, task: Task, store: Store, session: Session) ->
     fixed = all(case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
     named = session.offset_at_open is not None or any(store.name in fact.offsets for fact in task.checkpoints)
     return named or not fixed
+
+
+def _is_being_wiped(case: TaskCase, task: Task, session: Session) -> bool:
+    """Up to 2.5 the stores of a task are wiped one after another, as long as their files take: this may be the next.
+
+    Source:
+        AbstractStateManager.reinitializeStateStoresForPartitions (2.0.1); seen live on a slow volume: 10 s and more.
+    """
+    wipes = [x.ended_us for store in task.stores.values() for x in store.past if x.shape is Shape.OWNER_WALK]
+    newest_us = max(wipes, default=0)
+    return newest_us > session.opened_us and case.now_us - newest_us < SETTLED_US
 
 
 def _was_restoring(case: TaskCase, session: Session) -> bool:

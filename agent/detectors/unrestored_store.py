@@ -2,9 +2,9 @@
 
 Fires by mechanism: on 2.0.1 to 2.1.1 when a session's checkpoint moves far beyond what was put although the pair
 of bulk-load reopens that every restoration makes is missing or half, or when a store that was wiped for a restoration
-is used without any (KAFKA-7672); under exactly-once up to 3.5.2 and 3.6.1 when the process that wiped a store closes
-the new one with the old offset or a later one, but not with what the old one held (KAFKA-16017). The same of a store
-whose changelog is its source topic, from 2.6 on, is suspected (KAFKA-20416, D13).
+is used without any (KAFKA-7672), suspected as soon as it has puts; under exactly-once up to 3.5.2 and 3.6.1 when the
+process that wiped a store closes the new one with the old offset or a later one, but not with what the old one held
+(KAFKA-16017). The same of a store whose changelog is its source topic, from 2.6 on, is suspected (KAFKA-20416, D13).
 Stays quiet for a real restoration, also one that a rebalance ends half way, an empty changelog, and offset jumps
 without a missing step (aborted transactions and compaction make them too). Where RocksDB leaves no old LOG files that
 step cannot be seen: unknown.
@@ -143,17 +143,21 @@ def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
 
 
 def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
-    """KAFKA-7672 under exactly-once: wiped because its changelog is not empty, then used without a restoration.
+    """KAFKA-7672 where the owner wiped the store, and used it without a restoration: it claims an offset, or has puts.
+
+    Under exactly-once there is no claim before the close. A restoration puts after its first reopen only.
 
     Source:
         StoreChangelogReader.initialize and startRestoration at 2.0.1 to 2.1.1: only a changelog with an end offset
-        above 0 gets as far as the wipe, and the next `restore` turns bulk loading on.
+        above 0 gets as far as the wipe, and the next `restore` turns bulk loading on, before it puts; or it finds the
+        partition in completedRestorers. AssignedTasks.applyToRunningTasks: a commit flushes running tasks only.
     """
     affected = case.affected(KAFKA_7672)
     if affected is Affected.NO or not session.wiped or session.reopens or not store.all_reopens:
         return None
     mark, until_us = session.last, session.released_us or case.now_us
-    if mark is None or session.first is None or until_us - session.opened_us < USED_US:
+    use = _claim(task, mark, f"{mark.puts} puts on disk") if mark else _use(case, task, store, session)
+    if use is None or until_us - session.opened_us < USED_US:
         return None
     chain = (
         Evidence(session.opened_us, _opening(session, 0), where(task, store)),
@@ -162,10 +166,19 @@ def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> V
             f"no bulk-load reopen in {seconds(until_us - session.opened_us)}: nothing was restored",
             f"{where(task, store)}/LOG.old.*",
         ),
-        _claim(task, mark, f"{mark.puts} puts on disk"),
+        use,
     )
-    sure = affected is Affected.YES  # but not certain: a broker may have gone away right after the wipe
+    # Not certain: a broker may have gone away right after the wipe, or the changelog may have been emptied.
+    sure = affected is Affected.YES and mark is not None
     return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, certain=False)
+
+
+def _use(case: TaskCase, task: Task, store: Store, session: Session) -> Evidence | None:
+    """Return what was flushed to a wiped store, as far as every reopen before it has been read, too."""
+    read_us = min((database.seen_us for database in store.databases.values()), default=0)
+    until_us = min(read_us, case.now_us - READ_US, session.released_us or case.now_us)
+    puts = store.puts_at(until_us)
+    return Evidence(until_us, f"{puts} puts on disk", where(task, store)) if puts else None
 
 
 def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
@@ -282,7 +295,7 @@ def _verdict(
     task: Task,
     store: Store,
     session: Session,
-    mark: Mark,
+    mark: Mark | None,
     chain: tuple[Evidence, ...],
     upstream: Upstream,
     *,
@@ -304,13 +317,7 @@ def _verdict(
     return Verdict(
         subject=store.identity or "",
         opened_at_us=session.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} claims changelog offset {mark.offset}, but was not restored up"
-            " to it; state is missing."
-            if known
-            else f"Task {task.id}: store {store.name} claims changelog offset {mark.offset} with far fewer puts;"
-            " unknown: either it was not restored up to there, or its changelog was compacted."
-        ),
+        summary=f"Task {task.id}: store {store.name} {_what(mark, known=known)}",
         evidence=chain,
         severity=_severity(sure=sure, known=known),
         confidence=_confidence(sure=sure and certain, known=known),
@@ -319,6 +326,17 @@ def _verdict(
         upstream=(upstream.key,),
         affected=case.affected(upstream),
         missing_facts=tuple(missing),
+    )
+
+
+def _what(mark: Mark | None, *, known: bool) -> str:
+    if mark is None:
+        return "was wiped by its owner and is used without a restoration; state is missing."
+    if known:
+        return f"claims changelog offset {mark.offset}, but was not restored up to it; state is missing."
+    return (
+        f"claims changelog offset {mark.offset} with far fewer puts;"
+        " unknown: either it was not restored up to there, or its changelog was compacted."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.contract.events import Change, Source
@@ -256,9 +257,7 @@ def _apply_reading(
         changes.append(
             _store_change(Change.STORE_OPENED, application, task, store, database, reading, reopened[-1])
         )
-        if store.session is not None:
-            inside = [x for x in reopened if x > store.session.opened_us]
-            store.session.reopens += len(inside)
+    _count_reopens(store, database, reopened)
     _apply_leftovers(store, database, reading)
     before = database.puts
     apply_flushes(store, database, reading)
@@ -283,6 +282,18 @@ def _apply_reading(
     if store.session is not None:
         store.session.restored_puts = max(store.session.restored_puts, opened_puts(store))
     return changes
+
+
+def _count_reopens(store: Store, database: Database, reopened: Sequence[int]) -> None:
+    """Add what was reopened in the session that lasts; the session counts what is read before it begins.
+
+    What was made by a wipe in the session was reopened in it, whatever the clock said, and however late it is read.
+    """
+    session = store.session
+    if session is not None and session.wiped:
+        session.reopens += len(reopened)
+    elif session is not None and database.seen_us:
+        session.reopens += len([x for x in reopened if x > session.opened_us])
 
 
 def _apply_content(database: Database, reading: DatabaseReading) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent.contract.events import Severity
+from agent.inventory.model import Shape
 from tests.support.scenario_case import (
     at,
     case,
@@ -12,6 +15,7 @@ from tests.support.scenario_case import (
     database,
     judge,
     mark,
+    past,
     session,
     severities,
     store,
@@ -45,6 +49,26 @@ def test_restoration_gave_back_less():
     assert severities(ID, old(7608)) == [Severity.CRITICAL]
     assert severities(ID, old(0)) == [Severity.CRITICAL]
     assert severities(ID, old(7609)) == [Severity.WARNING]
+
+
+def test_other_stores_of_the_task_are_being_wiped():
+    """Store after store, on a slow volume for longer than ten seconds: this one may be next (found by the hunt)."""
+    one = old(0, released=None)
+    other = store(name="t")
+    other.past += (past(95, shape=Shape.OWNER_WALK),)
+    one.task.stores["t"] = other
+    assert severities(ID, replace(one, now_us=at(104.9))) == []
+    assert severities(ID, replace(one, now_us=at(105))) == [Severity.CRITICAL]
+
+
+@pytest.mark.parametrize(("ended", "shape"), [(29, Shape.OWNER_WALK), (95, Shape.CLEANER_WALK)])
+def test_wipes_that_are_not_of_this_opening(ended, shape):
+    """What went before the opening, or by another hand, says nothing of what comes."""
+    one = old(0, released=None)
+    other = store(name="t")
+    other.past += (past(ended, shape=shape),)
+    one.task.stores["t"] = other
+    assert severities(ID, replace(one, now_us=at(96))) == [Severity.CRITICAL]
 
 
 def test_restoration_from_an_offset_gives_back_the_rest():

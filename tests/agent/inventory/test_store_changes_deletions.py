@@ -110,6 +110,15 @@ def test_wipe_under_the_task_lock_goes_on():
     assert (session.puts_at_open, session.offset_at_open, session.released_us) == (0, None, None)
 
 
+def test_reopens_of_a_store_that_a_wipe_made():
+    """Read late, or after the clock was set back: all of them are of the session that wiped (found by the hunt)."""
+    one = opened(old=True)
+    one.see(database_look(9, "identity-2", born=8, reopened=(8.4,)))
+    assert (one.store.sessions[-1].wiped, one.store.sessions[-1].reopens) == (True, 1)
+    one.see(database_look(10, "identity-2", born=8, reopened=(0.2, 8.4)))
+    assert one.store.sessions[-1].reopens == 2
+
+
 def test_wipe_without_the_task_lock_is_an_end():
     """Later releases end the session with the store."""
     one = opened()
