@@ -9,8 +9,9 @@ had live entries. Confirmed where that offset is known to be the end. Under eith
 that was made empty took more puts, in its first opening, than its checkpoint counts records.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage, after a crash under at-least-once (what was not
-acknowledged may stay), after a wipe, for a crash without a flush, where everything was committed, and up to 2.4, where
-standbys read the same records again.
+acknowledged may stay), after a wipe, for a crash without a flush, where everything was committed, up to 2.4, where
+standbys read the same records again, and for a new store while no file's time shows whether it took them before its
+checkpoint.
 Blind spots: fewer puts than offsets that carry none (markers, aborted records); a close that wrote its offset after
 records that were never committed; stores that put more than once per record.
 """
@@ -106,7 +107,7 @@ def _overfilled(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
         return
     mark = session.last
     took_more = holds_uncommitted(store, case.profile, mark.puts, None, mark.offset)
-    if not is_real(mark.offset) or took_more is not Truth.YES:
+    if mark.unsure or not is_real(mark.offset) or took_more is not Truth.YES:
         return
     why = (
         f"{mark.puts} puts since it was made, from {records_between(None, mark.offset).high} records at most"

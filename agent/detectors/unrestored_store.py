@@ -5,9 +5,9 @@ of bulk-load reopens that every restoration makes is missing or half, or when a 
 is used without any (KAFKA-7672), suspected as soon as it has puts; under exactly-once up to 3.5.2 and 3.6.1 when the
 process that wiped a store closes the new one with the old offset or a later one, but not with what the old one held
 (KAFKA-16017). The same of a store whose changelog is its source topic, from 2.6 on, is suspected (KAFKA-20416, D13).
-Stays quiet for a real restoration, also one that a rebalance ends half way, an empty changelog, and offset jumps
-without a missing step (aborted transactions and compaction make them too). Where RocksDB leaves no old LOG files that
-step cannot be seen: unknown.
+Stays quiet for a real restoration, also one that a rebalance ends half way, an empty changelog, offset jumps
+without a missing step (aborted transactions and compaction make them too), and those of an exactly-once standby. Where
+RocksDB leaves no old LOG files that step cannot be seen: unknown.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
     if unseen is Truth.NO:
         return None
     may_be_standby = case.settings.number("num_standby_replicas") != 0 and not session.wiped
+    if may_be_standby and _is_eos_standby(case, task, session):
+        return None
     sure = unseen is Truth.YES and affected is Affected.YES and not may_be_standby
     half = "half of the pair" if session.reopens else "none"
     if not store.all_reopens:
@@ -129,6 +131,24 @@ def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verd
         *(assumptions(case, mark.at_us, "num_standby_replicas") if may_be_standby else ()),
     )
     return _verdict(case, task, store, session, mark, chain, KAFKA_7672, sure=sure, known=store.all_reopens)
+
+
+def _is_eos_standby(case: TaskCase, task: Task, session: Session) -> bool:
+    """Return whether a standby of exactly-once had it, or may have: it passes over records that were aborted.
+
+    Only a standby writes checkpoints while it goes on; an active task writes one at its close. Where the guarantee is
+    not known, a checkpoint that was deleted alone shows it: at-least-once deletes none.
+
+    Source:
+        ProcessorStateManager, StreamTask.commit, AbstractTask.closeStateManager and StandbyTask.commit (2.0.1, 2.1.1).
+    """
+    first, last = session.first, session.last
+    deletes = any(fact.deleted and not fact.in_walk for fact in task.checkpoints)
+    is_eos = deletes if case.settings.exactly_once is None else case.settings.exactly_once
+    if not is_eos or first is None or last is None:
+        return False
+    is_held = session.released_us is None
+    return is_held or last.at_us > first.at_us or (session.released_us or 0) - first.at_us >= CLAIMED_US
 
 
 def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:

@@ -33,11 +33,15 @@ class Shape(StrEnum):
 
 @dataclass(slots=True)
 class Mark:
-    """A checkpoint entry of one store, beside what was flushed when it was written."""
+    """A checkpoint entry of one store, beside what was flushed when it was written.
+
+    `unsure`: of these puts some may have been flushed later, no file's time shows when.
+    """
 
     at_us: int
     offset: int
     puts: int
+    unsure: bool = False
 
 
 @dataclass(slots=True)
@@ -45,8 +49,10 @@ class Database:
     """One RocksDB directory, as it is now.
 
     `flushed` is the timeline of `puts`: (puts, written at), ascending; `dropped_puts` is what was on disk before its
-    first entry. `families_in_use`: column families that have or had files. `offset_us`: since when, at the latest, its
-    changelog offset has not moved. `deletes`: whether a deletion was ever flushed to it; None = not known.
+    first entry. Where no file's time shows when something was flushed, the timeline says the earliest; `undated_us` is
+    the latest that it can have been. `families_in_use`: column families that have or had files. `offset_us`: since
+    when, at the latest, its changelog offset has not moved. `deletes`: whether a deletion was ever flushed to it;
+    None = not known.
 
     What could not be read leaves what was known before in its place: `problems` says what it was at the last reading
     (empty = all was read), `problem_since_us` since when each has been found at every reading.
@@ -75,6 +81,7 @@ class Database:
     opened_sequence: int | None = None
     flushed: tuple[tuple[int, int], ...] = history(FLUSHES_KEPT)
     dropped_puts: int = 0
+    undated_us: int = 0
     newest_flush: int = 0
     files: int = 0
     size_bytes: int = 0

@@ -326,9 +326,12 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     if store is None or not store.sessions:
         return
     session = store.sessions[-1]
-    if written_us < session.opened_us:
+    # A volume that was replaced brings a checkpoint, too: whatever time it bears, it is not of what was there before.
+    is_replaced = session.released_us is not None and store.identities and not session.is_of(store.identities)
+    if written_us < session.opened_us or is_replaced:
         return
-    mark = Mark(written_us, offset, store.puts_at(written_us))
+    unsure = any(database.undated_us > written_us for database in store.databases.values())
+    mark = Mark(written_us, offset, store.puts_at(written_us), unsure)
     session.first = session.first or mark
     session.last = mark
 

@@ -140,13 +140,18 @@ def _of_session(store: Store, session: Session, known: Knowledge) -> Iterator[Cl
 
 
 def _of_past(task: Task, store: Store, past: PastDatabase, known: Knowledge) -> Iterator[Claim]:
-    """By the checkpoints of an incarnation that ended, where nothing was flushed to it after them."""
+    """By the checkpoints of an incarnation that ended, where nothing was flushed to it after them.
+
+    One that was found only when it had ended may have come with another volume, whatever time it bears.
+    """
     if past.entries_low is None or past.unread:
         return
     low = max(past.entries_low - abs(past.puts - past.counted_puts), 0)
     for fact in task.checkpoints:
         offset = fact.offsets.get(store.name)
-        if offset is None or not is_real(offset) or not past.flushed_us <= fact.written_us <= past.ended_us:
+        if offset is None or not is_real(offset) or fact.seen_us >= past.ended_us:
+            continue
+        if not past.flushed_us <= fact.written_us <= past.ended_us:
             continue
         doubted = known.may_be_corrupted(past) and past.ended_us - fact.written_us <= WIPED_WITHIN_US
         if past.born_us < fact.written_us and not doubted:

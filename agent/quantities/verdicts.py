@@ -160,10 +160,13 @@ def outruns_changelog(store: Store, profile: Profile, session: Session) -> Truth
     Asked of one opening that restored from that offset: every put since is a record beyond it.
 
     Returns:
-        YES: even if every offset since was a record of the largest kind, there are more puts.
+        YES: even if every offset since was a record of the largest kind, there are more puts. MAYBE where some of them
+        may have been flushed after the checkpoint.
     """
     mark = session.last
     if mark is None or mark.offset < 0 or session.offset_at_open is None or session.offset_at_open < 0:
         return Truth.NO
+    if mark.unsure:
+        return Truth.MAYBE
     puts = max(mark.puts - session.puts_at_open - NOISE_RECORDS, 0)
     return holds_uncommitted(store, profile, puts, session.offset_at_open, mark.offset)

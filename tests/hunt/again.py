@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.hunt.design import Run
-from tests.hunt.judge import Asked, Health, Judgement, Truth, judge
-from tests.hunt.timeline import SECOND_US
+from tests.hunt.judge import Health, Judgement, Truth, judge
+from tests.hunt.timeline import SECOND_US, Asked
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
-from tests.hunt.timeline import MS_US, Done, Timeline, pods_of
+from tests.hunt.timeline import MS_US, Asked, Done, Timeline, pods_of
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
 from tests.live.plan import EOS, is_exposed, numbers
@@ -38,12 +38,14 @@ class Case:
 
     Args of the dataclass:
         saids: Every word of the run, quiet ones included.
+        asked: Of each look, in order.
     """
 
     run: Run
     said: Said
     timeline: Timeline
     saids: Sequence[Said]
+    asked: Sequence[Asked] = ()
 
     @property
     def pod(self) -> str:
@@ -194,6 +196,24 @@ def _old_segment(case: Case) -> str:
     return "the release that ran has KAFKA-20663" if has_bug and left is not None else ""
 
 
+def _locked_by_the_start(case: Case) -> str:
+    """Before 4.3.1 the start locks each directory on disk, and only an assignment takes it over.
+
+    That there was none is seen by the looks while that process ran: none of them found the task there.
+
+    Source:
+        StateDirectory.initializeStartupStores, removeStartupState and cleanRemovedTasks (4.3.0).
+    """
+    since_us, until_us = case.timeline.life(case.pod, case.at_us)
+    looks = [look.copies for look in case.asked if since_us < look.at_us < until_us]
+    tasks = {copy[:2] for copies in looks for copy in copies or ()}
+    has_bug = case.timeline.release(case.pod, case.at_us) == "4.3.0"
+    is_free = bool(looks) and (case.pod, case.said.task) not in tasks
+    return (
+        "the release that ran has KAFKA-20663, and its pod was not assigned it" if has_bug and is_free else ""
+    )
+
+
 def _lost_standby(case: Case) -> str:
     has_bug = numbers(case.timeline.release(case.pod, case.at_us)) <= (2, 2, 1)
     has_standbys = int(case.run.settings.get("num.standby.replicas", 0)) > 0
@@ -217,6 +237,7 @@ EXCUSES: dict[str, Callable[[Case], str]] = {
     "premature-cleanup": _early_cleaner,
     "resurrected-checkpoint": _half_cleaned,
     "stale-segment-offset": _old_segment,
+    "orphaned-task": _locked_by_the_start,
     "missing-standby": _lost_standby,
     "task-churn": _moved_often,
     "torn-store": _torn,

@@ -22,7 +22,8 @@ from tests.hunt.contents import (
     subtopologies,
 )
 from tests.hunt.design import Run
-from tests.hunt.judge import Asked, Health
+from tests.hunt.judge import Health
+from tests.hunt.timeline import Asked
 from tests.hunt.topics import changelog_differences, output_differences, store_behind
 from tests.hunt.truth import Batch, Difference, Spans, topic_of
 from tests.hunt.volumes import Volumes

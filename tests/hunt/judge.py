@@ -10,7 +10,7 @@ from typing import Any
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run, Step
 from tests.hunt.excuses import Case, blind_spot, excuse
-from tests.hunt.timeline import Timeline, pods_of
+from tests.hunt.timeline import Asked, Timeline, pods_of
 from tests.hunt.topics import store_behind
 from tests.hunt.truth import Difference
 from tests.live.judge import LOUD, Said
@@ -67,18 +67,6 @@ class Truth:
         whose = f"{self.pod}'s copy of " if self.pod else ""
         figures = f"{one.lost} lost, {one.extra} too many of {one.expected}"
         return f"{whose}{one.store}: {figures} ({', '.join(one.examples)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Which copies a look has compared.
-
-    Args of the dataclass:
-        copies: Pod, task and store of each; None: the release cannot be asked, only the active stores were compared.
-    """
-
-    at_us: int
-    copies: frozenset[tuple[str, str, str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +158,7 @@ def judge(
     timeline = Timeline(run, marks)
     return (
         *_misses(run, timeline, wrong, loud),
-        *(_word(Case(run, said, timeline, saids), truths, asked) for said in loud),
+        *(_word(Case(run, said, timeline, saids, asked), truths) for said in loud),
         *(judgement for health in healths for judgement in _unwell(health)),
     )
 
@@ -224,9 +212,9 @@ def explains(timeline: Timeline, detector: str, truth: Truth) -> bool:
     return detector in told and could_be
 
 
-def _word(case: Case, truths: Sequence[Truth], asked: Sequence[Asked]) -> Judgement:
+def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
     """Judge one loud word: it is right if its task is wrong by such a cause, or if it is a true one all the same."""
-    said = case.said
+    said, asked = case.said, case.asked
     looks = asked or [Asked(at_us, None) for at_us in case.timeline.looks]
     of_copy = bool(case.pod) and said.task != "-" and said.detector in DAMAGE
     due = next(

@@ -14,7 +14,8 @@ from tests.hunt.design import Run, Step
 from tests.hunt.draw import CHECK
 from tests.hunt.fleet import audit
 from tests.hunt.ground import Ground, Look
-from tests.hunt.judge import Asked, Health, Judgement, Truth, is_allowed, judge, verdict
+from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
+from tests.hunt.timeline import Asked
 from tests.live.judge import Said, loudest
 from tests.live.processes import Broker, LiveError
 from tests.support.shipped import shipped_records

@@ -8,8 +8,9 @@ from typing import Any
 
 from tests.hunt.again import changed, judge_again
 from tests.hunt.design import Run, Step
-from tests.hunt.judge import Asked, Health, Truth, judge
+from tests.hunt.judge import Health, Truth, judge
 from tests.hunt.play import Result
+from tests.hunt.timeline import Asked
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
 from tests.live.plan import EOS

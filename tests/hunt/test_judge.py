@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.hunt.design import Run, Step
-from tests.hunt.judge import Asked, Health, Truth, is_allowed, judge, verdict
+from tests.hunt.judge import Health, Truth, is_allowed, judge, verdict
+from tests.hunt.timeline import Asked
 from tests.hunt.truth import Difference
 from tests.live.judge import Said
 from tests.live.plan import ALOS, EOS

@@ -40,6 +40,18 @@ class Done:
         return not (self.pods and pods) or bool(self.pods & pods)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which copies a look has compared.
+
+    Args of the dataclass:
+        copies: Pod, task and store of each; None: the release cannot be asked, only the active stores were compared.
+    """
+
+    at_us: int
+    copies: frozenset[tuple[str, str, str]] | None
+
+
 class Timeline:
     """What the marks of a run tell."""
 
@@ -87,6 +99,12 @@ class Timeline:
         begun = f"{pod} starts "
         started = [what for when_us, what in self._marks if when_us <= at_us and what.startswith(begun)]
         return started[-1].removeprefix(begun) if started else self._run.release
+
+    def life(self, pod: str, at_us: int) -> tuple[int, int]:
+        """Tell from when to when the process of a pod ran that ran at a time."""
+        starts = [when_us for when_us, what in self._marks if what.startswith(f"{pod} starts ")]
+        since_us = max((x for x in starts if x <= at_us), default=0)
+        return since_us, min((x for x in starts if x > at_us), default=1 << 62)
 
     def is_replaced(self, pod: str, at_us: int) -> bool:
         """Tell whether the volume that a pod had at a time was taken from it before anybody looked again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from agent.inventory.stores import FLUSHES_KEPT
 from agent.layout.paths import classify
 from agent.quantities.flushed import first_flush_beyond, flushed_beyond
 from tests.support.scenario_case import at, database, mark, session, store
+from tests.support.scenario_looks import Reducing, checkpoint_look, database_look, flush, known, task_look
 
 PLACE = classify("app/0_0/rocksdb/s")
 
@@ -50,3 +52,45 @@ def test_a_flush_that_is_seen_late_still_came_before_its_checkpoint():
     one = store([database()], [session(0, first=last)])
     apply_flushes(one, one.databases[""], look((500, 9), (600, 11), now=20))
     assert last.puts == 500
+
+
+@pytest.mark.parametrize(
+    ("files", "at_10", "unsure"),
+    [
+        # the first is gone, and was not announced: it was written in the 20 seconds since the last reading
+        ([(500, None), (600, None)], 600, True),
+        ([(500, None), (600, 9)], 600, False),  # the second was written after it, and before the checkpoint
+        ([(500, None), (600, 11)], 500, True),
+        ([(500, 9), (600, 11)], 500, False),
+        ([(500, 9), (600, None)], 600, True),
+    ],
+)
+@pytest.mark.parametrize("is_read_first", [True, False])
+def test_what_no_file_dates_may_be_younger_than_a_checkpoint(files, at_10, unsure, is_read_first):
+    """It is taken for as old as it can be, and the checkpoint is marked so, whichever of the two is read first."""
+    flushes = tuple(
+        Flush(number, puts, None if seconds is None else at(seconds))
+        for number, (puts, seconds) in enumerate(files)
+    )
+    one = Reducing()
+    one.see(task_look(0), database_look(0.1))
+    store_look = database_look(20, puts=600, flushes=flushes)
+    offset_look = checkpoint_look(20, {"s": 500}, written=10)
+    if is_read_first:
+        one.see(store_look, offset_look)
+    else:
+        one.see(offset_look, store_look)
+    last = known(one.store.sessions[-1].last)
+    assert (last.puts, last.unsure) == (at_10, unsure)
+    one.see(database_look(30, puts=700, flushes=(*flushes, Flush(9, 700, None))))
+    assert known(one.store.sessions[-1].last).unsure is unsure
+
+
+def test_what_a_compaction_took_was_flushed_before_it():
+    """Its output's time is the latest possible one."""
+    for done, unsure in ((9, False), (11, True)):
+        one = Reducing()
+        one.see(task_look(0), database_look(0.1))
+        flushes = (flush(1, 500), flush(2, 500, done, compacted=True))
+        one.see(database_look(20, puts=500, flushes=flushes), checkpoint_look(20, {"s": 500}, written=10))
+        assert known(one.store.sessions[-1].last).unsure is unsure

@@ -76,6 +76,17 @@ def test_mark_at_the_very_opening():
     assert known(one.store.sessions[-1].first).offset == 160
 
 
+def test_mark_of_another_volume():
+    """Two volumes changed places while no agent watched: the checkpoint of the one is no word about the other."""
+    one = working()
+    one.see(database_look(10, born=1, puts=100, lock=FREE))
+    one.see(checkpoint_look(11, {"s": 120}, written=9.9))  # of the close, read late
+    assert known(one.store.sessions[-1].last).offset == 120
+    one.see(task_look(50, inode=11), database_look(50, "identity-2", born=1.1, puts=70, lock=FREE))
+    one.see(checkpoint_look(50, {"s": 80}, written=9.8))
+    assert known(one.store.sessions[-1].last).offset == 120
+
+
 def test_same_content_written_again():
     """Same offsets at another time are another checkpoint; the same file looked at twice is not."""
     one = working()

@@ -282,6 +282,16 @@ def test_checkpoints_of_an_incarnation_without_a_session(flushed, expected):
     assert [(x.offset, x.entries.low) for x in said] == expected
 
 
+@pytest.mark.parametrize(("seen", "expected"), [(29, [(2000, 1500)]), (30, []), (31, [])])
+def test_a_checkpoint_that_came_with_another_volume(seen, expected):
+    """Its time may lie in the life of the store that was there before; it was found when that was gone."""
+    one = store([database(born=20)])
+    one.past += (replace(past(30, puts=2000, entries_low=1500, flushed=5), counted_puts=2000),)
+    fact = replace(checkpoint(9, 2000), seen_us=at(seen))
+    said = claims_before(task(one, checkpoints=[fact]), one, session(50), known())
+    assert [(x.offset, x.entries.low) for x in said] == expected
+
+
 def test_offsets_in_the_store():
     """4.3: what lies behind the newest stored offset is taken off; an unknown order says nothing."""
     one = ended(puts=2010)
