@@ -146,8 +146,10 @@ def _read_copies(
             found.append((pod, answer.endswith("active"), _entries(file.read_text(), store.kind)))
         elif "InvalidStateStore" not in answer:
             raise NotNowError(f"{name} {partition} of {pod}: {answer}")
-    if not any(is_active for _, is_active, _ in found):
-        raise NotNowError(f"{name} {partition}: no pod has it")
+    owners = [pod for pod, is_active, _ in found if is_active]
+    if len(owners) != 1 and not store.everywhere:
+        # a pod that has lost its membership answers as the owner until it hears of it
+        raise NotNowError(f"{name} {partition}: {' and '.join(owners) or 'no pod'} has it")
     return found
 
 

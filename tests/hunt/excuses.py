@@ -150,10 +150,11 @@ def _wiped_often(case: Case) -> str:
     failed = [done for done in case.timeline.before(case.said) if done.step.action == "failure"]
     failures = sum(int(done.step.args["times"]) for done in failed)
     full = any(done.step.action == "disk-full" for done in case.timeline.before(case.said))
-    often = full or len(ends) + len(wiping) + failures >= WIPES
+    once = len(ends) + len(wiping) + failures
+    often = full or once >= WIPES or (once > 0 and bool(_early_cleaner(case)))
     if case.run.guarantee != EOS or not often:
         return ""
-    return "its pod ended uncleanly, failed, found its volume full, or was made to wipe, as often"
+    return "its pod ended uncleanly, failed, found its volume full, or was made to wipe, or cleans too early"
 
 
 def _early_cleaner(case: Case) -> str:
