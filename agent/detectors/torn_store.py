@@ -234,16 +234,11 @@ def _sure(known: bool, moved: bool) -> Confidence:
 
 
 def _is_over(case: TaskCase, last_us: int) -> bool:
-    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead.
-
-    Only an end that was announced, and later than the removals, says so: one that a lock poll found, or that was heard
-    of together with them, may have come first, and another hand is at it.
-    """
+    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
     application, task = case.application, case.task
     last_us = max(last_us, task.walk.last_us if task.walk else 0)
-    life = application.lives[-1] if application.lives else None
-    ended_us = life.ended_us if life is not None and life.announced else None
-    died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us < ended_us
+    ended_us = application.lives[-1].ended_us if application.lives else None
+    died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us <= ended_us
     return died_at_it or case.waited_us(last_us) >= QUIET_US
 
 

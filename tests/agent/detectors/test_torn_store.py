@@ -109,13 +109,12 @@ def dossier(
     since: float = 90,
     now: float = 100,
     dead: bool = False,
-    announced: bool = True,
     missing: tuple[int, ...] = (),
 ):
     """Remains seen at `since`, the last removal at `last`."""
     app = Application("app", exists=True)
     app.lock_ever_held = True
-    app.lives += (ProcessLife(at(0), at(50) if dead else None, announced),)
+    app.lives += (ProcessLife(at(0), at(50) if dead else None),)
     held = store([database()])
     if missing:
         held.databases[""].missing_files = missing
@@ -131,19 +130,8 @@ def test_five_quiet_seconds_or_no_process():
     assert len(judge(ID, dossier(last=95, since=95))) == 1
     assert judge(ID, dossier(last=95.1, since=90)) == []
     assert judge(ID, dossier(last=90, since=95.1)) == []
-    assert len(judge(ID, dossier(last=49.9, since=49.9, now=50.1, dead=True))) == 1
+    assert len(judge(ID, dossier(last=50, since=50, now=50.1, dead=True))) == 1
     assert judge(ID, dossier(last=99, since=99, dead=True)) == []
-
-
-@pytest.mark.parametrize("last", [49.9, 50])
-@pytest.mark.parametrize("announced", [True, False])
-def test_removals_of_another_hand_right_after_a_kill(last, announced):
-    """Heard of together with the end, or an end that only a poll found: who deletes may go on, for five seconds."""
-    came_first = announced and last < 50
-    now = dossier(last=last, since=last, now=last + 4.9, dead=True, announced=announced)
-    assert len(judge(ID, now)) == came_first
-    later = dossier(last=last, since=last, now=last + 5, dead=True, announced=announced)
-    assert len(judge(ID, later)) == 1
 
 
 def test_missing_files_are_listed():
