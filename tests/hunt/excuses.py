@@ -150,11 +150,12 @@ def _wiped_often(case: Case) -> str:
     failed = [done for done in case.timeline.before(case.said) if done.step.action == "failure"]
     failures = sum(int(done.step.args["times"]) for done in failed)
     full = any(done.step.action == "disk-full" for done in case.timeline.before(case.said))
-    once = len(ends) + len(wiping) + failures
-    often = full or once >= WIPES or (once > 0 and bool(_early_cleaner(case)))
+    cleaned = [x for x in case.saids if x.detector == "premature-cleanup" and x.task == case.said.task]
+    cleaned = [x for x in cleaned if pods_of(x) & pods_of(case.said) and _early_cleaner(case)]
+    often = full or len(ends) + len(wiping) + failures + len(cleaned) >= WIPES
     if case.run.guarantee != EOS or not often:
         return ""
-    return "its pod ended uncleanly, failed, found its volume full, or was made to wipe, or cleans too early"
+    return "its pod ended uncleanly, failed, found its volume full, was made to wipe, or cleaned too early, as often"
 
 
 def _early_cleaner(case: Case) -> str:

@@ -249,6 +249,13 @@ def test_what_another_pod_did_another_release_ran_or_came_later_excuses_nothing(
     assert not excused(detector, marks)
 
 
+def test_a_cleaner_that_comes_too_early_wipes_as_well():
+    storm, early = said("wipe-storm", at_us=50 * S), said("premature-cleanup", at_us=45 * S)
+    marks = [(at_s * S, "a is killed") for at_s in (10, 20)]
+    assert "false_alarm" not in kinds(run(guarantee=EOS), words=[storm, early], marks=marks)
+    assert "false_alarm" in kinds(run(guarantee=EOS), words=[storm], marks=marks)
+
+
 def test_a_critical_word_has_no_excuse_but_a_fact():
     word = said("skipped-eos-wipe", "critical", at_us=50)
     assert kinds(run("4.2.1", EOS), words=[word], marks=KILLED) == ["false_alarm"]
