@@ -34,7 +34,9 @@ def produce(broker: Broker, entries: int, value_bytes: int, partitions: int) -> 
 
     broker.do(f"topic {TOPIC} {partitions} retention.ms=-1")
     limits = {"queue.buffering.max.messages": 2 * WAITING, "queue.buffering.max.kbytes": 1 << 20}
-    producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 50, "batch.size": 1 << 19, **limits})
+    producer = Producer(
+        {"bootstrap.servers": broker.address, "linger.ms": 50, "batch.size": 1 << 19, **limits}
+    )
     batch: list[dict[str, object]] = []
     for number, (key, value) in enumerate(rows(entries, value_bytes), 1):
         batch.append({"key": key, "value": value})
@@ -100,7 +102,9 @@ class Took:
 
     def __str__(self) -> str:
         """Say it in a line."""
-        peaks = ", ".join(f"{name} {kib >> 10} MiB" for name, kib in sorted(self.peak_kib.items()) if kib > 10_240)
+        peaks = ", ".join(
+            f"{name} {kib >> 10} MiB" for name, kib in sorted(self.peak_kib.items()) if kib > 10_240
+        )
         return f"{self.seconds:.1f} s, {self.cpu_s:.1f} s of CPU, peak {peaks}"
 
 

@@ -132,8 +132,8 @@ def main() -> int:
             made_s = time.monotonic() - began - held_s
             size = sum(x.stat().st_size for x in scale.state.store("kv").iterdir())
             print(
-                f"{chosen.entries} entries, {size >> 20} MiB on disk, written in {held_s:.0f} s; {parts} partitions with"
-                f" as many records in {made_s:.0f} s",
+                f"{chosen.entries} entries, {size >> 20} MiB on disk, written in {held_s:.0f} s;"
+                f" {parts} partitions with as many records in {made_s:.0f} s",
                 flush=True,
             )
             if chosen.digests:
