@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.verify.kinds import Content
 from agent.verify.rule import Logged
-from agent.verify.stores import leave_out_cache, load
+from agent.verify.stores import bound_memory, load, once
 
 BUFFER_BYTES = 16 << 20
 _LOW, _LATER = "default", "later"
@@ -68,18 +68,18 @@ class Scratch:
         return merge(self._lows(prefix), self._laters(prefix))
 
     def _lows(self, prefix: bytes) -> Rows:
-        for key, value in _walk(self._low, prefix):
+        for key, value in _walk(self._low, once(self._library), prefix):
             yield key[len(prefix) :], (_unpack(value, is_committed=True),)
 
     def _laters(self, prefix: bytes) -> Rows:
-        rows = _walk(self._later, escape(prefix)[: -len(_END)])
+        rows = _walk(self._later, once(self._library), escape(prefix)[: -len(_END)])
         for escaped, group in groupby(rows, key=lambda row: row[0][:-9]):
             yield unescape(escaped)[len(prefix) :], _records(group)
 
     def _tuned(self, options: Any) -> Any:
         options.set_write_buffer_size(BUFFER_BYTES)
         options.set_max_write_buffer_number(2)
-        leave_out_cache(self._library, options)
+        bound_memory(self._library, options)
         options.set_db_write_buffer_size(2 * BUFFER_BYTES)
         return options
 
@@ -135,8 +135,8 @@ def _unpack(value: bytes, *, is_committed: bool) -> Logged:
     return Logged(offset, Content(at_ms, value[at : at + length], value[at + length :]), is_committed, at_ms)
 
 
-def _walk(family: Any, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    steps = family.iter()
+def _walk(family: Any, options: Any, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    steps = family.iter(options)
     steps.seek(prefix) if prefix else steps.seek_to_first()
     while steps.valid():
         key = steps.key()

@@ -14,6 +14,8 @@ from agent.verify.kinds import DATA_FAMILIES
 from agent.verify.view import View
 
 INSTALL = "pip install 'statewarden[verify]'"
+INDEX_CACHE_BYTES = 1 << 20
+"""Room for the index of one file of 64 MiB, RocksDB's usual size, twice over."""
 CLOSED = 0
 """Status of a database that was closed in order."""
 _STATUS = b"status"
@@ -96,7 +98,7 @@ class Database:
 
     def _walk(self, family: str) -> Iterator[tuple[bytes, bytes]]:
         """Walk by hand: the library's `items` end without a word where a block is damaged."""
-        steps = self._open.get_column_family(family).iter()
+        steps = self._open.get_column_family(family).iter(once(self._library))
         steps.seek_to_first()
         while steps.valid():
             yield steps.key(), steps.value()
@@ -110,15 +112,27 @@ class Database:
         options = self._library.Options(raw_mode=True)
         options.create_if_missing(False)
         options.set_max_open_files(-1)  # every file is opened now, not when its link may lead elsewhere
-        leave_out_cache(self._library, options)
+        bound_memory(self._library, options)
         return options
 
 
-def leave_out_cache(library: Any, options: Any) -> None:
-    """Everything is read once and in order: a cache of blocks would only take memory."""
+def bound_memory(library: Any, options: Any) -> None:
+    """Keep little of a database in memory, whatever its size; walks are to be read with `once`.
+
+    RocksDB keeps the index of every open file, which grows with the store (some MiB for each GiB), unless it belongs to
+    the cache: that has room for the index of the file that is being read.
+    """
     tables = library.BlockBasedOptions()
-    tables.disable_cache()
+    tables.set_block_cache(library.Cache(INDEX_CACHE_BYTES))
+    tables.set_cache_index_and_filter_blocks(True)
     options.set_block_based_table_factory(tables)
+
+
+def once(library: Any) -> Any:
+    """Give what a walk from start to end is read with: no block of data is kept."""
+    options = library.ReadOptions()
+    options.fill_cache(False)
+    return options
 
 
 def load() -> Any:

@@ -1,87 +1,112 @@
-"""Time and memory of `verify` on a large store, with one value altered, one key removed and one added.
+"""Time and memory of `verify` and `digest` on a large store, and of comparing its digests with changelogs on Spark.
 
     python tests/verify/scale.py --entries 10000000 --value-bytes 190 [--work DIR]
+    python tests/verify/scale.py --entries 10000000 --value-bytes 16 --digests 1,3,10 --tasks 1,3 [--heap 1g]
 
-Needs Kafka's jars (tests/live) and the extra `verify`.
+One value is altered, one key removed and one added. Each of `--digests` is a number of copies, each of another
+partition with as many records; each of `--tasks` a number of tasks that one process compares with `verify`. All
+partitions have the same records, and all tasks the same store.
+
+Needs Kafka's jars (tests/live) and the extra `verify`; with `--digests` what tests/delivery needs, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.agent.verify.changelog_double import APP, AT_MS, StateDir
+from tests.agent.verify.changelog_double import StateDir
+from tests.delivery import rollups
 from tests.live.processes import Broker
+from tests.verify import large
 
-ROOT = Path(__file__).resolve().parents[2]
-TOPIC = f"{APP}-kv-changelog"
-ALTERED, REMOVED = 7, 11
-
-
-def rows(entries: int, value_bytes: int) -> Iterator[tuple[bytes, bytes]]:
-    """Give keys in their order, and values that do not compress away."""
-    for number in range(entries):
-        unlike = (number * 0x9E3779B97F4A7C15) & (1 << 64) - 1
-        yield b"%012d" % number, (b"%016x" % unlike * (value_bytes // 16 + 1))[:value_bytes]
+PLANTED = {"missing": 1, "extra": 1, "different": 1}
 
 
-def produce(broker: Broker, entries: int, value_bytes: int) -> None:
-    """Write the changelog."""
-    from confluent_kafka import Producer
+class Scale:
+    """One store, one topic, and what was measured and found wrong."""
 
-    broker.do(f"topic {TOPIC} 1 retention.ms=-1")
-    producer = Producer(
-        {"bootstrap.servers": broker.address, "linger.ms": 50, "queue.buffering.max.messages": 500_000}
-    )
-    for key, value in rows(entries, value_bytes):
-        while True:
-            try:
-                producer.produce(TOPIC, value, key, timestamp=AT_MS)
-                break
-            except BufferError:
-                producer.poll(0.1)
-    producer.flush()
+    def __init__(self, work: Path, broker: Broker, entries: int) -> None:
+        """Take the place for the store; nothing is written yet."""
+        self.state = StateDir(work / "state")
+        self.wrong: list[str] = []
+        self._work = work
+        self._broker = broker
+        self._entries = entries
+        self._tasks = 1
+
+    def digest(self, copies: int) -> Path:
+        """Make the digest of the store; gives the directory with it and those of copies of other partitions."""
+        folder = self._work / "digests"
+        folder.mkdir()
+        made = folder / "0.jsonl"
+        took = large.measured(
+            ["agent", "digest", str(self.state.root), "--output", str(made)], self._work, {}
+        )
+        self._say(f"digest: {took}; {made.stat().st_size >> 10} KiB", took.code == 0, took)
+        line = json.loads(made.read_text())
+        for number in range(1, copies):
+            other = {**line, "task_id": f"0_{number}", "partition": number}
+            (folder / f"{number}.jsonl").write_text(json.dumps(other) + "\n")
+        return folder
+
+    def verify(self, tasks: int) -> None:
+        """Compare so many tasks, one after the other in one process, with their changelogs."""
+        for number in range(self._tasks, tasks):
+            large.add_task(self.state, number)
+        self._tasks = max(tasks, self._tasks)
+        command = ["agent", "verify", str(self.state.root), "--json", "--work", str(self._work)]
+        took = large.measured([*command, "--bootstrap-servers", self._broker.address], self._work, {})
+        counts = [json.loads(line)["counts"] for line in took.out.splitlines()]
+        self._say(
+            f"verify, {tasks} tasks: {took}; {self._rate(tasks, took)}; {counts[:1]}",
+            counts == [PLANTED | {"equal": self._entries - 2}] * tasks,
+            took,
+        )
+
+    def spark(self, digests: Path, copies: int, heap: str | None) -> None:
+        """Compare so many digests with their changelogs on Spark."""
+        chosen = self._work / f"digests-{copies}"
+        chosen.mkdir()
+        for number in range(copies):
+            (chosen / f"{number}.jsonl").symlink_to(digests / f"{number}.jsonl")
+        output = self._work / f"out-{copies}"
+        command = ["spark_rollup", "verify", "--digests", str(chosen), "--kafka", self._broker.address]
+        command += ["--spark-conf", f"spark.local.dir={self._work}"]
+        command += ["--spark-conf", f"spark.driver.memory={heap}"] if heap else []
+        environment = {"XDG_CACHE_HOME": str(self._work / "cache")}
+        took = large.measured([*command, "--output", str(output)], self._work, environment)
+        rows: Sequence[dict[str, object]] = (
+            [json.loads(line) for line in (output / "verdicts.jsonl").read_text().splitlines()]
+            if took.code in (0, 1)
+            else []
+        )
+        found = [{name: row[name] for name in PLANTED} for row in rows]
+        self._say(
+            f"Spark, {copies} digests: {took}; {self._rate(copies, took)}; {[x['verdict'] for x in rows]} {found[:1]}",
+            found == [PLANTED] * copies,
+            took,
+        )
+
+    def _rate(self, stores: int, took: large.Took) -> str:
+        return f"{stores * self._entries / took.seconds:.0f} records/s"
+
+    def _say(self, line: str, is_good: bool, took: large.Took) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {'ok ' if is_good else 'BAD'} {line}", flush=True)
+        if not is_good:
+            self.wrong.append(line)
+            print(took.code, took.out[-2000:], took.err[-2000:], flush=True)
 
 
-def hold(state: StateDir, entries: int, value_bytes: int) -> None:
-    """Write the store: all entries but one, one altered, one more."""
-    import rocksdict
-
-    options = rocksdict.Options(raw_mode=True)
-    options.create_if_missing(True)
-    options.create_missing_column_families(True)
-    store = state.store("kv")
-    store.mkdir(parents=True)
-    database = rocksdict.Rdict(str(store), options, column_families={"keyValueWithTimestamp": options})
-    family = database.get_column_family("keyValueWithTimestamp")
-    quick = rocksdict.WriteOptions()
-    quick.disable_wal = True
-    family.set_write_options(quick)
-    at = AT_MS.to_bytes(8, "big")
-    for number, (key, value) in enumerate(rows(entries, value_bytes)):
-        if number != REMOVED:
-            family[key] = at + (value[:-1] + b"!" if number == ALTERED else value)
-    family[b"one more"] = at + b"v"
-    family.flush()
-    database.close()
-    state.checkpoint(kv=entries - 1)
-
-
-def high_water_kib(pid: int) -> int:
-    """Give the highest resident memory of a process so far; 0 when it has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
+def _numbers(text: str) -> list[int]:
+    return [int(word) for word in text.split(",") if word]
 
 
 def main() -> int:
@@ -89,37 +114,38 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--value-bytes", type=int, default=16)
+    parser.add_argument("--tasks", type=_numbers, default=[1])
+    parser.add_argument("--digests", type=_numbers, default=[])
+    parser.add_argument("--heap", help="heap of Spark's driver, such as 1g; default: the rollup's own")
     parser.add_argument("--work", type=Path)
     chosen = parser.parse_args()
+    parts = max([*chosen.tasks, *chosen.digests, 1])
     with tempfile.TemporaryDirectory(dir=chosen.work) as name:
-        broker = Broker(Path(name) / "broker")
+        work = Path(name)
+        broker = Broker(work / "broker")
         try:
-            state = StateDir(Path(name) / "state")
-            hold(state, chosen.entries, chosen.value_bytes)
-            produce(broker, chosen.entries, chosen.value_bytes)
-            size = sum(x.stat().st_size for x in state.store("kv").iterdir())
-            command = [sys.executable, "-m", "agent", "verify", str(state.root), "--json", "--work", name]
+            scale = Scale(work, broker, chosen.entries)
             began = time.monotonic()
-            said = Path(name) / "said"
-            with said.open("wb") as out:
-                running = subprocess.Popen(
-                    [*command, "--bootstrap-servers", broker.address], cwd=ROOT, stdout=out, stderr=out
-                )
-                peak_kib = 0
-                while (
-                    running.poll() is None
-                ):  # what wait4 says of memory would be this process's, before the exec
-                    peak_kib = max(peak_kib, high_water_kib(running.pid))
-                    time.sleep(0.1)
-            seconds = time.monotonic() - began
-            counts = json.loads(said.read_text())["counts"]
+            large.hold(scale.state, chosen.entries, chosen.value_bytes)
+            held_s = time.monotonic() - began
+            large.produce(broker, chosen.entries, chosen.value_bytes, parts)
+            made_s = time.monotonic() - began - held_s
+            size = sum(x.stat().st_size for x in scale.state.store("kv").iterdir())
+            print(
+                f"{chosen.entries} entries, {size >> 20} MiB on disk, written in {held_s:.0f} s;"
+                f" {parts} partitions with as many records in {made_s:.0f} s",
+                flush=True,
+            )
+            if chosen.digests:
+                rollups.cache(work)
+            digests = scale.digest(parts)
+            for tasks in chosen.tasks:
+                scale.verify(tasks)
+            for copies in chosen.digests:
+                scale.spark(digests, copies, chosen.heap)
         finally:
             broker.stop()
-    print(
-        f"{chosen.entries} entries, {size >> 20} MiB on disk: {seconds:.1f} s ({chosen.entries / seconds:.0f}/s),"
-        f" peak {peak_kib >> 10} MiB; {counts}"
-    )
-    return int(counts != {"missing": 1, "extra": 1, "different": 1, "equal": chosen.entries - 2})
+    return int(bool(scale.wrong))
 
 
 if __name__ == "__main__":
