@@ -247,8 +247,14 @@ class TestRealRuns:
         page = (out / "report.html").read_text()
         assert "1 detector disabled)</h1>" in page
         assert '<td class="k">torn-store</td><td>known</td><td><bdi>pod-a</bdi></td>' in page
-        main(["safe-to-restart", "--input", str(source), "--max-age", "any"])
-        assert "not looked for, as these detectors are disabled: torn-store" in capsys.readouterr().out
+        code = main(["safe-to-restart", "--input", str(source), "--max-age", "any"])
+        told = capsys.readouterr().out
+        assert "not looked for, as these detectors are disabled: torn-store" in told
+        # the audit's own answer is the same, but for its first line
+        assert main(["safe-to-restart", "--from", str(out), "--max-age", "any"]) == code
+        again = capsys.readouterr().out
+        assert again.splitlines()[0] == f"{told.splitlines()[0]}, by the audit in {out}"
+        assert again.splitlines()[1:] == told.splitlines()[1:]
 
     def test_nothing_usable_is_code_2(self, spark, tmp_path, capsys):
         """An input of another contract major is refused with the reason of the first line."""
