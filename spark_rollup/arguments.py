@@ -11,6 +11,7 @@ from spark_rollup.config import ALL, ANY
 from spark_rollup.spark.jars import KINDS
 
 INPUT = "a directory with segments, or bronze"
+WHY = "one task across pods: what is wrong with it, what to do next, and its story"
 SAFE_TO_RESTART = "may this pod be restarted? without --pod: all pods; exit code 0: yes, 1: not now"
 
 
@@ -48,10 +49,10 @@ def parser() -> argparse.ArgumentParser:
     _add_safe_to_restart(
         commands.add_parser("safe-to-restart", help=SAFE_TO_RESTART, description=SAFE_TO_RESTART)
     )
-    why = commands.add_parser("why", help="one task's story across pods")
+    why = commands.add_parser("why", help=WHY, description=WHY)
     _add_input(why)
     why.set_defaults(look_back=ALL)
-    why.add_argument("task", help="task id, for example 0_3")
+    why.add_argument("task", metavar="TASK", help="task id, for example 0_3")
     why.add_argument("--application", metavar="ID", help="application, where several have this task")
     watched = commands.add_parser("coverage", help="which pods and times were watched")
     _add_input(watched)
