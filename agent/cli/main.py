@@ -132,7 +132,9 @@ def _positive(text: str) -> int:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one finding per line, in its final state")
+    group.add_argument(
+        "--json", action="store_true", help="one finding per line, each once, with its incident"
+    )
     group.add_argument(
         "--fail-on",
         choices=("info", "warning", "critical"),

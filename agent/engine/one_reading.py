@@ -24,6 +24,7 @@ def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
 
     Where a process holds a lock, or a lock could not be asked, the next moment may change everything: judged at now.
     """
+    pipeline.ledger.read_once_us = now_us
     pipeline.scan(now_us)
     pipeline.confirm(now_us)
     pipeline.beat(now_us)

@@ -172,6 +172,25 @@ def test_nothing_that_is_printed_knows_of_the_hour(
         assert all(time < "2030-03-17T17:46:41" for time in times)  # NOW_US
 
 
+def test_ids_are_the_same_from_scan_to_scan(
+    repository: Path, tmp_path: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What no file dates, such as a store that lacks files, has no other id an hour later."""
+    for archive in snapshots(repository):
+        root = tmp_path / archive.name
+        with tarfile.open(archive) as packed:
+            packed.extractall(root, filter="data")
+        for facts in ({}, FACTS):
+            said = []
+            for clock.time_us in (NOW_US, NOW_US + HOUR_US):
+                config = load_config(sets=[f"{key}={value}" for key, value in facts.items()])
+                offline.scan(root, config, shown=Shown(as_json=True), fail_on="critical", pause=no_pause)
+                rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+                said.append([(row["detector"], row["id"], row["incident_id"]) for row in rows])
+            assert said[0] == said[1]
+            assert len(said[0]) == len(set(said[0]))
+
+
 # -- the closing line -----------------------------------------------------------------------------------
 
 
