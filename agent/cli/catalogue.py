@@ -100,6 +100,8 @@ def print_config(config: Config) -> int:
             setting = group.get(key.name)
             if setting is not None:
                 sys.stdout.write(f"{name}:{key.name:<32}{setting.value:<28}{setting.origin}\n")
+    for note in config.notes:
+        sys.stdout.write(f"note: {printable(note)}\n")
     unknown = [key.name for key in KEYS if key.name not in config.applications.common]
     if unknown:
         sys.stdout.write(f"not given for all applications: {', '.join(unknown)}\n")

@@ -26,7 +26,8 @@ EXIT_WRONG = 2
 EPILOG = """\
 exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use, unreadable input, unwritable output.
 
-Settings that are not on disk decide many verdicts; give them with --set, for all applications or for one:
+Settings that are not on disk decide many verdicts; give them with --set, for all applications or for one,
+or with --properties FILE, the application's own file:
   --set processing_guarantee=exactly_once_v2 --set kafka_streams_version=4.1.2
   --set my-app:num_standby_replicas=1
 """
@@ -114,6 +115,11 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE.toml",
         help='[agent], [application], [application."ID"], [detectors]',
+    )
+    group.add_argument(
+        "--properties",
+        metavar="FILE",
+        help="the application's own .properties file: its settings count where --set and --config say nothing",
     )
     group.add_argument(
         "--disable-detector",
@@ -247,7 +253,7 @@ def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None
     return load_config(
         file=chosen.config,
         sets=chosen.sets,
-        flags={**(flags or {}), "detectors.disabled": chosen.disabled},
+        flags={**(flags or {}), "detectors.disabled": chosen.disabled, "properties": chosen.properties},
         environment=os.environ,
         detectors=BY_ID,
     )

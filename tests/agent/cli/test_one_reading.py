@@ -243,3 +243,21 @@ def test_a_file_for_several_applications_is_no_mistake(
     file = tmp_path / "settings.toml"
     file.write_text('[application."elsewhere"]\nnum_standby_replicas = 1\n')
     assert statewarden("scan", damaged, *PLAIN, "--config", file).err == ""
+
+
+def test_a_scan_names_the_file_that_facts_are_from(
+    statewarden: Callable, damaged: Path, tmp_path: Path
+) -> None:
+    """Which facts came from the application's own file is printed; what of it is not used goes to standard error."""
+    file = tmp_path / "streams.properties"
+    file.write_text(
+        "application.id=app\nprocessing.guarantee=exactly_once_v2\ncommit.interval.ms=${COMMIT}\n"
+    )
+    said = statewarden("scan", damaged, "--properties", file)
+    assert said.out.splitlines()[2] == f"from {file} for app: processing_guarantee=exactly_once_v2"
+    assert said.err.startswith(
+        f"statewarden: {file}: commit.interval.ms=${{COMMIT}} is not used: it has a placeholder"
+    )
+    file.write_text("application.id=ap\nprocessing.guarantee=exactly_once_v2\n")
+    said = statewarden("scan", damaged, "--properties", file)
+    assert said.err == "statewarden: --properties: no application ap here; there is: app\n"
