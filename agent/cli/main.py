@@ -85,13 +85,17 @@ def make_parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="one detector per line")
     _add_settings(listing)
     listing.set_defaults(command=_detectors)
-    explain = commands.add_parser("explain", help="print the page of a detector, or the story of a finding")
+    what = "print the runbook of a detector, rule or alert, or the story of a finding or an incident"
+    explain = commands.add_parser("explain", help=what, description=what)
     explain.add_argument(
         "id",
         metavar="ID",
-        help="detector id, rules/ID of the fleet audit, or finding id together with --events",
+        help="detector, rules/ID of the fleet audit, alert (StatewardenAgentDown), issue (KAFKA-20685), or with"
+        " --events the id of a finding or an incident",
     )
-    explain.add_argument("--events", type=Path, metavar="DIR", help="events that hold the finding")
+    explain.add_argument(
+        "--events", type=Path, metavar="DIR", help="events that hold the finding or incident"
+    )
     explain.set_defaults(command=catalogue.explain)
     check = commands.add_parser("check-config", help="print the effective settings with their origin")
     _add_settings(check)
