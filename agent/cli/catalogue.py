@@ -22,7 +22,7 @@ from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir()), _AGENT / "pages")
-"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; beside the code in a checkout, in the package of a wheel."""
+"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; beside the code, or in the package of a wheel."""
 
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
