@@ -102,19 +102,23 @@ def print_config(config: Config) -> int:
     for name, origin in config.origins.items():
         full = name if "." in name else f"agent.{name}"
         value = attrgetter(full)(config)
-        sys.stdout.write(f"{full:<38}{value!s:<28} {origin}\n")
+        sys.stdout.write(_setting(full, str(value), origin))
     groups = [("*", config.applications.common), *sorted(config.applications.own.items())]
     for name, group in groups:
         for key in KEYS:
             setting = group.get(key.name)
             if setting is not None:
-                sys.stdout.write(f"{name}:{key.name:<32}{setting.value:<28}{setting.origin}\n")
+                sys.stdout.write(_setting(f"{name}:{key.name}", setting.value, setting.origin))
     for note in config.notes:
         sys.stdout.write(f"note: {printable(note)}\n")
     unknown = [key.name for key in KEYS if key.name not in config.applications.common]
     if unknown:
         sys.stdout.write(f"not given for all applications: {', '.join(unknown)}\n")
     return 0
+
+
+def _setting(name: str, value: str, origin: str) -> str:
+    return printable(f"{name:<38} {value or 'empty':<28} {origin}") + "\n"
 
 
 def _row(meta: DetectorMeta) -> dict[str, object]:

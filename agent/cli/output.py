@@ -89,9 +89,12 @@ def print_findings(
     incidents = [x for x in everything if not x.lead.missing_facts or about_state(x)]
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
-    stream.write(f"{_summary(incidents, listed)}\n{closing}\n\n")
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = _width(stream)
+    head = f"{_summary(incidents, listed)}\n{closing}"
+    if stream.isatty():  # a program finds each of these lines in one piece
+        head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
+    stream.write(f"{head}\n\n")
     for incident in listed:
         stream.write(incident_text(incident, paint=paint, width=width, verbose=shown.verbose))
     for finding in findings:

@@ -72,6 +72,15 @@ def test_a_json_line_has_the_whole_incident():
     assert third["id"] == "i-2"
 
 
+def test_a_terminal_gets_no_line_that_it_would_break():
+    """What was read is said in lines of its width; in a pipe, in one line."""
+    closing = "read " + "nothing, " * 40
+    for stream, longest in ((Terminal(), 100), (io.StringIO(), len(closing))):
+        print_findings([], "pod-a", shown=Shown(), closing=closing, out=stream)
+        assert max(map(len, stream.getvalue().splitlines())) <= longest
+        assert (closing in stream.getvalue()) == (longest == len(closing))
+
+
 def printed(*findings: Finding, stream: io.StringIO | None = None, **shown: Any) -> str:
     out = stream or io.StringIO()
     print_findings(findings, "pod-a", shown=Shown(**shown), closing="looked at it all", out=out)
