@@ -55,6 +55,8 @@ def facts_of(text: str) -> Given:
     given, notes = parse(text), []
     values: dict[str, str] = {}
     for key in KEYS:
+        if "." not in key.kafka_name:  # no setting of Kafka's: the release is that of a library
+            continue
         names = (prefix + key.kafka_name for prefix in _PREFIXES.get(key.kafka_name, ("",)))
         name = next((x for x in names if x in given), None)
         if name is None:

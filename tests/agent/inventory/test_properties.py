@@ -75,6 +75,11 @@ def test_facts_are_taken_by_their_names():
     assert found.notes == ()
 
 
+def test_what_is_no_setting_of_kafka_is_no_fact():
+    """The release is not in such a file, whatever a line looks like."""
+    assert facts_of("kafka-streams\\ jar=3.9.1\nkafka_streams_version=3.9.1\n-=x\n").values == {}
+
+
 def test_the_most_exact_prefix_counts():
     """The main consumer's timeout is over the consumers', that over the clients'; a bare topic setting is none."""
     three = "session.timeout.ms=1\nconsumer.session.timeout.ms=2\nmain.consumer.session.timeout.ms=3\n"
