@@ -67,10 +67,13 @@ def answer(
     here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]
     _check(asked, here or pods, question)
-    reported = [_Reported(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
+    of_pod: dict[tuple[object, object], list[Row]] = {_key(pod): [] for pod in asked}
+    for row in rows:
+        of_pod.get(_key(row), []).append(row)
+    reported = [_Reported(pod, of_pod[_key(pod)]) for pod in asked]
     fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
     lines = [_as_of(as_of_us, question, fresh)]
-    unasked = {str(row["detector"]) for row in disabled if _key(row) in map(_key, asked)}
+    unasked = {str(row["detector"]) for row in disabled if _key(row) in of_pod}
     if unasked:
         lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
     named = len({pod["namespace"] for pod in here}) > 1
