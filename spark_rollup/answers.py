@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,12 +15,12 @@ from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats
-from spark_rollup.report import lanes
+from spark_rollup.report import lanes, story
 
 Row = Mapping[str, object]
 
-MAX_LINES = 400
-"""How long a task's story may get on a terminal; the middle is left out and counted."""
+_NAMED = 20
+"""So many tasks are named where one is not known."""
 
 
 def why(
@@ -29,7 +30,7 @@ def why(
     application: str | None,
     namespace: str | None = None,
 ) -> list[str]:
-    """Print one task's story across pods: what happened where, what no agent saw, what follows.
+    """Return one task's story across pods: the verdict, what happened where, and what no agent saw.
 
     Args:
         spark: The session.
@@ -44,7 +45,9 @@ def why(
     events, _, as_of_us = audit.prepare(spark, options)
     of_task = events.where(F.col("task_id") == task)
     places = of_task.select("namespace", "application_id").distinct().collect()
-    space, application = _one_place(task, [(str(x[0]), str(x[1])) for x in places], namespace, application)
+    tasks = [] if places else _tasks(events)
+    named = [(str(x[0]), str(x[1])) for x in places]
+    space, application = _one_place(task, named, namespace, application, tasks)
     own = F.col("application_id").isNull() | (F.col("application_id") == application)
     about = events.where((F.col("namespace") == space) & own)
     of_task = of_task.where(F.col("namespace") == space)
@@ -53,20 +56,27 @@ def why(
     found = reduce(DataFrame.unionByName, audit.together(*(rule.find(facts) for rule in RULES)))
     pods = [str(row[0]) for row in of_task.select("pod").distinct().collect()]
     here = (F.col("task_id") == task) & (F.col("application_id") == application)
-    unseen = F.col("task_id").isNull() & (F.col("lane") == "unknown") & F.col("pod").isin(pods)
-    steps = _rows(drawn.where((here & (F.col("lane") != "size")) | unseen).orderBy("from_us", "pod", "lane"))
+    of_pod = F.col("task_id").isNull() & F.col("pod").isin(pods)
+    lived = (F.col("lane") == "process") & (F.col("application_id") == application)
+    around = of_pod & ((F.col("lane") == "unknown") | lived)
+    steps = _rows(drawn.where(here | around).orderBy("from_us", "pod", "lane"))
     said = _rows(facts.local.where(here).orderBy("opened_at_us", "pod"))
     verdicts = _rows(found.where(here).orderBy("opened_at", "detector"))
+    address = f"{space + '/' if space else ''}{application}/{task}"
     return [
-        f"{space + '/' if space else ''}{application}/{task} on {', '.join(sorted(pods))}",
-        *_story(steps),
-        *_said(said),
-        *_verdicts(verdicts),
+        story.headline(address, pods, as_of_us, verdicts, said),
+        *story.verdict_lines(verdicts),
+        *story.said_lines(said),
+        *story.story_lines(steps),
     ]
 
 
 def _one_place(
-    task: str, places: Sequence[tuple[str, str]], namespace: str | None, application: str | None
+    task: str,
+    places: Sequence[tuple[str, str]],
+    namespace: str | None,
+    application: str | None,
+    tasks: Sequence[str] = (),
 ) -> tuple[str, str]:
     """Choose the only namespace and application that are meant.
 
@@ -78,6 +88,8 @@ def _one_place(
     )
     if len(here) == 1:
         return here[0]
+    if not places:
+        raise UsageError(f"no event of task {task}{_some_tasks(tasks)}")
     known = here or sorted(places)
     names = ", ".join(sorted({name for _, name in known})) or "none"
     if len({space for space, _ in known}) > 1:
@@ -88,42 +100,16 @@ def _one_place(
     raise UsageError(f"task {task}: name one of its applications with --application: {names}")
 
 
-def _story(steps: Sequence[Row]) -> list[str]:
-    lines = [f"  {_time(row['from_us'])}  {row['pod']}  {_step(row)}" for row in steps]
-    lines = [line for index, line in enumerate(lines) if not index or line != lines[index - 1]]
-    if len(lines) > MAX_LINES:
-        half = MAX_LINES // 2
-        lines = [*lines[:half], f"  ... {len(lines) - 2 * half} lines left out", *lines[-half:]]
-    return lines
+def _tasks(events: DataFrame) -> list[str]:
+    rows = events.select("task_id").where(F.col("task_id").isNotNull()).distinct().collect()
+    return sorted((str(row[0]) for row in rows), key=lambda name: [int(x) for x in re.findall(r"\d+", name)])
 
 
-def _step(row: Row) -> str:
-    until = "the last reading" if row["detail"] == "lasting" else _time(row["to_us"])
-    spans = {
-        "holder": f"holds the task until {until}",
-        "cleaner": f"its cleaner has the lock until {until}",
-        "process": f"the process lives until {until}",
-        "unknown": f"not watched until {until}: {row['detail']}",
-        "incarnation": f"store {row['store']}, {row['detail']}",
-        "checkpoint": f"checkpoint at offset {row['offset']}",
-    }
-    return spans.get(str(row["lane"]), f"{row['lane']}: {row['detail']}")
-
-
-def _said(rows: Iterable[Row]) -> list[str]:
-    return [
-        f"  agent on {row['pod']}: {row['severity']} {row['confidence']} {row['detector']} [{row['status']}]: "
-        f"{row['summary']}"
-        for row in rows
-    ]
-
-
-def _verdicts(rows: Sequence[Row]) -> list[str]:
-    lines = []
-    for row in rows:
-        lines.append(f"  fleet: {row['severity']} {row['confidence']} {row['detector']}: {row['summary']}")
-        lines.append(f"         -> {row['next_action']}")
-    return lines or ["  fleet: no rule finds anything"]
+def _some_tasks(tasks: Sequence[str]) -> str:
+    if not tasks:
+        return ""
+    more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
+    return f"; known tasks: {', '.join(tasks[:_NAMED])}{more}"
 
 
 def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = None) -> list[str]:
@@ -152,9 +138,9 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
         for row in table
     ]
     here = unseen if namespace is None else unseen.where(F.col("namespace") == namespace)
-    for row in _rows(here.orderBy("namespace", "pod", "from_us").limit(MAX_LINES)):
+    for row in _rows(here.orderBy("namespace", "pod", "from_us").limit(story.MAX_LINES)):
         lines.append(
-            f"  {place(row, several)}: {_time(row['from_us'])} to {_time(row['to_us'])}: {row['cause']}"
+            f"  {place(row, several)}: {story.moment(row['from_us'])} to {story.moment(row['to_us'])}: {row['cause']}"
         )
     return lines
 
@@ -170,7 +156,3 @@ def _rows(frame: DataFrame) -> list[Row]:
 
 def _share(value: object) -> str:
     return "-" if value is None else f"{float(str(value)) * 100:.1f} %"
-
-
-def _time(at_us: object) -> str:
-    return "?" if at_us is None else rfc3339(int(str(at_us)))[:23].replace("T", " ")

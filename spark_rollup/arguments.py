@@ -10,6 +10,10 @@ from spark_rollup import __version__
 from spark_rollup.config import ALL, ANY
 from spark_rollup.spark.jars import KINDS
 
+INPUT = "a directory with segments, or bronze"
+WHY = "one task across pods: what is wrong with it, what to do next, and its story"
+SAFE_TO_RESTART = "may this pod be restarted? without --pod: all pods; exit code 0: yes, 1: not now"
+
 
 def parser() -> argparse.ArgumentParser:
     """Describe every command."""
@@ -42,19 +46,13 @@ def parser() -> argparse.ArgumentParser:
     _add_spark(migrate)
     _add_forget(commands.add_parser("forget", help="remove events from bronze, into its quarantine"))
     _add_audit(commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report"))
-    safe = commands.add_parser("safe-to-restart", help="may this pod be restarted? without --pod: all pods")
-    _add_input(safe)
-    _add_look_back(safe)
-    safe.add_argument("--pod", help="list task by task")
-    safe.add_argument(
-        "--max-age", metavar="AGE", default="15m",
-        help=f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
-    )  # fmt: skip
-    _add_namespace(safe)
-    why = commands.add_parser("why", help="one task's story across pods")
+    _add_safe_to_restart(
+        commands.add_parser("safe-to-restart", help=SAFE_TO_RESTART, description=SAFE_TO_RESTART)
+    )
+    why = commands.add_parser("why", help=WHY, description=WHY)
     _add_input(why)
     why.set_defaults(look_back=ALL)
-    why.add_argument("task", help="task id, for example 0_3")
+    why.add_argument("task", metavar="TASK", help="task id, for example 0_3")
     why.add_argument("--application", metavar="ID", help="application, where several have this task")
     watched = commands.add_parser("coverage", help="which pods and times were watched")
     _add_input(watched)
@@ -63,6 +61,23 @@ def parser() -> argparse.ArgumentParser:
     for command in (why, watched):
         _add_namespace(command)
     return program
+
+
+def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--input", metavar="WHERE", help=INPUT)
+    where.add_argument(
+        "--from", type=Path, metavar="OUT", dest="source",
+        help="answer from the last audit's --output: at once, without Java; it is as old as that audit",
+    )  # fmt: skip
+    parser.add_argument("--pod", help="list task by task")
+    parser.add_argument(
+        "--max-age", metavar="AGE", default="15m",
+        help=f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
+    )  # fmt: skip
+    _add_namespace(parser)
+    _add_decisive(parser)
+    _add_look_back(parser)
 
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
@@ -182,28 +197,32 @@ def _add_bronze(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_spark(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
-    parser.add_argument("--region", help="the object store's region")
-    parser.add_argument("--jars", type=Path, metavar="DIR", help="where jars are (see `jars`)")
-    parser.add_argument(
+    group = parser.add_argument_group("Spark")
+    group.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
+    group.add_argument("--region", help="the object store's region")
+    group.add_argument("--jars", type=Path, metavar="DIR", help="where jars are (see `jars`)")
+    group.add_argument(
         "--spark-conf",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated",
     )
-    parser.add_argument("--progress", action="store_true", help="show Spark's progress on stderr")
-    parser.add_argument(
+    group.add_argument("--progress", action="store_true", help="show Spark's progress on stderr")
+    group.add_argument(
         "--debug", action="store_true", help="show the trace of a failure, and what Spark logs"
     )
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", required=True, metavar="WHERE", help=INPUT)
+    _add_decisive(parser)
+
+
+def _add_decisive(parser: argparse.ArgumentParser) -> None:
+    """Add what decides an answer together with the events."""
     _add_spark(parser)
     parser.set_defaults(verified=None)  # only an audit may have it
-    parser.add_argument(
-        "--input", required=True, metavar="WHERE", help="a directory with segments, or bronze"
-    )
     parser.add_argument(
         "--as-of", metavar="ISO8601", help="ignore what is later than this (default: the newest event)"
     )
@@ -211,6 +230,12 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
         help="override what the agents reported, for application ID or for all; may be repeated",
     )  # fmt: skip
+
+
+def decisive(parsed: argparse.Namespace) -> list[str]:
+    """Name the options that were given and that decide the outcome of an audit."""
+    given = {"--as-of": parsed.as_of, "--set": parsed.settings, "--look-back": parsed.look_back != ALL}
+    return [option for option, value in given.items() if value]
 
 
 def _add_namespace(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ from spark_rollup.judging import alone, verified
 from spark_rollup.judging.base import Facts, last_local_findings
 from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
-from spark_rollup.report.restarts import REMEMBERS, restarts
+from spark_rollup.report.restarts import REMEMBERS, known_pods, restarts
 from spark_rollup.report.write import Outcome, Tables, write
 
 PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
@@ -148,13 +148,15 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         frames.append(verified.verified(events.sparkSession, options.verified, facts.said, as_of_us))
     shown, *found = together(lanes.timelines(facts), *frames)
     findings = with_agents(facts, found)
+    restartable, pods = together(restarts(facts, findings), known_pods(facts))
     return Tables(
         findings=findings,
         timelines=shown,
         coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
         pods=coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
         churn=task_churn.per_hour(facts),
-        restarts=restarts(facts, findings),
+        restarts=restartable,
+        known_pods=pods,
         quarantine=loaded.quarantine,
         local=facts.local,
         releases=settings.releases(facts.settings),

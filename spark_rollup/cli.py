@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from agent.contract.codec import printable
 from agent.contract.events import Severity, Status
 from spark_rollup import clock
-from spark_rollup.arguments import parser
+from spark_rollup.arguments import decisive, parser
 from spark_rollup.config import (
     AGENT,
     AuditOptions,
@@ -305,30 +305,30 @@ def _verify(parsed: argparse.Namespace) -> int:
 
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
-    max_age_s = parse_age(parsed.max_age)
-    from spark_rollup import gate
+    from spark_rollup.report.restart_answer import Question
 
-    with _reading(parsed) as (spark, options):
-        question = gate.Question(clock.now_us(), parsed.pod, parsed.namespace, max_age_s)
-        lines, safe = gate.safe_to_restart(spark, options, question)
+    question = Question(clock.now_us(), parsed.pod, parsed.namespace, parse_age(parsed.max_age))
+    if parsed.source is not None:
+        from spark_rollup.report import last_audit
+
+        lines, safe = last_audit.safe_to_restart(parsed.source, question, decisive(parsed))
+    else:
+        from spark_rollup import gate
+
+        with _reading(parsed) as (spark, options):
+            lines, safe = gate.safe_to_restart(spark, options, question)
     _print(lines)
     return 0 if safe else FOUND
 
 
-def _why(parsed: argparse.Namespace) -> int:
+def _asked(parsed: argparse.Namespace) -> int:
     from spark_rollup import answers
 
     with _reading(parsed) as (spark, options):
-        lines = answers.why(spark, options, parsed.task, parsed.application, parsed.namespace)
-    _print(lines)
-    return 0
-
-
-def _coverage(parsed: argparse.Namespace) -> int:
-    from spark_rollup import answers
-
-    with _reading(parsed) as (spark, options):
-        lines = answers.covered(spark, options, parsed.namespace)
+        if parsed.command == "why":
+            lines = answers.why(spark, options, parsed.task, parsed.application, parsed.namespace)
+        else:
+            lines = answers.covered(spark, options, parsed.namespace)
     _print(lines)
     return 0
 
@@ -354,8 +354,8 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
     "verify": _verify,
-    "why": _why,
-    "coverage": _coverage,
+    "why": _asked,
+    "coverage": _asked,
 }
 
 

@@ -1,48 +1,20 @@
-"""May this pod be restarted: the answer on the terminal, and by exit code for a rollout."""
+"""May this pod be restarted, by the events themselves: what an audit would say of them now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from agent.contract.codec import rfc3339
 from agent.contract.events import Severity
 from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
-from spark_rollup.errors import UsageError
 from spark_rollup.facts import settings
-from spark_rollup.judging.base import Facts
-from spark_rollup.report.restarts import ANSWERS, DAMAGED, HARMLESS, SAFE, UNKNOWN, doubts, restarts
+from spark_rollup.report.restart_answer import Question, answer
+from spark_rollup.report.restarts import known_pods, restarts
 
 Row = Mapping[str, object]
-
-_WORST = list(ANSWERS)
-
-MAX_NAMES = 20
-"""So many pods are named where one is not known."""
-
-_UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, "s"))
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked, and when.
-
-    Args of the dataclass:
-        now_us: The time by the clock, microseconds since the epoch.
-        pod: None = all pods.
-        namespace: None = all namespaces.
-        max_age_s: An answer that rests on older events is none (seconds); None = any will do.
-    """
-
-    now_us: int
-    pod: str | None = None
-    namespace: str | None = None
-    max_age_s: int | None = None
 
 
 def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Question) -> tuple[list[str], bool]:
@@ -59,7 +31,7 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     # what no rule of these says can never be critical
     found = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
     findings = audit.with_agents(facts, audit.together(*found))
-    rows, pods = audit.together(restarts(facts, findings), _pods(facts))
+    rows, pods = audit.together(restarts(facts, findings), known_pods(facts))
     return answer(
         _rows(rows.orderBy("namespace", "pod", "application_id", "task_id")),
         _rows(pods.orderBy("namespace", "pod")),
@@ -69,173 +41,5 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     )
 
 
-def _pods(facts: Facts) -> DataFrame:
-    """List every pod. Output columns: namespace, pod, doubt, gone."""
-    known = facts.heard.select("namespace", "pod").distinct()
-    return known.join(doubts(facts, of_parts=True), ["namespace", "pod"], "left").withColumn(
-        "gone", F.coalesce("gone", F.lit(False))
-    )
-
-
-def answer(
-    rows: Sequence[Row], pods: Sequence[Row], as_of_us: int, question: Question, disabled: Sequence[Row] = ()
-) -> tuple[list[str], bool]:
-    """Put rows of `RESTARTS`, what is known of the pods, and what is not looked for on them, into lines.
-
-    Raises:
-        UsageError: no such pod, or several of its name.
-    """
-    here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
-    asked = [pod for pod in here if question.pod in (None, pod["pod"])]
-    _check(asked, here or pods, question)
-    reported = [_Reported(pod, [row for row in rows if _key(row) == _key(pod)]) for pod in asked]
-    fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
-    lines = [_as_of(as_of_us, question, fresh)]
-    unasked = {str(row["detector"]) for row in disabled if _key(row) in map(_key, asked)}
-    if unasked:
-        lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
-    named = len({pod["namespace"] for pod in here}) > 1
-    if question.pod is not None:
-        lines += _one_pod(reported[0], named, fresh)
-        return lines, fresh and reported[0].worst in HARMLESS
-    lines += _all_pods(reported, named, fresh)
-    judged = [one.worst for one in reported if not one.is_gone]
-    return lines, fresh and all(word in HARMLESS for word in judged)
-
-
-def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> None:
-    if not asked:
-        names = sorted({str(pod["pod"]) for pod in there})
-        what = f"pod {question.pod}" if question.pod else f"namespace {question.namespace}"
-        where = f" in namespace {question.namespace}" if question.pod and question.namespace else ""
-        raise UsageError(f"no event of {what}{where}; known: {', '.join(names[:MAX_NAMES])}")
-    spaces = sorted({str(pod["namespace"]) for pod in asked})
-    if question.pod and len(spaces) > 1:
-        choices = ", ".join(space or "''" for space in spaces)
-        raise UsageError(f"pod {question.pod} is in several namespaces: name one with --namespace: {choices}")
-
-
-def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
-    age_s = (question.now_us - as_of_us) / 1e6
-    age = f"{_span(age_s)} old" if age_s >= 0 else f"{_span(-age_s)} ahead of this clock"
-    stale = "" if fresh else f": no answer rests on that (--max-age {_span(question.max_age_s or 0)})"
-    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {age}{stale}"
-
-
-def _span(seconds: float) -> str:
-    return next(f"{int(seconds // size)} {unit}" for from_s, size, unit in _UNITS if seconds >= from_s)
-
-
-def _key(row: Row) -> tuple[object, object]:
-    return row["namespace"], row["pod"]
-
-
-class _Reported:
-    """One pod and the answers for what is on it."""
-
-    def __init__(self, pod: Row, rows: Sequence[Row]) -> None:
-        self.pod = pod
-        self.rows = rows
-        self.kinds = {
-            kind: [row for row in rows if kind in _items(row["kinds"])]
-            for kind in reversed(_WORST)
-            if any(kind in _items(row["kinds"]) for row in rows)
-        }
-        if pod["doubt"] is not None and UNKNOWN not in self.kinds:
-            self.kinds[UNKNOWN] = []
-        self.worst = max(self.kinds, key=_WORST.index, default=SAFE)
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it said goodbye, and left nothing to be done."""
-        return bool(self.pod["gone"]) and self.worst != DAMAGED
-
-    def words(self) -> list[str]:
-        """Say every kind of answer with what it means, the worst first."""
-        if not self.kinds:
-            return [f"{SAFE}: it holds no task that can be seen"]
-        return [self._words(kind) for kind in sorted(self.kinds, key=_WORST.index, reverse=True)]
-
-    def _words(self, kind: str) -> str:
-        rows = self.kinds[kind]
-        if kind == DAMAGED:
-            units = sorted({unit for row in rows for unit in _items(row["follow"])})
-            return f"{DAMAGED}: follow {', '.join(units)} first{_tasks(rows)}"
-        if kind == UNKNOWN and self.pod["doubt"] is not None:
-            return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now is unknown{_tasks(rows)}"
-        return f"{kind}: {ANSWERS[kind]}{_tasks(rows)}"
-
-
-def _tasks(rows: Sequence[Row]) -> str:
-    number = len([row for row in rows if row["task_id"] is not None])
-    return f" ({number} task{'' if number == 1 else 's'})" if number else ""
-
-
-def _one_pod(reported: _Reported, named: bool, fresh: bool) -> list[str]:
-    words = reported.words()
-    head = "; ".join(words) if fresh else f"{UNKNOWN}: too old; then it was {'; '.join(words)}"
-    lines = [f"{_name(reported.pod, named)}: {head}"]
-    for row in reported.rows:
-        task = f"/{row['task_id']}" if row["task_id"] is not None else ""
-        lines.append(f"  {row['application_id']}{task}: {', '.join(_items(row['kinds']))}")
-        if row["first_action"]:
-            lines.append(f"      first: {row['first_action']}")
-        if row["task_id"] is None:
-            continue
-        good, bad = _items(row["healthy_elsewhere"]), _items(row["ill_elsewhere"])
-        cost = f"; restoring costs {_bytes(row['restore_bytes'])}" if row["restore_bytes"] is not None else ""
-        lines += [
-            f"      elsewhere: {', '.join(good) or 'no healthy copy'}"
-            f"{'; not healthy: ' + ', '.join(bad) if bad else ''}{cost}",
-            f"      if killed: {row['unclean_stop']}",
-        ]
-    return lines
-
-
-def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[str]:
-    shown = [one for one in reported if not one.is_gone]
-    gone = [_name(one.pod, named) for one in reported if one.is_gone]
-    width = max((len(_name(one.pod, named)) for one in shown), default=3)
-    lines = [f"{'pod':<{max(width, 3)}}  {'answer':<15}  tasks"]
-    for one in shown:
-        found = ", ".join(
-            f"{len(rows)} {kind}{_follow(kind, rows)}"
-            for kind, rows in sorted(one.kinds.items(), key=lambda item: -_WORST.index(item[0]))
-            if rows
-        )
-        doubt = [str(one.pod["doubt"])] if one.pod["doubt"] is not None else []
-        what = "; ".join([*doubt, found or ("holds none that can be seen" if not doubt else "")]).rstrip("; ")
-        word = one.worst if fresh else UNKNOWN
-        lines.append(
-            f"{_name(one.pod, named):<{max(width, 3)}}  {word:<15}  {what if fresh else f'then: {what}'}"
-        )
-    if gone:
-        more = f" and {len(gone) - MAX_NAMES} more" if len(gone) > MAX_NAMES else ""
-        lines.append(f"gone, by the last word of their agents: {', '.join(gone[:MAX_NAMES])}{more}")
-    return lines
-
-
-def _follow(kind: str, rows: Sequence[Row]) -> str:
-    units = sorted({unit for row in rows for unit in _items(row["follow"])}) if kind == DAMAGED else []
-    return f" (follow {', '.join(units)} first)" if units else ""
-
-
-def _name(pod: Row, named: bool) -> str:
-    return f"{pod['namespace'] or '-'}/{pod['pod']}" if named else str(pod["pod"])
-
-
 def _rows(frame: DataFrame) -> list[Row]:
     return [row.asDict(recursive=True) for row in frame.collect()]
-
-
-def _items(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _bytes(value: object) -> str:
-    size = float(str(value))
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            return f"{size:.0f} {unit}"
-        size /= 1024
-    return f"{size:.0f} GiB"

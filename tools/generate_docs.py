@@ -17,9 +17,11 @@ if str(ROOT) not in sys.path:
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
+from tools.alerts_page import render_alerts_page  # noqa: E402
 from tools.chart_files import chart_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
+from tools.facts_page import render_facts_page  # noqa: E402
 from tools.incidents_page import render_incidents_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
@@ -35,6 +37,8 @@ def as_is(text: str) -> Callable[[str], str]:
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
     "agent/contract/schema.json": lambda _: schema.render(),
+    "docs/alerts.md": lambda _: render_alerts_page(),
+    "docs/configuration.md": render_facts_page,
     "docs/contract.md": lambda _: render_contract_page(),
     "docs/digests.md": render_digest_page,
     "docs/incidents.md": render_incidents_page,

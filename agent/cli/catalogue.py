@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
-from agent.cli.lookup import is_issue, nearest, of_alert
+from agent.cli.lookup import is_issue, nearest, of_alert, slug_of
 from agent.config import Config
 from agent.contract.codec import ContractError, decode, printable, rfc3339
 from agent.contract.events import Severity, Status
@@ -22,7 +22,7 @@ from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir()), _AGENT / "pages")
-"""The runbooks: `detectors/ID.md` and `rules/ID.md`; beside the code in a checkout, inside the package in a wheel."""
+"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; beside the code, or in the package of a wheel."""
 
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
@@ -40,13 +40,13 @@ def list_detectors(config: Config, *, as_json: bool) -> int:
 
 
 def explain(chosen: Namespace) -> int:
-    """Print a runbook, by its id, its alert's name or an issue's key, or the story of a finding or an incident.
+    """Print a runbook, by its id, an alert's name or an issue's key, or the story of a finding or an incident.
 
     Raises:
         UsageError: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
-    page = _page(asked)
+    page = _page(asked) or _alerts().get(chosen.id)
     if page is not None:
         sys.stdout.write(page)
         return 0
@@ -78,9 +78,18 @@ def _explain_issue(key: str) -> int:
     return 0
 
 
+def _alerts() -> dict[str, str]:
+    """Read the alerts that are about no detector or rule: name -> its section."""
+    page = PAGES / "alerts.md"
+    sections = page.read_text("utf-8").split("\n## ")[1:] if page.is_file() else []
+    return {section.partition("\n")[0]: f"# {section.rstrip()}\n" for section in sections}
+
+
 def _unknown(asked: str) -> str:
+    """Say what is spelt like it, the alerts by their own names."""
     rules = {f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md")}
-    near = nearest(asked, {*BY_ID, *rules})
+    alerts = {slug_of(name): name for name in _alerts()}
+    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *rules, *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
         f"no such detector{hint} Rules of the fleet audit are called rules/ID."
@@ -93,17 +102,23 @@ def print_config(config: Config) -> int:
     for name, origin in config.origins.items():
         full = name if "." in name else f"agent.{name}"
         value = attrgetter(full)(config)
-        sys.stdout.write(f"{full:<38}{value!s:<28} {origin}\n")
+        sys.stdout.write(_setting(full, str(value), origin))
     groups = [("*", config.applications.common), *sorted(config.applications.own.items())]
     for name, group in groups:
         for key in KEYS:
             setting = group.get(key.name)
             if setting is not None:
-                sys.stdout.write(f"{name}:{key.name:<32}{setting.value:<28}{setting.origin}\n")
+                sys.stdout.write(_setting(f"{name}:{key.name}", setting.value, setting.origin))
+    for note in config.notes:
+        sys.stdout.write(f"note: {printable(note)}\n")
     unknown = [key.name for key in KEYS if key.name not in config.applications.common]
     if unknown:
         sys.stdout.write(f"not given for all applications: {', '.join(unknown)}\n")
     return 0
+
+
+def _setting(name: str, value: str, origin: str) -> str:
+    return printable(f"{name:<38} {value or 'empty':<28} {origin}") + "\n"
 
 
 def _row(meta: DetectorMeta) -> dict[str, object]:

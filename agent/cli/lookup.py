@@ -27,6 +27,12 @@ def is_issue(asked: str) -> bool:
     return _ISSUE.fullmatch(asked) is not None
 
 
+def slug_of(asked: str) -> str:
+    """Give the bare word, as detectors and rules are called: of `StatewardenRollupStale` that is `rollup-stale`."""
+    word = (of_alert(asked) or asked).removeprefix("detectors/").lower()
+    return word.removeprefix("statewarden")
+
+
 def nearest(asked: str, known: Iterable[str]) -> list[str]:
     """Give up to three known ids that are spelt much like it, the nearest first."""
     return get_close_matches(asked.lower(), sorted(known), n=3, cutoff=0.6)

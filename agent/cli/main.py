@@ -24,9 +24,11 @@ from agent.errors import StatewardenError
 EXIT_WRONG = 2
 
 EPILOG = """\
-exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use, unreadable input, unwritable output.
+exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use,
+unreadable input, unwritable output.
 
-Settings that are not on disk decide many verdicts; give them with --set, for all applications or for one:
+Settings that are not on disk decide many verdicts; give them with --set, for
+all applications or for one, or with --properties FILE, the application's own:
   --set processing_guarantee=exactly_once_v2 --set kafka_streams_version=4.1.2
   --set my-app:num_standby_replicas=1
 """
@@ -67,7 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Build the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="statewarden",
-        description="Audits the on-disk state of Kafka Streams applications. Never writes below the state directory.",
+        description="Audits the on-disk state of Kafka Streams applications.\nNever writes below the state directory.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -80,23 +82,34 @@ def make_parser() -> argparse.ArgumentParser:
     add_verify(commands)
     add_digest(commands, _add_settings, config_of)
     add_spool(commands)
-    listing = commands.add_parser("detectors", help="list the detectors")
+    listing = _command(commands, "detectors", "list the detectors")
     listing.add_argument("--json", action="store_true", help="one detector per line")
     _add_settings(listing)
     listing.set_defaults(command=_detectors)
-    explain = commands.add_parser("explain", help="print the page of a detector, or the story of a finding")
+    what = "print the runbook of a detector, rule or alert, or the story of a finding or an incident"
+    explain = _command(commands, "explain", what)
     explain.add_argument(
         "id",
         metavar="ID",
-        help="detector id, rules/ID of the fleet audit, or finding id together with --events",
+        help="detector, rules/ID of the fleet audit, alert (StatewardenAgentDown), issue (KAFKA-20685), or with"
+        " --events the id of a finding or an incident",
     )
-    explain.add_argument("--events", type=Path, metavar="DIR", help="events that hold the finding")
+    explain.add_argument(
+        "--events", type=Path, metavar="DIR", help="events that hold the finding or incident"
+    )
     explain.set_defaults(command=catalogue.explain)
-    check = commands.add_parser("check-config", help="print the effective settings with their origin")
+    check = _command(commands, "check-config", "print the effective settings with their origin")
     _add_settings(check)
     check.set_defaults(command=_check_config)
     add_preflight(commands, _add_settings, config_of)
     return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+) -> argparse.ArgumentParser:
+    """Add a command that says the same in the list of commands and in its own help."""
+    return commands.add_parser(name, help=text, description=text)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +129,11 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         help='[agent], [application], [application."ID"], [detectors]',
     )
     group.add_argument(
+        "--properties",
+        metavar="FILE",
+        help="the application's own .properties file: its settings count where --set and --config say nothing",
+    )
+    group.add_argument(
         "--disable-detector",
         action="append",
         dest="disabled",
@@ -132,7 +150,9 @@ def _positive(text: str) -> int:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one finding per line, in its final state")
+    group.add_argument(
+        "--json", action="store_true", help="one finding per line, each once, with its incident"
+    )
     group.add_argument(
         "--fail-on",
         choices=("info", "warning", "critical"),
@@ -153,13 +173,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = commands.add_parser("run", help="watch a state directory until SIGTERM (the sidecar)")
+    run = _command(commands, "run", "watch a state directory until SIGTERM (the sidecar)")
     run.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    run.add_argument("--pod", help="pod name (POD_NAME; default: host name)")
-    run.add_argument("--namespace", help="namespace (POD_NAMESPACE)")
-    run.add_argument("--cluster", help="cluster or region, where several ship to one place")
-    run.add_argument("--pod-uid", help="pod uid (POD_UID; default: pod name)")
-    run.add_argument("--node", help="node name (NODE_NAME)")
+    run.add_argument("--pod", metavar="NAME", help="pod name (POD_NAME; default: host name)")
+    run.add_argument("--namespace", metavar="NAME", help="namespace (POD_NAMESPACE)")
+    run.add_argument("--cluster", metavar="NAME", help="cluster or region, where several ship to one place")
+    run.add_argument("--pod-uid", metavar="UID", help="pod uid (POD_UID; default: pod name)")
+    run.add_argument("--node", metavar="NAME", help="node name (NODE_NAME)")
     run.add_argument(
         "--listen", metavar="HOST:PORT", help="serve /metrics here (default :9464; empty: do not)"
     )
@@ -172,26 +192,46 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="DIR|URL",
         help="where sealed segments go: a directory, s3://, gs://, az://, kafka://BROKERS/TOPIC or https://",
     )
-    run.add_argument("--rescan-seconds", type=float, help="distance between full rescans (default 60)")
+    run.add_argument(
+        "--rescan-seconds",
+        type=float,
+        metavar="S",
+        help="distance between full rescans, seconds (default 60)",
+    )
     run.add_argument("--watch-mode", metavar="MODE", help="auto (default: ask the volume), inotify or poll")
     run.add_argument(
-        "--cpu-share", type=float, help="do less above this share of one core (default 0: never)"
+        "--cpu-share",
+        type=float,
+        metavar="SHARE",
+        help="do less above this share of one core (default 0: never)",
     )
-    run.add_argument("--memory-mib", type=float, help="do less above this resident memory (default 0: never)")
-    run.add_argument("--grace-seconds", type=float, help="time for the last flush (default 10)")
+    run.add_argument(
+        "--memory-mib",
+        type=float,
+        metavar="MIB",
+        help="do less above this resident memory (default 0: never)",
+    )
+    run.add_argument(
+        "--grace-seconds", type=float, metavar="S", help="time for the last flush, seconds (default 10)"
+    )
     run.add_argument(
         "--linger-seconds",
         type=float,
-        help="after SIGTERM watch on while locks are held or digests are to be made, at most so long (default 0)",
+        metavar="S",
+        help="after SIGTERM watch on while locks are held or digests are to be made, at most so many s (default 0)",
     )
-    run.add_argument("--metrics-detail", help="task (default), or store for series of single stores as well")
-    run.add_argument("--log-level", help="DEBUG, INFO (default), WARNING, ERROR")
+    run.add_argument(
+        "--metrics-detail",
+        metavar="DETAIL",
+        help="task (default), or store for series of single stores as well",
+    )
+    run.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR")
     _add_settings(run)
     run.set_defaults(command=_run)
 
 
 def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    scan = commands.add_parser("scan", help="read a state directory (or a snapshot of one) once")
+    scan = _command(commands, "scan", "read a state directory (or a snapshot of one) once")
     scan.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     scan.add_argument(
         "--may-be-empty",
@@ -204,7 +244,7 @@ def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    replay = commands.add_parser("replay", help="run a recorded trace through the same rules")
+    replay = _command(commands, "replay", "run a recorded trace through the same rules")
     replay.add_argument("trace", type=Path, metavar="TRACE.jsonl.gz", help="recorded file operations")
     replay.add_argument("--pod", default="pod", help="pod name that events carry")
     replay.add_argument("--events", type=Path, metavar="DIR", help="write what the agent would have shipped")
@@ -225,15 +265,13 @@ def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    diff = commands.add_parser(
-        "diff", help="compare two state directories, store by store (exit 1 if they differ)"
-    )
+    diff = _command(commands, "diff", "compare two state directories, store by store (exit 1 if they differ)")
     diff.add_argument("a", type=Path, metavar="DIR_A", help="a state directory, or a snapshot of one")
     diff.add_argument("b", type=Path, metavar="DIR_B", help="another one")
     diff.add_argument("--json", action="store_true", help="one store per line")
     _add_settings(diff)
     diff.set_defaults(command=_diff)
-    bundle = commands.add_parser("bundle", help="pack metadata for a bug report (never record content)")
+    bundle = _command(commands, "bundle", "pack metadata for a bug report (never record content)")
     bundle.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     bundle.add_argument("target", type=Path, metavar="OUT.tar.gz", help="archive to make, outside STATE_DIR")
     _add_settings(bundle)
@@ -245,7 +283,7 @@ def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None
     return load_config(
         file=chosen.config,
         sets=chosen.sets,
-        flags={**(flags or {}), "detectors.disabled": chosen.disabled},
+        flags={**(flags or {}), "detectors.disabled": chosen.disabled, "properties": chosen.properties},
         environment=os.environ,
         detectors=BY_ID,
     )

@@ -14,6 +14,7 @@ from agent.cli.output import Shown, exit_code, print_findings
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.config.facts import PROPERTIES
 from agent.contract.codec import printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
@@ -107,13 +108,15 @@ def scan(
     if needs_second_reading(pipeline.inventory):
         pause(SETTLE_S)
         findings = judge_again(pipeline, clock.now_us())
-    _warn_of_strangers(pipeline)
-    closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}"
+    _warn_of_settings(pipeline, config)
+    closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
     print_findings(findings, pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
     return exit_code(findings, fail_on)
 
 
-def _warn_of_strangers(pipeline: Pipeline) -> None:
+def _warn_of_settings(pipeline: Pipeline, config: Config) -> None:
+    for note in config.notes:
+        complain(printable(note))
     unknown = strangers(pipeline.settings, pipeline.inventory)
     if unknown is not None:
         complain(printable(unknown))
@@ -158,13 +161,25 @@ def replay_trace(
         sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
         count = replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()
-    _warn_of_strangers(pipeline)
+    _warn_of_settings(pipeline, config)
     closing = (
         f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
-        " what happened before the first one is not seen"
+        f" what happened before the first one is not seen{_from_properties(config)}"
     )
     print_findings(findings, pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
     return exit_code(findings, fail_on)
+
+
+def _from_properties(config: Config) -> str:
+    """Name the facts that an application's own file gave, and the file."""
+    groups = {"": config.applications.common, **config.applications.own}
+    lines = []
+    for application, group in groups.items():
+        facts = [f"{name}={x.value}" for name, x in group.items() if x.origin == PROPERTIES]
+        if facts:
+            whom = f" for {application}" if application else ""
+            lines.append("\n" + printable(f"from {config.agent.properties}{whom}: {', '.join(facts)}"))
+    return "".join(lines)
 
 
 def _and_disabled(closing: str, config: Config, *, as_json: bool) -> str:

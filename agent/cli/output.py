@@ -18,15 +18,38 @@ from agent.findings.finding import Finding
 from agent.findings.incidents import Incident, about_state, gather
 
 
-def finding_line(finding: Finding, pod: str) -> str:
-    """Write one finding as one JSON line: the fields of its record, times as RFC 3339."""
+def finding_line(finding: Finding, pod: str, incident: Incident | None = None) -> str:
+    """Write one finding as one JSON line: the fields of its record, times as RFC 3339; and its incident, if given."""
     row: dict[str, object] = {}
     for name, value in finding.body().items():
         if name.endswith("_at_us"):
             row[name.removesuffix("_us")] = rfc3339(value) if isinstance(value, int) else None
         else:
             row["id" if name == "finding_id" else name] = value
-    return json.dumps(row | {"pod": pod}, ensure_ascii=True)
+    row["pod"] = pod
+    if incident is not None:
+        row["incident"] = _incident_fields(incident, finding)
+    return json.dumps(row, ensure_ascii=True)
+
+
+def _incident_fields(incident: Incident, finding: Finding) -> dict[str, object]:
+    """Give the whole incident, the same with each of its findings, and what this one is for it."""
+    return {
+        "id": incident.id,
+        "role": next(role.value for role, own in incident.findings if own is finding),
+        "detector": incident.lead.detector,
+        "severity": incident.severity.value,
+        "confidence": incident.confidence.value,
+        "status": incident.status.value,
+        "application_id": incident.application_id or None,
+        "tasks": incident.tasks,
+        "stores": incident.stores,
+        "title": incident.title,
+        "sentence": incident.sentence,
+        "next_action": incident.next_action,
+        "since": rfc3339(incident.since_us),
+        "ended": None if incident.ended_us is None else rfc3339(incident.ended_us),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +57,7 @@ class Shown:
     """What a person or a program wants to see.
 
     Args of the dataclass:
-        as_json: One line per finding, in the order of opening, and nothing else.
+        as_json: One line per finding with its incident, in the order of opening, and nothing else.
         verbose: Remarks, too, and every finding with its evidence.
         top: At most so many incidents; 0 = all.
     """
@@ -57,18 +80,21 @@ def print_findings(
         out: Where to; None = standard output.
     """
     stream = out or sys.stdout
+    everything = gather(findings, INSTRUCTIONS_FIRST)
     if shown.as_json:
+        of_finding = {finding.id: incident for incident in everything for _, finding in incident.findings}
         for finding in findings:
-            stream.write(finding_line(finding, pod) + "\n")
+            stream.write(finding_line(finding, pod, of_finding[finding.id]) + "\n")
         return
-    incidents = [
-        x for x in gather(findings, INSTRUCTIONS_FIRST) if not x.lead.missing_facts or about_state(x)
-    ]
+    incidents = [x for x in everything if not x.lead.missing_facts or about_state(x)]
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
-    stream.write(f"{_summary(incidents, listed)}\n{closing}\n\n")
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = _width(stream)
+    head = f"{_summary(incidents, listed)}\n{closing}"
+    if stream.isatty():  # a program finds each of these lines in one piece
+        head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
+    stream.write(f"{head}\n\n")
     for incident in listed:
         stream.write(incident_text(incident, paint=paint, width=width, verbose=shown.verbose))
     for finding in findings:

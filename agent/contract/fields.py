@@ -62,7 +62,7 @@ SETTINGS = (
     Field(
         "origin",
         _S,
-        "Where it came from: flag, file, environment, default (Kafka's), unset.",
+        "Where it came from: flag, file, environment, properties (the application's file), default (Kafka's), unset.",
         required=True,
     ),
 )

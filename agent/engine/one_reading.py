@@ -24,6 +24,7 @@ def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
 
     Where a process holds a lock, or a lock could not be asked, the next moment may change everything: judged at now.
     """
+    pipeline.ledger.read_once_us = now_us
     pipeline.scan(now_us)
     pipeline.confirm(now_us)
     pipeline.beat(now_us)
@@ -82,17 +83,22 @@ def coverage(inventory: Inventory) -> str:
 
 
 def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:
-    """Name the applications that a flag names and that are not there; None = all are, or nothing is there yet.
+    """Name the applications that a flag or a properties file names and that are not there.
 
-    A settings file may be shared by pods of several applications; a flag is for this one.
+    A settings file may be shared by pods of several applications; a flag and a properties file are for this one.
+
+    Returns:
+        A sentence; None = all are there, or nothing is yet.
     """
     there = sorted(x.id for x in inventory.applications.values() if x.exists)
-    named = [name for name, group in settings.own.items() if any(x.origin == "flag" for x in group.values())]
+    origins = {name: {x.origin for x in group.values()} for name, group in settings.own.items()}
+    named = [name for name, found in origins.items() if found & {"flag", "properties"}]
     unknown = sorted(set(named) - set(there))
     if not unknown or not there:
         return None
     known = ", ".join(there[:_LISTED]) + (", ..." if len(there) > _LISTED else "")
-    return f"--set: no application {', '.join(unknown)} here; there is: {known}"
+    option = "--set" if any("flag" in origins[name] for name in unknown) else "--properties"
+    return f"{option}: no application {', '.join(unknown)} here; there is: {known}"
 
 
 def plural(count: int, word: str) -> str:

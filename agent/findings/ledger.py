@@ -49,6 +49,9 @@ class Ledger:
         self._pending: dict[tuple[str, str | None], set[str]] = {}
         self._lineage = Lineage()
         self._by_id: dict[str, _Key] = {}
+        self.read_once_us: int | None = None
+        """When a directory was read for one answer. What opens then opened for the reader only: no id may depend on
+        it, so that two readings of a directory name the same things alike. None = it is watched."""
 
     def settle(
         self,
@@ -172,7 +175,7 @@ class Ledger:
     ) -> Finding | None:
         known = self._findings.get(key)
         if known is None:
-            finding = self._with_incident(key, _open(meta, place, verdict), ended_us)
+            finding = self._with_incident(key, _open(meta, place, verdict, self.read_once_us), ended_us)
             what = (place.application_id, meta.id, finding.severity)
             self._reported[what] = Reported(
                 self._reported[what].times + 1 if what in self._reported else 1, finding.id
@@ -259,14 +262,15 @@ def _entry(finding: Finding) -> Entry:
     )  # fmt: skip
 
 
-def _open(meta: DetectorMeta, place: Place, verdict: Verdict) -> Finding:
+def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int | None = None) -> Finding:
+    is_of_reading = read_once_us is not None and verdict.opened_at_us >= read_once_us
     parts = (
         meta.id,
         place.application_id,
         place.task_id or "",
         verdict.store or "",
         verdict.identity or verdict.subject,
-        str(verdict.opened_at_us),
+        "" if is_of_reading else str(verdict.opened_at_us),
     )
     return Finding(
         id=hex_digest("\x00".join(parts).encode(errors="surrogateescape"))[:16],

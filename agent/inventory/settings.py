@@ -102,7 +102,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An effective value and where it came from (`flag`, `file`, `environment`, `default`)."""
+    """An effective value and where it came from (`flag`, `file`, `environment`, `properties`, `default`)."""
 
     value: str
     origin: str

@@ -149,6 +149,8 @@ class Supervisor:
         LOG.info("watching", extra={"state_dir": str(self._root), "agent_version": __version__})
         for id_, why in self._config.disabled.items():
             LOG.warning("detector disabled", extra={"detector": id_, "reason": why.value})
+        for note in self._config.notes:
+            LOG.warning("%s", note)
         try:
             if self._baseline is not None:
                 resume(self._baseline, self._pipeline, self._clock.now_us())

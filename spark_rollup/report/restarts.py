@@ -15,23 +15,8 @@ from spark_rollup.judging.base import Facts
 from spark_rollup.judging.copies import copies
 from spark_rollup.judging.fleet import attach, concerns_task, prefixed, same_task
 from spark_rollup.judging.past import Past, last
+from spark_rollup.report.restart_answer import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.schemas import RESTARTS
-
-SAFE, NOT_RUNNING, RESTORE, UNKNOWN = "safe", "not-running", "restore", "unknown"
-KEEP, CLEAN_ONLY, DAMAGED = "keep", "clean-stop-only", "damaged"
-
-ANSWERS = {
-    SAFE: "a healthy, recent copy is held elsewhere",
-    NOT_RUNNING: "no process holds it there: a start changes nothing for the others",
-    RESTORE: "no copy elsewhere: the task is restored from the changelog, or waits until the pod is back",
-    UNKNOWN: "the pod, or one that may have the other copy, is not watched: unknown",
-    KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
-    CLEAN_ONLY: "stop it cleanly: a kill after the grace period leaves records that were never committed (KAFKA-20685)",
-    DAMAGED: "an open critical finding: do first what it asks for, a restart may make the damage final",
-}
-"""What each answer means; from harmless to dangerous. A pod's answer is the worst of its tasks'."""
-
-HARMLESS = (SAFE, NOT_RUNNING)
 
 KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
 """First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no
@@ -106,6 +91,18 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
     unknown = reduce(DataFrame.unionByName, (silent, gone, blind))
     return unknown.groupBy(*_POD).agg(
         F.min_by("doubt", "first").alias("doubt"), F.max(F.col("first") == 1).alias("gone")
+    )
+
+
+def known_pods(facts: Facts) -> DataFrame:
+    """List every pod that was heard of, each with what puts it in doubt.
+
+    Output columns: namespace, pod, doubt (null: none), gone (its agent had announced its end).
+    Grain: one row per pod.
+    """
+    known = facts.heard.select("namespace", "pod").distinct()
+    return known.join(doubts(facts, of_parts=True), _POD, "left").withColumn(
+        "gone", F.coalesce("gone", F.lit(False))
     )
 
 

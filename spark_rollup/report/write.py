@@ -16,7 +16,7 @@ from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from spark_rollup import __version__
 from spark_rollup.config import AGENT, FLEET
-from spark_rollup.report import page
+from spark_rollup.report import last_audit, page
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
@@ -40,6 +40,7 @@ class Tables:
     pods: DataFrame
     churn: DataFrame
     restarts: DataFrame
+    known_pods: DataFrame
     quarantine: DataFrame
     local: DataFrame
     releases: DataFrame
@@ -103,6 +104,7 @@ def write(tables: Tables, output: Path) -> Outcome:
     }
     shown = _page_data(tables, findings, reasons)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
+    last_audit.write(_about_restarts(tables, shown.disabled), place)
     marker = {
         "watermark": rfc3339(tables.as_of_us),
         "since": rfc3339(tables.since_us) if tables.since_us else None,
@@ -122,6 +124,15 @@ def write(tables: Tables, output: Path) -> Outcome:
         coverage=shown.coverage,
         as_of_us=tables.as_of_us,
         disabled=shown.disabled,
+    )
+
+
+def _about_restarts(tables: Tables, disabled: Sequence[Mapping[str, object]]) -> last_audit.Known:
+    return last_audit.Known(
+        rows=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
+        pods=_rows(tables.known_pods.orderBy("namespace", "pod")),
+        disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in disabled],
+        as_of_us=tables.as_of_us,
     )
 
 

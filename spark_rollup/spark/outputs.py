@@ -24,7 +24,7 @@ OURS = "_audit.json"
 NEXT, LAST = ".next", ".last"
 
 TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine", "verdicts")
-FILES = ("findings.jsonl", "report.html", "verdicts.jsonl")
+FILES = ("findings.jsonl", "report.html", "verdicts.jsonl", "restarts.json")
 
 AUDIT, VERIFY = "audit", "verify"
 """Commands that write; neither writes where the other did."""

@@ -37,6 +37,8 @@ def test_the_defaults() -> None:
         "runbooks": "",
         "cluster": "",
         "metrics_detail": "task",
+        "properties": "",
+        "streams_version": "",
     }
     assert set(config.origins.values()) == {"default"}
     assert asdict(config.ship) == {

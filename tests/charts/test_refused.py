@@ -127,6 +127,18 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
         {"kind": "Deployment", **own(spool__claimTemplate__enabled=True)},
         "spool.claimTemplate needs a StatefulSet",
     ),
+    "no release in the tag": (
+        own(agent__streamsVersionFrom__imageTag="-streams([0-9.]+)$"),
+        "finds no release such as 3.9.1 in the tag of example/orders:1.0",
+    ),
+    "release in two places": (
+        own(agent__streamsVersionFrom={"label": "example.com/streams", "imageTag": "(.+)"}),
+        "agent.streamsVersionFrom.label and .imageTag exclude each other",
+    ),
+    "expression without a group": (
+        own(agent__streamsVersionFrom__imageTag="streams"),
+        "streamsVersionFrom.imageTag",
+    ),
     "workload without pods": ({"pods": False}, "only StatefulSet, Deployment and DaemonSet"),
 }
 

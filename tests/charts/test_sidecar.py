@@ -64,6 +64,42 @@ def test_sub_path_of_the_pod_is_followed(sidecar: Helm) -> None:
     assert [x["name"] for x in agent["env"][:4]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME"]
 
 
+def test_properties_of_the_application_are_mounted_read_only(sidecar: Helm) -> None:
+    pod, agent = native(
+        sidecar, **own(agent__propertiesFrom={"configMap": "orders", "key": "kafka.properties"})
+    )
+    (volume,) = (x for x in pod["volumes"] if x["name"] == "statewarden-properties")
+    items = [{"key": "kafka.properties", "path": "streams.properties"}]
+    assert volume["configMap"] == {"name": "orders", "items": items}
+    (mount,) = (x for x in agent["volumeMounts"] if x["name"] == "statewarden-properties")
+    assert mount["readOnly"]
+    assert environment(agent)["STATEWARDEN_PROPERTIES"] == f"{mount['mountPath']}/streams.properties"
+
+
+def test_release_comes_from_a_label_of_the_pod(sidecar: Helm) -> None:
+    _, agent = native(sidecar, **own(agent__streamsVersionFrom__label="example.com/streams"))
+    (variable,) = (x for x in agent["env"] if x["name"] == "STATEWARDEN_STREAMS_VERSION")
+    assert variable["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.labels['example.com/streams']"}}
+    _, agent = native(sidecar)
+    assert "STATEWARDEN_STREAMS_VERSION" not in {x["name"] for x in agent["env"]}
+
+
+@pytest.mark.parametrize(
+    ("image", "pattern"),
+    [
+        ("example.com:5000/shop/orders:1.2-streams3.9.1", "-streams([0-9.]+)$"),
+        ("orders:3.9.1-7", "^([0-9]+[.][0-9]+[.][0-9]+)-"),
+        (f"orders:3.9.1@sha256:{'0' * 64}", "^(.+)$"),
+    ],
+)
+def test_release_comes_from_the_tag_of_the_image(sidecar: Helm, image: str, pattern: str) -> None:
+    _, agent = native(sidecar, image=image, **own(agent__streamsVersionFrom__imageTag=pattern))
+    release = (
+        load_config(environment=environment(agent)).applications.of("orders").text("kafka_streams_version")
+    )
+    assert release == "3.9.1"
+
+
 def test_disabled_detectors_arrive_as_the_agent_reads_them(sidecar: Helm) -> None:
     reasons = {"torn-store": "a = known, old one", "zombie-state": "by design"}
     _, agent = native(sidecar, **own(detectors__disabled=reasons))

@@ -76,8 +76,8 @@ def test_a_task_of_two_namespaces_is_asked_for_by_name():
         answers._one_place("0_0", places, None, None)
     with pytest.raises(UsageError, match="name one of its applications with --application: bills, orders"):
         answers._one_place("0_0", places, "shop", None)
-    with pytest.raises(UsageError, match="--application: none"):
-        answers._one_place("0_0", [], None, None)
+    with pytest.raises(UsageError, match=r"no event of task 0_9; known tasks: 0_0, 0_1$"):
+        answers._one_place("0_9", [], None, None, ["0_0", "0_1"])
     assert answers._one_place("0_0", places, "staging", None) == ("staging", "orders")
     assert answers._one_place("0_0", places, None, "bills") == ("shop", "bills")
 
@@ -195,6 +195,9 @@ class TestRealRuns:
         assert "not healthy: pod-a (damaged)" in told
         assert main(["why", *asked, "0_0"]) == 0
         told = capsys.readouterr().out
+        assert told.startswith(
+            "critical, confirmed: resurrected-checkpoint: shop/orders/0_0 on pod-a, pod-b, as of "
+        )
         assert "pod-a  holds the task until the last reading" in told
         assert "agent on pod-a: critical suspected resurrected-checkpoint" in told
         assert "fleet: critical confirmed resurrected-checkpoint" in told
@@ -210,7 +213,7 @@ class TestRealRuns:
         assert main(["coverage", *asked]) == 0
         assert "pod-a" in capsys.readouterr().out
         assert main(["why", *asked, "7_7"]) == 2
-        assert "task 7_7: name one of its applications" in capsys.readouterr().err
+        assert "no event of task 7_7; known tasks: 0_0" in capsys.readouterr().err
 
     def test_what_an_agent_says_alone_fails_the_audit(self, one_rule, spark, tmp_path, capsys):
         """An open critical that no rule knows of: exit code 1, on the terminal, in every output; no all-clear."""
@@ -247,8 +250,14 @@ class TestRealRuns:
         page = (out / "report.html").read_text()
         assert "1 detector disabled)</h1>" in page
         assert '<td class="k">torn-store</td><td>known</td><td><bdi>pod-a</bdi></td>' in page
-        main(["safe-to-restart", "--input", str(source), "--max-age", "any"])
-        assert "not looked for, as these detectors are disabled: torn-store" in capsys.readouterr().out
+        code = main(["safe-to-restart", "--input", str(source), "--max-age", "any"])
+        told = capsys.readouterr().out
+        assert "not looked for, as these detectors are disabled: torn-store" in told
+        # the audit's own answer is the same, but for its first line
+        assert main(["safe-to-restart", "--from", str(out), "--max-age", "any"]) == code
+        again = capsys.readouterr().out
+        assert again.splitlines()[0] == f"{told.splitlines()[0]}, by the audit in {out}"
+        assert again.splitlines()[1:] == told.splitlines()[1:]
 
     def test_nothing_usable_is_code_2(self, spark, tmp_path, capsys):
         """An input of another contract major is refused with the reason of the first line."""

@@ -1,7 +1,8 @@
 {{/*
 The sidecar as one entry of `initContainers` (native) or `containers` (plain).
 
-Called with (dict "context" . ["values" ...] ["mountPath" PATH] ["subPath" PATH] ["subPathExpr" PATH] ["group" GID]).
+Called with (dict "context" . ["values" ...] ["mountPath" PATH] ["subPath" PATH] ["subPathExpr" PATH] ["group" GID]
+["image" IMAGE]).
 */}}
 {{- define "statewarden-sidecar.container" -}}
 {{- $v := include "statewarden-sidecar.values" . | fromYaml -}}
@@ -44,6 +45,12 @@ env:
   - {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
   {{- range $name, $value := include "statewarden-sidecar.settings" (dict "values" $v "mountPath" $mountPath) | fromYaml }}
   - {name: STATEWARDEN_{{ $name }}, value: {{ $value | quote }}}
+  {{- end }}
+  {{- with $v.agent.streamsVersionFrom.label }}
+  - {name: STATEWARDEN_STREAMS_VERSION, valueFrom: {fieldRef: {fieldPath: "metadata.labels['{{ . }}']"}}}
+  {{- end }}
+  {{- if $v.agent.streamsVersionFrom.imageTag }}
+  - {name: STATEWARDEN_STREAMS_VERSION, value: {{ include "statewarden-sidecar.streamsVersion" (dict "from" $v.agent.streamsVersionFrom "image" (get . "image")) | quote }}}
   {{- end }}
   {{- with $v.extraEnv }}
   {{- toYaml . | nindent 2 }}

@@ -19,7 +19,7 @@ its label. Fails with a sentence if the sidecar could not see the state director
 {{- fail (printf "statewarden-sidecar: %s has no spec.template.spec.containers: only StatefulSet, Deployment and DaemonSet can carry the sidecar" $name) -}}
 {{- end -}}
 {{- $found := include "statewarden-sidecar.find" (dict "values" $v "workload" $workload "pod" $pod "name" $name) | fromYaml -}}
-{{- $call := dict "context" .context "values" $v "mountPath" $found.mountPath "subPath" $found.subPath "subPathExpr" $found.subPathExpr "group" $found.group -}}
+{{- $call := dict "context" .context "values" $v "mountPath" $found.mountPath "subPath" $found.subPath "subPathExpr" $found.subPathExpr "group" $found.group "image" $found.image -}}
 {{- $container := include "statewarden-sidecar.container" $call | fromYaml -}}
 {{- if eq $v.variant "native" -}}
 {{- $_ := set $pod "initContainers" (prepend ($pod.initContainers | default list) $container) -}}
@@ -41,7 +41,7 @@ its label. Fails with a sentence if the sidecar could not see the state director
 {{- toYaml $workload -}}
 {{- end -}}
 
-{{/* Where the application has its state, and by which group, as YAML: {mountPath, subPath, subPathExpr, group}. */}}
+{{/* Where the application has its state, and by which group, as YAML: {mountPath, subPath, subPathExpr, group, image}. */}}
 {{- define "statewarden-sidecar.find" -}}
 {{- $v := .values -}}
 {{- $volumes := list -}}
@@ -88,4 +88,5 @@ mountPath: {{ $mount.mountPath }}
 subPath: {{ $mount.subPath | default "" | quote }}
 subPathExpr: {{ $mount.subPathExpr | default "" | quote }}
 group: {{ int64 $group }}
+image: {{ $owner.image | default "" | quote }}
 {{- end -}}

@@ -66,6 +66,24 @@ object store
 {{- end -}}
 {{- end -}}
 
+{{/* Release of Kafka Streams in the tag of the application's image; called with {from, image}. */}}
+{{- define "statewarden-sidecar.streamsVersion" -}}
+{{- $image := .image | default "" -}}
+{{- if .from.label -}}
+{{- fail "statewarden-sidecar: agent.streamsVersionFrom.label and .imageTag exclude each other: one place says the release" -}}
+{{- end -}}
+{{- if not $image -}}
+{{- fail "statewarden-sidecar: agent.streamsVersionFrom.imageTag needs the application's image: use statewarden-sidecar.inject, or set facts.kafka_streams_version" -}}
+{{- end -}}
+{{- $name := splitList "/" (splitList "@" $image | first) | last -}}
+{{- $tag := ternary (splitList ":" $name | last) "" (contains ":" $name) -}}
+{{- $release := regexReplaceAll .from.imageTag (regexFind .from.imageTag $tag) "${1}" -}}
+{{- if not (regexMatch "^[0-9]+\\.[0-9]+(\\.[0-9]+)?$" $release) -}}
+{{- fail (printf "statewarden-sidecar: agent.streamsVersionFrom.imageTag %q finds no release such as 3.9.1 in the tag of %s; correct it, or set facts.kafka_streams_version" .from.imageTag $image) -}}
+{{- end -}}
+{{- $release -}}
+{{- end -}}
+
 {{/* Labels that PodMonitor, NetworkPolicy and people find the pods by. */}}
 {{- define "statewarden-sidecar.labels" -}}
 statewarden.io/agent: "true"

@@ -29,6 +29,13 @@
   value: /etc/statewarden/kafka/kafka.properties
   source: {configMap: {name: {{ . }}}}
 {{- end }}
+{{- with $v.agent.propertiesFrom.configMap }}
+- volume: statewarden-properties
+  mountPath: /etc/statewarden/properties
+  setting: PROPERTIES
+  value: /etc/statewarden/properties/streams.properties
+  source: {configMap: {name: {{ . }}, items: [{key: {{ $v.agent.propertiesFrom.key | quote }}, path: streams.properties}]}}
+{{- end }}
 {{- with $v.privacy.keySecret }}
 - volume: statewarden-hash-key
   mountPath: /etc/statewarden/hash-key

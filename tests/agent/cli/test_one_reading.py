@@ -172,6 +172,25 @@ def test_nothing_that_is_printed_knows_of_the_hour(
         assert all(time < "2030-03-17T17:46:41" for time in times)  # NOW_US
 
 
+def test_ids_are_the_same_from_scan_to_scan(
+    repository: Path, tmp_path: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What no file dates, such as a store that lacks files, has no other id an hour later."""
+    for archive in snapshots(repository):
+        root = tmp_path / archive.name
+        with tarfile.open(archive) as packed:
+            packed.extractall(root, filter="data")
+        for facts in ({}, FACTS):
+            said = []
+            for clock.time_us in (NOW_US, NOW_US + HOUR_US):
+                config = load_config(sets=[f"{key}={value}" for key, value in facts.items()])
+                offline.scan(root, config, shown=Shown(as_json=True), fail_on="critical", pause=no_pause)
+                rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+                said.append([(row["detector"], row["id"], row["incident_id"]) for row in rows])
+            assert said[0] == said[1]
+            assert len(said[0]) == len(set(said[0]))
+
+
 # -- the closing line -----------------------------------------------------------------------------------
 
 
@@ -224,3 +243,21 @@ def test_a_file_for_several_applications_is_no_mistake(
     file = tmp_path / "settings.toml"
     file.write_text('[application."elsewhere"]\nnum_standby_replicas = 1\n')
     assert statewarden("scan", damaged, *PLAIN, "--config", file).err == ""
+
+
+def test_a_scan_names_the_file_that_facts_are_from(
+    statewarden: Callable, damaged: Path, tmp_path: Path
+) -> None:
+    """Which facts came from the application's own file is printed; what of it is not used goes to standard error."""
+    file = tmp_path / "streams.properties"
+    file.write_text(
+        "application.id=app\nprocessing.guarantee=exactly_once_v2\ncommit.interval.ms=${COMMIT}\n"
+    )
+    said = statewarden("scan", damaged, "--properties", file)
+    assert said.out.splitlines()[2] == f"from {file} for app: processing_guarantee=exactly_once_v2"
+    assert said.err.startswith(
+        f"statewarden: {file}: commit.interval.ms=${{COMMIT}} is not used: it has a placeholder"
+    )
+    file.write_text("application.id=ap\nprocessing.guarantee=exactly_once_v2\n")
+    said = statewarden("scan", damaged, "--properties", file)
+    assert said.err == "statewarden: --properties: no application ap here; there is: app\n"

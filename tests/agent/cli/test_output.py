@@ -55,6 +55,32 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_a_json_line_has_the_whole_incident():
+    """Each finding's line has the incident that it belongs to, and what it is for it."""
+    later = replace(LOUD, id="3" * 16, detector="torn-store", incident_id=FINDING.incident_id)
+    rows = [json.loads(line) for line in printed(FINDING, later, QUIET, as_json=True).splitlines()]
+    assert [row["id"] for row in rows] == [FINDING.id, later.id, QUIET.id]
+    first, second, third = (row["incident"] for row in rows)
+    assert [first.pop("role"), second.pop("role"), third.pop("role")] == ["cause", "cause", "cause"]
+    assert first == second
+    assert first == {
+        "id": FINDING.incident_id, "detector": "torn-store", "severity": "critical", "confidence": "suspected",
+        "status": "open", "application_id": "orders", "tasks": ["0_3"], "stores": ["totals"],
+        "title": "A store goes on from an offset whose data it does not have", "sentence": later.summary,
+        "next_action": later.next_action, "since": "2023-11-14T22:13:20.250000Z", "ended": None,
+    }  # fmt: skip
+    assert third["id"] == "i-2"
+
+
+def test_a_terminal_gets_no_line_that_it_would_break():
+    """What was read is said in lines of its width; in a pipe, in one line."""
+    closing = "read " + "nothing, " * 40
+    for stream, longest in ((Terminal(), 100), (io.StringIO(), len(closing))):
+        print_findings([], "pod-a", shown=Shown(), closing=closing, out=stream)
+        assert max(map(len, stream.getvalue().splitlines())) <= longest
+        assert (closing in stream.getvalue()) == (longest == len(closing))
+
+
 def printed(*findings: Finding, stream: io.StringIO | None = None, **shown: Any) -> str:
     out = stream or io.StringIO()
     print_findings(findings, "pod-a", shown=Shown(**shown), closing="looked at it all", out=out)

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from spark_rollup import gate
 from spark_rollup.errors import UsageError
+from spark_rollup.report import restart_answer
+from spark_rollup.report.restart_answer import Question
 from tests.spark_rollup.conftest import Audited, Row
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, Pod, at_us, story
 
@@ -183,7 +184,8 @@ def asked(audited: Audited, name: str, pod: str | None = "pod-a", **given: objec
         {"namespace": name, "pod": x.name, **nothing, **doubts.get(x.name, {})} for x in STORIES[name].pods
     ]
     question = {"now_us": at_us(HORIZON_S + 60), "pod": pod, "max_age_s": 900} | given
-    return gate.answer(audited.rows("restarts", name), pods, at_us(HORIZON_S), gate.Question(**question))  # type: ignore[arg-type]
+    rows = audited.rows("restarts", name)
+    return restart_answer.answer(rows, pods, at_us(HORIZON_S), Question(**question))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,7 @@ def pod_of(name: str, namespace: str = "shop", **more: object) -> Row:
     return {"namespace": namespace, "pod": name, "doubt": None, "gone": False} | more
 
 
-NOW = gate.Question(now_us=60_000_000)
+NOW = Question(now_us=60_000_000)
 
 
 def test_the_headline_names_every_kind():
@@ -325,7 +327,7 @@ def test_the_headline_names_every_kind():
         given("pod-a", "0_2", "clean-stop-only", "restore"),
         given("pod-a", "0_3", "damaged", follow=["skipped-eos-wipe"], first_action="remove it"),
     ]
-    lines, safe = gate.answer(rows, [pod_of("pod-a")], 0, replace(NOW, pod="pod-a"))
+    lines, safe = restart_answer.answer(rows, [pod_of("pod-a")], 0, replace(NOW, pod="pod-a"))
     assert not safe
     assert lines[1].startswith(
         "pod-a: damaged: follow skipped-eos-wipe first (1 task); clean-stop-only: stop it"
@@ -340,12 +342,12 @@ def test_all_pods_are_one_table():
     """A pod's answer is the worst of its tasks'; a watched pod without tasks is safe, a gone one is set apart."""
     rows = [given("pod-a", "0_0", "safe"), given("pod-a", "0_1", "restore")]
     pods = [pod_of("pod-a"), pod_of("pod-b"), pod_of("pod-z", gone=True, doubt="its agent ended at 10:00:00")]
-    lines, safe = gate.answer(rows, pods, 0, NOW)
+    lines, safe = restart_answer.answer(rows, pods, 0, NOW)
     assert [line.split()[:2] for line in lines[2:4]] == [["pod-a", "restore"], ["pod-b", "safe"]]
     assert lines[4] == "gone, by the last word of their agents: pod-z"
     assert not safe
-    assert gate.answer(rows, pods[1:], 0, NOW)[1]
-    assert not gate.answer(rows, pods, 0, replace(NOW, pod="pod-z"))[1]
+    assert restart_answer.answer(rows, pods[1:], 0, NOW)[1]
+    assert not restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-z"))[1]
 
 
 def test_namesakes_are_kept_apart():
@@ -353,14 +355,14 @@ def test_namesakes_are_kept_apart():
     rows = [given("pod-a", "0_0", "safe"), given("pod-a", "0_0", "damaged", namespace="staging")]
     pods = [pod_of("pod-a"), pod_of("pod-a", "staging"), pod_of("pod-b")]
     with pytest.raises(UsageError, match="several namespaces: name one with --namespace: shop, staging"):
-        gate.answer(rows, pods, 0, replace(NOW, pod="pod-a"))
-    assert gate.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="shop"))[1]
-    assert not gate.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="staging"))[1]
-    lines, _ = gate.answer(rows, pods, 0, NOW)
+        restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a"))
+    assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="shop"))[1]
+    assert not restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="staging"))[1]
+    lines, _ = restart_answer.answer(rows, pods, 0, NOW)
     assert [line.split()[:2] for line in lines[2:]] == [
         ["shop/pod-a", "safe"],
         ["staging/pod-a", "damaged"],
         ["shop/pod-b", "safe"],
     ]
     with pytest.raises(UsageError, match="no event of pod pod-x; known: pod-a, pod-b"):
-        gate.answer(rows, pods, 0, replace(NOW, pod="pod-x"))
+        restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-x"))

@@ -1,7 +1,8 @@
 """Settings of the agent and of the applications: file, environment, flags. Every problem in one message.
 
-Order of precedence: flag, environment (`STATEWARDEN_<NAME>`), file, default. The only module that reads the
-environment. Values only: nothing is opened but the settings file.
+Order of precedence: flag, environment (`STATEWARDEN_<NAME>`), file, default; what an application's own file and its
+pod's label say comes last. The only module that reads the
+environment. Values only: nothing is opened but the settings file and the applications' properties.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
+from agent.config.facts import add_flag, add_properties, add_release, tables_of
 from agent.delivery import (
     DigestSettings,
     KubernetesSettings,
@@ -22,7 +24,7 @@ from agent.delivery import (
     problems_of_digest,
 )
 from agent.errors import ConfigError
-from agent.inventory.settings import DEFAULT, KEYS, KEYS_BY_NAME, Setting, SettingsBook
+from agent.inventory.settings import DEFAULT, Setting, SettingsBook
 
 ENVIRONMENT_PREFIX = "STATEWARDEN_"
 DOWNWARD = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "pod_uid": "POD_UID", "node": "NODE_NAME"}
@@ -68,6 +70,9 @@ class AgentSettings:
         log_level: DEBUG, INFO, WARNING or ERROR.
         runbooks: Base of the links to runbooks on the agent's page; empty = it names the command instead.
         metrics_detail: `task`, or `store` for series of single stores as well.
+        properties: `.properties` file of the application, whose settings are facts where nothing else gives them.
+        streams_version: Release of Kafka Streams of all applications here, where nothing else gives it; what is no
+            release is noted and not used, because it may come from a label of the pod.
     """
 
     state_dir: str = ""
@@ -89,6 +94,8 @@ class AgentSettings:
     log_level: str = "INFO"
     runbooks: str = ""
     metrics_detail: str = "task"
+    properties: str = ""
+    streams_version: str = ""
 
 
 class Reasons(dict[str, str]):
@@ -123,6 +130,7 @@ class Config:
         privacy: What is hidden.
         kubernetes: What is reported to Kubernetes.
         digest: When digests of stores are made.
+        notes: What of the applications' own files and labels could not be used, one sentence each.
     """
 
     agent: AgentSettings
@@ -133,6 +141,7 @@ class Config:
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
     digest: DigestSettings = field(default_factory=DigestSettings)
+    notes: tuple[str, ...] = ()
 
     @property
     def disabled(self) -> Mapping[str, Setting]:
@@ -166,11 +175,13 @@ def load_config(
     """
     problems: list[str] = []
     document = _read(file, problems) if file is not None else {}
-    common, own = _applications(document.get("application", {}), str(file), problems)
+    common, own = tables_of(document.get("application", {}), str(file), problems)
     for text in sets:
-        _add_flag(text, common, own, problems)
+        add_flag(text, common, own, problems)
     read = _Reader(document, environment or {}, flags or {}, str(file), problems)
     agent = read.group("agent", AgentSettings)
+    notes = add_properties(agent.properties, common, own, problems)
+    notes += add_release(agent.streams_version, read.origins["streams_version"], common)
     judges = read.group("detectors", DetectorSettings)
     strange = [id_ for id_ in judges.disabled if detectors is not None and id_ not in detectors]
     if strange:
@@ -198,7 +209,8 @@ def load_config(
     ]
     if problems:
         raise ConfigError("; ".join(problems))
-    return Config(agent, read.origins, SettingsBook(common, own), judges, ship, privacy, kubernetes, digest)
+    book = SettingsBook(common, own)
+    return Config(agent, read.origins, book, judges, ship, privacy, kubernetes, digest, tuple(notes))
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
@@ -209,53 +221,6 @@ def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
     except ValueError as error:
         problems.append(f"{file}: not TOML: {error}")
     return {}
-
-
-def _applications(
-    table: object, where: str, problems: list[str]
-) -> tuple[dict[str, Setting], dict[str, dict[str, Setting]]]:
-    common: dict[str, Setting] = {}
-    own: dict[str, dict[str, Setting]] = {}
-    if not isinstance(table, Mapping):
-        problems.append(f"{where}: [application] must be a table")
-        return common, own
-    for name, value in table.items():
-        if not isinstance(value, Mapping):
-            _add_setting(common, str(name), value, "file", f"{where}: [application]", problems)
-            continue
-        group = own.setdefault(str(name), {})
-        for key, inner in value.items():
-            _add_setting(group, str(key), inner, "file", f'{where}: [application."{name}"]', problems)
-    return common, own
-
-
-def _add_flag(
-    text: str, common: dict[str, Setting], own: dict[str, dict[str, Setting]], problems: list[str]
-) -> None:
-    left, equals, value = text.partition("=")
-    if not equals:
-        problems.append(f"--set {text}: expected KEY=VALUE or APPLICATION:KEY=VALUE")
-        return
-    application, colon, key = left.rpartition(":")
-    group = own.setdefault(application, {}) if colon else common
-    _add_setting(group, key, value, "flag", "--set", problems)
-
-
-def _add_setting(
-    group: dict[str, Setting], name: str, value: object, origin: str, where: str, problems: list[str]
-) -> None:
-    key = KEYS_BY_NAME.get(name)
-    if key is None:
-        known = ", ".join(x.name for x in KEYS)
-        problems.append(f"{where}: unknown setting {name!r}; known: {known}")
-        return
-    text = str(value).strip()
-    try:
-        key.check(text)
-    except ValueError as error:
-        problems.append(f"{where}: {name}={text}: {error}")
-        return
-    group[name] = Setting(text, origin)
 
 
 class _Reader:

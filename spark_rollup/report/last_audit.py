@@ -1,0 +1,108 @@
+"""`restarts.json`: what an audit knows about restarts, kept in one file that is answered from without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spark_rollup import __version__
+from spark_rollup.errors import UsageError
+from spark_rollup.report.restart_answer import Question, answer
+from spark_rollup.sources.address import refuse_address
+from spark_rollup.spark.outputs import MARKER, NEXT
+
+FILE = "restarts.json"
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an audit knows about restarts.
+
+    Args of the dataclass:
+        rows: Table `restarts`, by namespace, pod, application and task.
+        pods: namespace, pod, doubt and gone of every pod, see `restarts.known_pods`.
+        disabled: namespace, pod and detector of what is not looked for.
+        as_of_us: The audit's time, microseconds since the epoch.
+    """
+
+    rows: Sequence[Row]
+    pods: Sequence[Row]
+    disabled: Sequence[Row]
+    as_of_us: int
+
+
+def write(known: Known, place: Path) -> None:
+    """Write the file into a directory."""
+    text = json.dumps(
+        {
+            "version": __version__,
+            "as_of_us": known.as_of_us,
+            "pods": known.pods,
+            "disabled": known.disabled,
+            "restarts": known.rows,
+        },
+        separators=(",", ":"),
+    )
+    (place / FILE).write_text(f"{text}\n", encoding="ascii")
+
+
+def read(output: Path) -> Known:
+    """Read what the last audit wrote.
+
+    Args:
+        output: Its `--output`.
+
+    Raises:
+        UsageError: no audit has finished there, it was one of another version, or the file cannot be read.
+    """
+    if not output.is_dir():
+        what = "is not a directory" if output.exists() else "does not exist"
+        raise UsageError(f"--from {output} {what}; give the --output of an audit")
+    if not (output / MARKER).is_file():
+        if (output / NEXT / MARKER).is_file():
+            raise UsageError(f"--from {output}: an audit is just putting its report there; ask again")
+        raise UsageError(f"--from {output} holds no finished audit ({MARKER} is missing)")
+    try:
+        found = json.loads((output / FILE).read_text(encoding="ascii"))
+        version = found["version"]
+        if version == __version__:
+            return Known(found["restarts"], found["pods"], found["disabled"], int(found["as_of_us"]))
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"--from {output} holds no {FILE}: no audit of this version ({__version__}) wrote there; run one"
+        ) from error
+    except OSError as error:
+        raise UsageError(f"--from {output}: {FILE} cannot be read: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--from {output}: {FILE} is damaged; run an audit again") from error
+    raise UsageError(
+        f"--from {output} was written by version {version}, this is {__version__}: run an audit with this version"
+    )
+
+
+def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ()) -> tuple[list[str], bool]:
+    """Answer from what an audit left.
+
+    Args:
+        output: The audit's `--output`.
+        question: What is asked, and when.
+        given: Options that only an audit can follow; none may be given.
+
+    Returns:
+        As `gate.safe_to_restart`; the first line names the directory, too.
+
+    Raises:
+        UsageError: see `read`; or there is no such pod, or several of its name.
+    """
+    refuse_address("--from", output)
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)} with --from: the audit is over; run it with that, or ask --input"
+        )
+    known = read(output)
+    about = replace(question, source=f"the audit in {output}")
+    return answer(known.rows, known.pods, known.as_of_us, about, known.disabled)

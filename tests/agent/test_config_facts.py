@@ -1,0 +1,66 @@
+"""Facts that were not given to the agent as such: the application's own file, and its pod's label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import load_config
+from agent.errors import ConfigError
+from agent.inventory.settings import Setting
+
+
+def test_the_own_file_of_an_application_comes_last(tmp_path: Path) -> None:
+    """It decides what nothing else gives; also what is given for all applications is over what the file says of one."""
+    file = tmp_path / "streams.properties"
+    file.write_text(
+        "application.id=orders\nprocessing.guarantee=exactly_once_v2\nnum.standby.replicas=1\ncommit.interval.ms=50"
+    )
+    config = load_config(
+        sets=["processing_guarantee=at_least_once", "orders:commit_interval_ms=70"],
+        flags={"properties": str(file)},
+    )
+    orders = config.applications.of("orders").values
+    assert orders["processing_guarantee"] == Setting("at_least_once", "flag")
+    assert orders["commit_interval_ms"] == Setting("70", "flag")
+    assert orders["num_standby_replicas"] == Setting("1", "properties")
+    assert "num_standby_replicas" not in config.applications.of("bills").values
+    assert config.notes == ()
+
+
+def test_a_file_without_a_name_is_about_all_applications(tmp_path: Path) -> None:
+    """From the environment, as in a sidecar; bytes that are no UTF-8 are those of Java's own encoding."""
+    file = tmp_path / "streams.properties"
+    file.write_bytes(b"# \xe4\nnum.standby.replicas=1\nprocessing.guarantee=${GUARANTEE}\n")
+    config = load_config(environment={"STATEWARDEN_PROPERTIES": str(file)})
+    assert config.applications.common == {"num_standby_replicas": Setting("1", "properties")}
+    (note,) = config.notes
+    assert note.startswith(f"{file}: processing.guarantee=${{GUARANTEE}} is not used: ")
+
+
+def test_a_file_without_facts_is_noted(tmp_path: Path) -> None:
+    """A wrong file is not silent; one that is not there is a mistake."""
+    file = tmp_path / "log4j.properties"
+    file.write_text("rootLogger=INFO")
+    assert load_config(flags={"properties": str(file)}).notes == (
+        f"{file}: has no setting that decides a verdict",
+    )
+    with pytest.raises(ConfigError, match=r"absent: cannot be read: No such file or directory"):
+        load_config(flags={"properties": str(tmp_path / "absent")})
+
+
+@pytest.mark.parametrize(
+    ("label", "sets", "release", "notes"),
+    [
+        ("3.9.1", [], Setting("3.9.1", "environment"), 0),
+        ("3.9.1", ["kafka_streams_version=4.1.2"], Setting("4.1.2", "flag"), 0),
+        ("", [], None, 0),
+        ("main-4f2e", [], None, 1),
+    ],
+)
+def test_a_label_gives_the_release(label: str, sets: list[str], release: Setting | None, notes: int) -> None:
+    """What the pod is labelled with counts where nothing else does; what is no release is noted, not an error."""
+    config = load_config(sets=sets, environment={"STATEWARDEN_STREAMS_VERSION": label})
+    assert config.applications.common.get("kafka_streams_version") == release
+    assert len(config.notes) == notes

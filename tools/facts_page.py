@@ -1,0 +1,22 @@
+"""Render the last part of docs/configuration.md, which verdicts each setting decides, from detectors and rules."""
+
+from __future__ import annotations
+
+from agent.detectors import DETECTORS
+from agent.inventory.settings import KEYS
+from spark_rollup.correlate import RULES
+
+MARKER = "## What each setting decides\n"
+
+
+def render_facts_page(page: str) -> str:
+    """Keep what people wrote above the marker and write the table below it again."""
+    rows = ["| `--set` | in Kafka | decides verdicts of |", "|---|---|---|"]
+    for key in KEYS:
+        units = [
+            *(f"[{x.meta.id}](detectors/{x.meta.id}.md)" for x in DETECTORS if key.name in x.meta.needs),
+            *(f"[rules/{x.meta.id}](rules/{x.meta.id}.md)" for x in RULES if key.name in x.meta.needs),
+        ]
+        rows.append(f"| `{key.name}` | `{key.kafka_name}` | {', '.join(units) or 'none asks for it'} |")
+    table = "\n".join(rows)
+    return f"{page.partition(MARKER)[0]}{MARKER}\n{table}\n"
