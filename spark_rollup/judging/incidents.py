@@ -140,9 +140,8 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
     )
     if not is_open or not incident.about_state:
         return incident, None
-    home, comes_first = (place, incident.application_id), says.comes_first if shared.asks(says) else 0
-    claim = Claim(id_, home, incident.tasks, incident.pods, says.detector, comes_first, incident.since_us)
-    return incident, claim
+    home = (place, incident.application_id)
+    return incident, shared.claim(id_, home, incident.tasks, incident.pods, says, incident.since_us)
 
 
 def _weight(one: Said) -> tuple[object, ...]:

@@ -59,7 +59,6 @@ class Said:
     opened_at_us: int
     ended_us: int | None
     summary: str
-    comes_first: int
     by_agent: bool
     known: tuple[Known, ...]
     lineage: tuple[str, ...]
@@ -117,7 +116,6 @@ def read(row: Row) -> Said:
         opened_at_us=opened_us,
         ended_us=_micros(row.get("resolved_at")),
         summary=str(row["summary"]),
-        comes_first=int(str(row.get("comes_first") or 0)),
         by_agent=by_agent,
         known=known,
         lineage=tuple(str(x) for x in _list(row, "lineage")),
