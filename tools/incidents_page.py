@@ -12,16 +12,12 @@ MARKER = "## Mechanisms\n"
 
 def render_incidents_page(page: str) -> str:
     """Keep what people wrote above the marker and write the tables below it again."""
-    units = [
-        *(x.meta for x in DETECTORS),
-        *(x.meta for x in RULES),
-        STATE_DIFFERS,
-        STATE_EQUAL,
-        REPLICAS_DIFFER,
-    ]
+    rules = [*(x.meta for x in RULES), STATE_DIFFERS, STATE_EQUAL, REPLICAS_DIFFER]
+    of_detectors = [(x.meta.id, x.meta.mechanism) for x in DETECTORS]
+    declared = {*of_detectors, *((x.id, x.mechanism) for x in rules)}
     rows = ["| mechanism | what goes wrong | seen by |", "|---|---|---|"]
     for one in Mechanism:
-        seen_by = sorted({x.id for x in units if x.mechanism is one})
+        seen_by = sorted(id_ for id_, mechanism in declared if mechanism is one)
         rows.append(f"| `{one.slug}` | {one.title} | {', '.join(f'`{id_}`' for id_ in seen_by)} |")
     table = "\n".join(rows)
     first = ", ".join(f"`{id_}`" for id_ in INSTRUCTIONS_FIRST)

@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 class Statement(Protocol):
-    """What incidents ask of a finding, whoever made it."""
+    """What incidents ask of a finding, the agent's or the fleet's."""
 
     @property
     def detector(self) -> str:

@@ -223,7 +223,7 @@ class _Sets:
         self._above: dict[object, object] = {}
 
     def of(self, member: object) -> object:
-        """Return what stands for the member's set."""
+        """Return the member that represents its set."""
         path = []
         while (above := self._above.setdefault(member, member)) is not member and above != member:
             path.append(member)
