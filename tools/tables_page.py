@@ -113,8 +113,8 @@ Generated from `spark_rollup/schemas.py`; change it there. `audit` writes each t
 beside `incidents.jsonl`, `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the
 watermark (the time up to which events were read), the start of the look-back, the number of open incidents and of
 findings by severity, and of unusable lines by reason. Without `_SUCCESS.json` a run did not finish. A repeated run
-writes the same rows. What ended before the [look-back](rollup.md#look-back-and-snapshots) is in `timelines` as far as it is
-known, and in no other table.
+writes the same rows. What ended before the [look-back](rollup.md#look-back-and-snapshots) is in `timelines` as far as
+it is known, and in no other table.
 """
 
 

@@ -113,7 +113,8 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
     """Make an incident of a group, and what it asks for if it is open."""
     rows = group.rows or group.beside
     lead = min(rows, key=_weight)
-    says = shared.instruction(lead, rows)
+    # what only bears out another finding knows no better step than that one
+    says = shared.instruction(lead, [x for x in rows if lineage.CONFIRMS not in _relations(x, group)])
     is_open = lead.status is Status.OPEN
     since_us, id_ = group.first
     place, mechanism = lead.namespace, lead.mechanism if group.rows else group.mechanism
@@ -139,7 +140,7 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
         next_action=str(says.row["next_action"]),
         lead=lead.row,
         findings=_with_roles(lead, group),
-        members=tuple(x.row for x in rows),
+        members=tuple(x.row for x in group.rows or group.beside[:1]),
     )
     if not is_open or not incident.about_state:
         return incident, None
