@@ -200,6 +200,22 @@ def test_some_tasks_of_an_application_are_part_of_an_incident_and_others_are_not
     ]
     found = sorted(gather([bug, *alone]), key=lambda x: x.since_us)
     assert [(x.id[:3], x.tasks) for x in found] == [("i-a", ("0_0",)), ("i-2", ("0_1", "0_2"))]
+    other = alone[0] | {
+        "detector": "unprotected-task",
+        "opened_at": rfc3339(0),
+        "pod": None,
+        "pods": ["pod-b"],
+    }
+    part = one([bug, other])
+    assert (roles(part)[0], part.pods, part.since_us) == (("1", Role.CONSEQUENCE), ("pod-a",), 1)
+
+
+def test_an_instruction_that_names_its_task_names_the_others_too():
+    """With the pod where that is another one; a second store of the task is nothing new."""
+    said = {"local_incidents": [about("i-a", "confirms")], "next_action": "Remove 0_0 on pod-a."}
+    places = [("0_0", "pod-a"), ("0_0", "pod-a"), ("0_1", "pod-a"), ("0_2", "pod-b")]
+    rows = [row(f"{n}", n, task_id=task, pod=pod, **said) for n, (task, pod) in enumerate(places, 1)]
+    assert one(rows).next_action == "Remove 0_0 on pod-a. Then the same for 0_1, 0_2 on pod-b."
 
 
 def test_pods_are_named_where_no_task_is():
