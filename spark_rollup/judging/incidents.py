@@ -150,8 +150,8 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
 
 
 def _weight(one: Said) -> tuple[object, ...]:
-    """Among equals the fleet's word: it knows what the agent says, and more."""
-    return shared.weight(one), one.by_agent, one.order
+    """Among equals what an agent knows of, in the fleet's words: it knows what the agent says, and more."""
+    return shared.weight(one), not one.known, one.by_agent, one.order
 
 
 def _with_roles(lead: Said, group: Group) -> tuple[tuple[Role, Row], ...]:
