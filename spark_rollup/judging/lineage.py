@@ -81,7 +81,7 @@ def read(row: Row) -> Said:
 
     Raises:
         KeyError: a column is missing that every version had.
-        ValueError: a word or a time is none of the table's.
+        ValueError: a word is none of the table's.
     """
     detector, by_agent = str(row["detector"]), row.get("reported_by") == "agent"
     namespace, opened_us = str(row.get("namespace") or ""), _micros(row["opened_at"]) or 0
@@ -144,7 +144,10 @@ def _known(namespace: str, named: Row) -> Known:
 def _micros(text: object) -> int | None:
     if text is None:
         return None
-    at = datetime.fromisoformat(str(text)) - _EPOCH
+    try:
+        at = datetime.fromisoformat(str(text)) - _EPOCH
+    except ValueError:  # Spark writes years after 9999, too: a clock that is broken
+        return None
     return (at.days * 86_400 + at.seconds) * 1_000_000 + at.microseconds
 
 
