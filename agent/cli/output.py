@@ -12,7 +12,6 @@ from typing import TextIO
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
-from agent.detectors import INSTRUCTIONS_FIRST
 from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident, about_state, gather
@@ -80,7 +79,7 @@ def print_findings(
         out: Where to; None = standard output.
     """
     stream = out or sys.stdout
-    everything = gather(findings, INSTRUCTIONS_FIRST)
+    everything = gather(findings)
     if shown.as_json:
         of_finding = {finding.id: incident for incident in everything for _, finding in incident.findings}
         for finding in findings:

@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
@@ -37,6 +38,8 @@ META = RuleMeta(
     title="A task has fewer copies than its standby count promises",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.TOO_FEW_COPIES,
+    joined_by=(("application_id", "pod"), ("application_id", "task_id")),
     upstream=("KAFKA-8187",),
     needs=(
         "num_standby_replicas",
@@ -106,6 +109,7 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
             "severity": F.col("severity"),
             "confidence": F.col("confidence"),
             "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
+            "ended_us": F.col("to_us"),
             "affected": _affected(),
             "missing_facts": F.when(unknown_release, F.array(F.lit("kafka_streams_version"))).otherwise(
                 no_texts()
@@ -216,6 +220,7 @@ def _refuted(applications: DataFrame, facts: Facts) -> DataFrame:
             "severity": F.lit(Severity.INFO.value),
             "confidence": F.lit(Confidence.CONFIRMED.value),
             "status": F.lit(Status.RESOLVED.value),
+            "ended_us": F.col("taken.taken_us"),
             "affected": F.lit(Affected.NO.value),
             "summary": F.concat(
                 F.lit("not missing: "), moved, F.lit(", so "), F.col("pod"), F.lit(" merely lost it")
