@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
+from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
     DigestSettings,
     KubernetesSettings,
@@ -148,6 +149,7 @@ def load_config(
     flags: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     detectors: Collection[str] | None = None,
+    acceptable: Collection[str] | None = None,
 ) -> Config:
     """Join file, environment and flags.
 
@@ -157,6 +159,7 @@ def load_config(
         flags: Settings given as flags, by their full name; None values are not given.
         environment: Environment variables.
         detectors: Ids that may be disabled; None = any.
+        acceptable: Ids whose exposures may be accepted; None = any.
 
     Returns:
         Effective settings with the origin of each.
@@ -178,6 +181,12 @@ def load_config(
             f"detectors.disabled ({read.origins['detectors.disabled']}): no detector is called {', '.join(strange)};"
             f" known: {', '.join(detectors or ())}"
         )
+    book = SettingsBook(common, own)
+    odd = [] if acceptable is None else sorted(book.accepted() - set(acceptable))
+    if odd:
+        problems.append(
+            f"{ACCEPTS}: no lasting exposure of {', '.join(odd)}; known: {', '.join(acceptable or ())}"
+        )
     ship = read.group("ship", ShipSettings)
     privacy = read.group("privacy", PrivacySettings)
     kubernetes = read.group("kubernetes", KubernetesSettings)
@@ -198,7 +207,7 @@ def load_config(
     ]
     if problems:
         raise ConfigError("; ".join(problems))
-    return Config(agent, read.origins, SettingsBook(common, own), judges, ship, privacy, kubernetes, digest)
+    return Config(agent, read.origins, book, judges, ship, privacy, kubernetes, digest)
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:

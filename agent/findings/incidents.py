@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -13,6 +13,10 @@ from agent.findings.finding import Finding
 
 NAMED = 6
 """Tasks that a sentence names; of more it gives the number."""
+
+
+Accepts = Callable[[str], Collection[str]]
+"""Application -> detectors whose lasting exposures the operator accepted."""
 
 
 class Role(StrEnum):
@@ -44,6 +48,9 @@ class Incident:
         next_action: The one instruction to follow.
         lead: The finding that names it.
         findings: All, with their roles, in the order in which they opened.
+        lasting: An exposure by release or settings: it stays as long as they do, and nothing is to be done at once.
+        accepted: The operator accepted that exposure: it stays open, and no alert is raised.
+        first: The incident whose instruction comes before this one's; empty = none.
     """
 
     id: str
@@ -62,22 +69,29 @@ class Incident:
     next_action: str
     lead: Finding
     findings: tuple[tuple[Role, Finding], ...]
+    lasting: bool = False
+    accepted: bool = False
+    first: str = ""
 
 
-def gather(findings: Iterable[Finding], first: Sequence[str] = ()) -> list[Incident]:
+def gather(
+    findings: Iterable[Finding], first: Sequence[str] = (), accepts: Accepts = lambda application: ()
+) -> list[Incident]:
     """Put findings together to incidents.
 
     Args:
         findings: Of one agent, each in its last state.
         first: Detectors whose instruction comes before any other about the same task, in this order.
+        accepts: What the operator accepted.
 
     Returns:
-        The worst first: open before resolved, by severity, by confidence, the oldest first.
+        The worst first: open before resolved, by severity, by confidence, the oldest first; accepted ones behind all
+        others that are open.
     """
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.incident_id or finding.id].append(finding)
-    incidents = _in_agreement([_incident(id_, group) for id_, group in groups.items()], first)
+    incidents = _in_agreement([_incident(id_, group, accepts) for id_, group in groups.items()], first)
     return sorted(incidents, key=_order)
 
 
@@ -86,10 +100,11 @@ def about_state(incident: Incident) -> bool:
     return incident.lead.level is not Level.SELF
 
 
-def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
+def _order(incident: Incident) -> tuple[bool, bool, bool, int, int, int, str]:
     return (
         not about_state(incident),
         incident.status is Status.RESOLVED,
+        incident.accepted,
         -incident.severity.rank,
         -incident.confidence.rank,
         incident.since_us,
@@ -97,10 +112,11 @@ def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
     )
 
 
-def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
+def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> Incident:
     ordered = sorted(group, key=lambda x: (x.opened_at_us, x.detector, x.task_id or "", x.store or ""))
     lead = min(ordered, key=_weight)
     is_open = lead.status is Status.OPEN
+    lasting = is_open and lead.lasting and lead.level is Level.EXPOSURE
     return Incident(
         id=incident_id,
         title=TITLES.get(lead.mechanism, ""),
@@ -118,19 +134,23 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
         next_action=lead.next_action,
         lead=lead,
         findings=tuple((_role(lead, x), x) for x in ordered),
+        lasting=lasting,
+        accepted=lasting and lead.detector in accepts(lead.application_id),
     )
 
 
-def _weight(finding: Finding) -> tuple[bool, bool, int, bool, int, int, str, str]:
-    """What names an incident: no remark, what is open, worst, and about damage; among equals what came first.
+def _weight(finding: Finding) -> tuple[bool, bool, int, bool, bool, int, int, str, str]:
+    """What names an incident: no remark, what is open, worst, about damage, and urgent; among equals what came first.
 
-    So what was severe and is over is not hidden behind a remark that is still open.
+    So what was severe and is over is not hidden behind a remark that is still open, nor a task that needs something
+    at once behind one that only runs on an affected release.
     """
     return (
         finding.severity is Severity.INFO,
         finding.status is not Status.OPEN,
         -finding.severity.rank,
         finding.level is not Level.DAMAGE,
+        finding.lasting,
         -finding.confidence.rank,
         finding.opened_at_us,
         finding.task_id or "",
@@ -186,5 +206,5 @@ def _after(incident: Incident, urgent: Sequence[Incident]) -> Incident:
             first = (
                 f"First do what incident {other.id} ({other.lead.detector}) asks for; remove nothing before."
             )
-            return replace(incident, next_action=first)
+            return replace(incident, next_action=first, first=other.id)
     return incident
