@@ -36,6 +36,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
+    exactly_once=True,
     next_action=(
         "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
         " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"

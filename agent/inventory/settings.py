@@ -194,6 +194,10 @@ class SettingsBook:
         own = self.own.get(application_id)
         return ApplicationSettings({**self.common, **own} if own else self.common)
 
+    def accepts(self, application_id: str) -> frozenset[str]:
+        """Detectors whose lasting exposures are accepted for one application; empty name = for the agent itself."""
+        return self.of(application_id).accepts
+
     def accepted(self) -> frozenset[str]:
         """Detectors whose lasting exposures are accepted for any application."""
-        return frozenset().union(*(self.of(application).accepts for application in ("", *self.own)))
+        return frozenset().union(*map(self.accepts, ("", *self.own)))

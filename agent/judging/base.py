@@ -83,6 +83,7 @@ class DetectorMeta:
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
         lowers_risk: What makes damage from a lasting exposure less likely; empty = none of its verdicts lasts.
+        exactly_once: It judges only applications that are known to run exactly-once (True) or at-least-once (False).
         alert_after_m: Minutes that a warning must last before its alert; None = by the level.
         twin: Its benign twin; None = no run looks like what it judges: a volume, or settings.
     """
@@ -103,6 +104,7 @@ class DetectorMeta:
     is_law: bool = False
     consequence: str = ""
     lowers_risk: str = ""
+    exactly_once: bool | None = None
     alert_after_m: int | None = None
     twin: Twin | None = None
 
