@@ -1,0 +1,218 @@
+"""What names an incident, what its findings are for it, and whose instruction comes first: the agent's and the fleet's.
+
+Pure: values in, values out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from agent.contract.events import Confidence, Level, Severity, Status
+
+NAMED = 6
+"""Tasks or pods that a sentence names; of more it gives the number."""
+
+
+class Role(StrEnum):
+    """What a finding is for its incident."""
+
+    CAUSE = "cause"
+    CONSEQUENCE = "consequence"
+    CONFIRMATION = "confirmation"
+    REFUTATION = "refutation"
+
+
+class Statement(Protocol):
+    """What incidents ask of a finding, whoever made it."""
+
+    @property
+    def detector(self) -> str:
+        """Id of the detector or rule."""
+        ...
+
+    @property
+    def level(self) -> Level:
+        """Kind of statement."""
+        ...
+
+    @property
+    def severity(self) -> Severity:
+        """How severe."""
+        ...
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure."""
+        ...
+
+    @property
+    def status(self) -> Status:
+        """Open or resolved."""
+        ...
+
+    @property
+    def task_id(self) -> str | None:
+        """Task; None for the application."""
+        ...
+
+    @property
+    def store(self) -> str | None:
+        """Store; None for the task."""
+        ...
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it opened."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        ...
+
+    @property
+    def comes_first(self) -> int:
+        """Place of its instruction before those of others, from 1; 0 = it has none."""
+        ...
+
+
+_EVERYWHERE, _SOMEWHERE = "*", None
+"""Beside pods: what names none concerns all, and what is about any of them concerns it."""
+
+S = TypeVar("S", bound="Statement")
+
+Weight = tuple[bool, bool, int, bool, int]
+
+
+def incident_of(finding_id: str) -> str:
+    """Make the id of the incident that begins with this finding."""
+    return f"i-{finding_id[:12]}"
+
+
+def weight(one: Statement) -> Weight:
+    """Order what can name an incident, the first first: no remark, what is open, worst, about damage, surest.
+
+    So what was severe and is over is not hidden behind a remark that is still open.
+    """
+    return (
+        one.severity is Severity.INFO,
+        one.status is not Status.OPEN,
+        -one.severity.rank,
+        one.level is not Level.DAMAGE,
+        -one.confidence.rank,
+    )
+
+
+def role(lead: Statement, one: Statement) -> Role:
+    """The same detector says the same of other tasks and stores; what opened before the lead led to it."""
+    if one.detector == lead.detector:
+        return Role.CAUSE if one is lead else Role.CONFIRMATION
+    return Role.CAUSE if one.opened_at_us < lead.opened_at_us else Role.CONSEQUENCE
+
+
+def sentence(lead: Statement, group: Iterable[Statement]) -> str:
+    """Say what is wrong, and of which other tasks the same is true."""
+    same = {x.task_id for x in group if x.detector == lead.detector and x.task_id and x.status is lead.status}
+    return the_same(lead.summary, "task", same - {lead.task_id})
+
+
+def the_same(summary: str, kind: str, others: Collection[str]) -> str:
+    """Add to a summary what else it is true of: `task` or `pod`, and their names."""
+    if not others:
+        return summary
+    stop = "" if summary.endswith(".") else "."
+    among = f"{'in' if kind == 'task' else 'on'} {kind}{'' if len(others) == 1 else 's'}"
+    return f"{summary}{stop} The same {among} {named(sorted(others))}."
+
+
+def named(names: Sequence[str]) -> str:
+    """List tasks or pods for a line of text, at most `NAMED`; the rest is a number."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def instruction(lead: S, group: Iterable[S]) -> S:
+    """Choose the finding whose next step is the incident's: an open one whose step comes first, else the lead."""
+    urgent = [x for x in group if asks(x)]
+    return min(
+        urgent, key=lambda x: (x.comes_first, weight(x), x.opened_at_us, x.task_id or ""), default=lead
+    )
+
+
+def asks(one: Statement) -> bool:
+    """Return whether a finding's instruction comes before others. A remark is no instruction."""
+    return one.comes_first > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an open incident asks for, and where.
+
+    Args of the dataclass:
+        incident_id: The incident.
+        home: Namespace and application; of one agent the application.
+        tasks: Tasks; none: the application as a whole.
+        pods: Pods; none: all.
+        detector: Whose instruction it is.
+        comes_first: Its place before the instructions of others, from 1; 0 = none.
+        since_us: When the incident began.
+    """
+
+    incident_id: str
+    home: tuple[str, ...]
+    tasks: tuple[str, ...]
+    pods: tuple[str, ...]
+    detector: str
+    comes_first: int
+    since_us: int
+
+
+def precedents(claims: Iterable[Claim]) -> dict[Claim, Claim]:
+    """Find for each incident the one about the same task whose instruction must come first.
+
+    One about the application as a whole comes first on its own pods.
+
+    Returns:
+        By claim; without those that nothing precedes.
+    """
+    every = list(claims)
+    first: dict[tuple[object, ...], Claim] = {}
+    for claim in sorted((x for x in every if x.comes_first), key=_urgency):
+        for place in _offered(claim):
+            first.setdefault(place, claim)
+    found = {}
+    for claim in every:
+        before = min((first[x] for x in _sought(claim) if x in first), key=_urgency, default=claim)
+        if before != claim:
+            found[claim] = before
+    return found
+
+
+def after(claim: Claim) -> str:
+    """Write the next step of an incident that another one precedes."""
+    return f"First do what incident {claim.incident_id} ({claim.detector}) asks for; remove nothing before."
+
+
+def _urgency(claim: Claim) -> tuple[int, int, str]:
+    return claim.comes_first, claim.since_us, claim.incident_id
+
+
+def _offered(claim: Claim) -> list[tuple[object, ...]]:
+    """List the places at which an instruction comes first: its tasks, and its pods for what names no task."""
+    kind = "any" if claim.tasks else "whole"
+    pods = (*claim.pods, _SOMEWHERE) if claim.pods else (_EVERYWHERE, _SOMEWHERE)
+    return [*_of_tasks(claim), *((kind, claim.home, x) for x in pods)]
+
+
+def _sought(claim: Claim) -> list[tuple[object, ...]]:
+    """List the places at which something could come before it."""
+    kinds = ("whole",) if claim.tasks else ("whole", "any")
+    pods = (*claim.pods, _EVERYWHERE) if claim.pods else (_SOMEWHERE,)
+    return [*_of_tasks(claim), *((kind, claim.home, x) for kind in kinds for x in pods)]
+
+
+def _of_tasks(claim: Claim) -> list[tuple[object, ...]]:
+    return [("task", claim.home, x) for x in claim.tasks]

@@ -1,0 +1,198 @@
+"""Incidents of the fleet: what agents' incidents and the rules' findings make together. Pure, without Spark.
+
+A fleet's incident takes in the agents' incidents that are part of it and keeps their ids: its own is that of the oldest
+of them, so one id is valid everywhere; without any it is made from the first finding's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from agent.contract import incidents as shared
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.incidents import Claim, Role
+from agent.contract.mechanisms import TITLES, Mechanism
+from spark_rollup.judging import lineage
+from spark_rollup.judging.lineage import Group, Row, Said
+
+
+@dataclass(frozen=True, slots=True)
+class FleetIncident:
+    """One thing that went wrong in the fleet, as people see it.
+
+    Args of the dataclass:
+        id: That of the oldest agent's incident in it; without one `i-` and the beginning of its first finding's id.
+        absorbed: Ids of all agents' incidents in it, its own id among them where an agent gave it.
+        title: What goes wrong, by its mechanism, or by the rule; empty: a detector's that is a mechanism by itself.
+        mechanism: Slug, of the lead.
+        cluster: Cluster; empty until known.
+        namespace: As in the tables: with the cluster before it (`eu-1/shop`) where one is known.
+        application_id: Application; empty: no finding names one.
+        pods: Pods concerned, sorted.
+        tasks: Tasks concerned, sorted; none: the application or the pod as a whole.
+        stores: Stores concerned, sorted, where findings name them.
+        status: Of the lead.
+        severity: Of the lead.
+        confidence: Of the lead.
+        upstream: Issues of the lead; empty: no known fault explains it.
+        affected: Whether the release has one of them.
+        since_us: When it began, microseconds since the epoch.
+        ended_us: When it was resolved; None: it is open, or its end is not known.
+        sentence: What is wrong, where.
+        next_action: The one instruction to follow.
+        lead: The row that names it.
+        findings: All rows, with their roles, in the order in which they opened.
+    """
+
+    id: str
+    absorbed: tuple[str, ...]
+    title: str
+    mechanism: str
+    cluster: str
+    namespace: str
+    application_id: str
+    pods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    stores: tuple[str, ...]
+    status: Status
+    severity: Severity
+    confidence: Confidence
+    upstream: tuple[str, ...]
+    affected: Affected
+    since_us: int
+    ended_us: int | None
+    sentence: str
+    next_action: str
+    lead: Row
+    findings: tuple[tuple[Role, Row], ...]
+
+    @property
+    def about_state(self) -> bool:
+        """Whether it is about state on disk, not about what agents know."""
+        return self.lead["level"] != Level.SELF.value
+
+
+def gather(rows: Iterable[Row], titles: Mapping[str, str] = TITLES) -> list[FleetIncident]:
+    """Put findings together to incidents; in any order of rows the same ones.
+
+    Args:
+        rows: Of the table `findings`.
+        titles: By mechanism, of rules that are a mechanism by themselves too.
+
+    Returns:
+        The worst first: open before resolved, by severity, by confidence, the oldest first; about state before what
+        is about agents.
+    """
+    pairs = [_incident(group, titles) for group in lineage.groups(lineage.read(row) for row in rows)]
+    before = shared.precedents(claim for _, claim in pairs if claim is not None)
+    agreed = (
+        replace(one, next_action=shared.after(before[claim]))
+        if claim is not None and claim in before
+        else one
+        for one, claim in pairs
+    )
+    return sorted(agreed, key=_order)
+
+
+def _order(one: FleetIncident) -> tuple[bool, bool, int, int, int, str, str]:
+    return (
+        not one.about_state,
+        one.status is Status.RESOLVED,
+        -one.severity.rank,
+        -one.confidence.rank,
+        one.since_us,
+        one.id,
+        one.namespace,
+    )
+
+
+def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, Claim | None]:
+    """Make an incident of a group, and what it asks for if it is open."""
+    rows = group.rows or group.beside
+    lead = min(rows, key=_weight)
+    says = shared.instruction(lead, rows)
+    is_open = lead.status is Status.OPEN
+    since_us, id_ = group.first
+    place = lead.namespace
+    incident = FleetIncident(
+        id=id_,
+        absorbed=tuple(sorted(name for _, name in group.locals_)),
+        title=titles.get(lead.mechanism, ""),
+        mechanism=lead.mechanism,
+        cluster=place.partition("/")[0] if "/" in place else "",
+        namespace=place,
+        application_id=str(lead.row.get("application_id") or ""),
+        pods=tuple(sorted({pod for x in rows for pod in _pods(x)})),
+        tasks=tuple(sorted({x.task_id for x in rows if x.task_id})),
+        stores=tuple(sorted({x.store for x in rows if x.store})),
+        status=lead.status,
+        severity=lead.severity,
+        confidence=lead.confidence,
+        upstream=_texts(lead.row, "upstream"),
+        affected=Affected(str(lead.row["affected"])),
+        since_us=min(since_us, *(x.opened_at_us for x in rows)),
+        ended_us=None if is_open else max(x.opened_at_us if x.ended_us is None else x.ended_us for x in rows),
+        sentence=_sentence(lead, rows),
+        next_action=str(says.row["next_action"]),
+        lead=lead.row,
+        findings=_with_roles(lead, group),
+    )
+    if not is_open or not incident.about_state:
+        return incident, None
+    home, comes_first = (place, incident.application_id), says.comes_first if shared.asks(says) else 0
+    claim = Claim(id_, home, incident.tasks, incident.pods, says.detector, comes_first, incident.since_us)
+    return incident, claim
+
+
+def _weight(one: Said) -> tuple[object, ...]:
+    """Among equals the fleet's word: it knows what the agent says, and more."""
+    return shared.weight(one), one.by_agent, one.order
+
+
+def _with_roles(lead: Said, group: Group) -> tuple[tuple[Role, Row], ...]:
+    bound = [(x, _role(lead, x, group)) for x in group.rows]
+    beside = [(x, _beside(lead, x, group)) for x in group.beside]
+    return tuple((role, x.row) for x, role in sorted((*bound, *beside), key=lambda x: x[0].order))
+
+
+def _role(lead: Said, one: Said, group: Group) -> Role:
+    if one is lead:
+        return Role.CAUSE
+    if lineage.CONFIRMS in _relations(one, group) or one.id in _texts(lead.row, "confirms"):
+        return Role.CONFIRMATION
+    return shared.role(lead, one)
+
+
+def _beside(lead: Said, one: Said, group: Group) -> Role:
+    if lineage.REFUTES in _relations(one, group):
+        return Role.REFUTATION
+    return Role.CAUSE if one is lead else Role.CONSEQUENCE
+
+
+def _relations(one: Said, group: Group) -> set[str]:
+    return {x.relation for x in one.known if x.incident in group.locals_}
+
+
+def _sentence(lead: Said, rows: Iterable[Said]) -> str:
+    """Say what is wrong, and of which other tasks, or pods, the same is true."""
+    if lead.task_id:
+        return shared.sentence(lead, rows)
+    pods = {
+        str(x.row["pod"])
+        for x in rows
+        if x.detector == lead.detector and x.row.get("pod") and x.status is lead.status
+    }
+    return shared.the_same(lead.summary, "pod", pods - {str(lead.row.get("pod"))})
+
+
+def _pods(one: Said) -> tuple[str, ...]:
+    """List the pods that a row is about; `pods` also has those that it was compared with."""
+    pod = one.row.get("pod")
+    every = _texts(one.row, "pods")
+    return every if not pod or one.mechanism == Mechanism.SHARED_STATE.slug else (str(pod),)
+
+
+def _texts(row: Row, name: str) -> tuple[str, ...]:
+    value = row.get(name)
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()

@@ -1,0 +1,287 @@
+"""Which rows of the table `findings` belong to one incident. Pure, without Spark.
+
+By mechanism and lineage, never by time alone. A row belongs together with
+- the agents' incidents of its mechanism that it confirms: those become one;
+- where it confirms none, rows of its mechanism that share its `lineage` (a task, a pod, an instruction: the rule says
+  what) while both last.
+What it refutes or only takes into account it is evidence of, and joins nothing to it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.incidents import incident_of
+
+Row = Mapping[str, object]
+"""One row of the table `findings` (`schemas.FINDING`)."""
+
+Local = tuple[str, str]
+"""An agent's incident: namespace, id. Of another namespace it is another one."""
+
+IS, CONFIRMS, REFUTES, EXPLAINS = "is", "confirms", "refutes", "explains"
+"""How a row is about an agent's incident: it is a finding of it, or what the columns of these names say."""
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+_NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An agent's incident that a row names: how, of which mechanism, since when."""
+
+    incident: Local
+    relation: str
+    mechanism: str
+    since_us: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """A row, read: what `agent.contract.incidents` asks of a finding, and whom it is about."""
+
+    row: Row
+    id: str
+    namespace: str
+    detector: str
+    mechanism: str
+    level: Level
+    severity: Severity
+    confidence: Confidence
+    status: Status
+    task_id: str | None
+    store: str | None
+    opened_at_us: int
+    ended_us: int | None
+    summary: str
+    comes_first: int
+    by_agent: bool
+    known: tuple[Known, ...]
+    lineage: tuple[str, ...]
+
+    @property
+    def order(self) -> tuple[int, str, str, str, str, str, str]:
+        """The order in which rows are listed: as they opened."""
+        pod = str(self.row.get("pod") or "")
+        task, store = self.task_id or "", self.store or ""
+        return self.opened_at_us, self.detector, task, store, self.namespace, pod, self.id
+
+    @property
+    def until(self) -> float:
+        """When it ended; never, while it is open."""
+        if self.status is Status.OPEN:
+            return _NEVER
+        return self.opened_at_us if self.ended_us is None else self.ended_us
+
+    def bound(self) -> list[Known]:
+        """List the agents' incidents that it is one with: of its mechanism, else of that of the oldest."""
+        sure = [x for x in self.known if x.relation in (IS, CONFIRMS)]
+        oldest = min(sure, key=lambda x: (x.since_us, x.incident), default=None)
+        if oldest is None:
+            return []
+        same = [x for x in sure if x.mechanism == self.mechanism]
+        return same or [x for x in sure if x is oldest or x.mechanism == oldest.mechanism]
+
+
+def read(row: Row) -> Said:
+    """Read one row.
+
+    Raises:
+        KeyError: a column is missing that every version had.
+        ValueError: a word or a time is none of the table's.
+    """
+    detector, by_agent = str(row["detector"]), row.get("reported_by") == "agent"
+    namespace, opened_us = str(row.get("namespace") or ""), _micros(row["opened_at"]) or 0
+    mechanism = str(row.get("mechanism") or detector)
+    known = tuple(_known(namespace, x) for x in _list(row, "local_incidents") if isinstance(x, Mapping))
+    if by_agent and not known:
+        own = str(row.get("incident_id") or incident_of(str(row["id"])))
+        known = (Known((namespace, own), IS, mechanism, opened_us),)
+    return Said(
+        row=row,
+        id=str(row["id"]),
+        namespace=namespace,
+        detector=detector,
+        mechanism=mechanism,
+        level=Level(str(row["level"])),
+        severity=Severity(str(row["severity"])),
+        confidence=Confidence(str(row["confidence"])),
+        status=Status(str(row["status"])),
+        task_id=_text(row, "task_id"),
+        store=_text(row, "store"),
+        opened_at_us=opened_us,
+        ended_us=_micros(row.get("resolved_at")),
+        summary=str(row["summary"]),
+        comes_first=int(str(row.get("comes_first") or 0)),
+        by_agent=by_agent,
+        known=known,
+        lineage=tuple(str(x) for x in _list(row, "lineage")),
+    )
+
+
+def _known(namespace: str, named: Row) -> Known:
+    return Known(
+        (namespace, str(named["incident_id"])),
+        str(named["relation"]),
+        str(named["mechanism"]),
+        int(str(named["since_us"])),
+    )
+
+
+def _micros(text: object) -> int | None:
+    if text is None:
+        return None
+    at = datetime.fromisoformat(str(text)) - _EPOCH
+    return (at.days * 86_400 + at.seconds) * 1_000_000 + at.microseconds
+
+
+def _text(row: Row, name: str) -> str | None:
+    value = row.get(name)
+    return None if value is None else str(value)
+
+
+def _list(row: Row, name: str) -> Sequence[object]:
+    value = row.get(name)
+    return value if isinstance(value, Sequence) else ()
+
+
+@dataclass(slots=True)
+class Group:
+    """What is one incident.
+
+    Args of the dataclass:
+        rows: Rows that say what it is.
+        beside: Rows that are evidence only: what they refute or take into account is here.
+        locals_: Agents' incidents in it, with their begin (microseconds).
+    """
+
+    rows: list[Said] = field(default_factory=list)
+    beside: list[Said] = field(default_factory=list)
+    locals_: dict[Local, int] = field(default_factory=dict)
+
+    @property
+    def first(self) -> tuple[int, str]:
+        """The oldest of the agents' incidents, or else what makes its id."""
+        named = [(since_us, id_) for (_, id_), since_us in self.locals_.items()]
+        oldest = (self.rows or self.beside)[0]
+        return min(named, default=(oldest.opened_at_us, incident_of(oldest.id)))
+
+
+def groups(said: Iterable[Said]) -> list[Group]:
+    """Group rows; in any order of them the same groups.
+
+    Returns:
+        Every group, with its rows in their order. A row is in one group; beside, it may be in several.
+    """
+    rows = sorted(said, key=lambda x: x.order)
+    sets = _Sets()
+    bound = [x for x in rows if x.bound()]
+    for one in bound:
+        sets.join(one, *(x.incident for x in one.bound()))
+    own = [x for x in rows if not x.known]
+    _link(own, bound, sets)
+    found: dict[object, Group] = defaultdict(Group)
+    of_row = {}
+    for one in (*bound, *own):
+        of_row[one] = group = found[sets.of(one)]
+        group.rows.append(one)
+        _add(group, one.bound())
+    made = _set_beside([*bound, *(x for x in rows if x.known and not x.bound())], of_row)
+    for group in found.values():
+        group.rows.sort(key=lambda x: x.order)
+    return [*found.values(), *made]
+
+
+def _add(group: Group, known: Iterable[Known]) -> None:
+    for one in known:
+        group.locals_[one.incident] = min(one.since_us, group.locals_.get(one.incident, one.since_us))
+
+
+class _Sets:
+    """Disjoint sets."""
+
+    def __init__(self) -> None:
+        self._above: dict[object, object] = {}
+
+    def of(self, member: object) -> object:
+        """Return what stands for the member's set."""
+        path = []
+        while (above := self._above.setdefault(member, member)) is not member and above != member:
+            path.append(member)
+            member = above
+        for each in path:
+            self._above[each] = member
+        return member
+
+    def join(self, first: object, *others: object) -> None:
+        """Make one set of those of all members."""
+        for other in others:
+            self._above[self.of(other)] = self.of(first)
+
+
+def _link(own: Sequence[Said], bound: Sequence[Said], sets: _Sets) -> None:
+    """Join what agents do not know by its lineage: with each other, and then with the oldest incident that has it."""
+    by_key: dict[tuple[str, str, str], list[Said]] = defaultdict(list)
+    for one in own:
+        for key in one.lineage:
+            by_key[one.namespace, one.mechanism, key].append(one)
+    for together in by_key.values():
+        until, before = together[0].until, together[0]
+        for one in together[1:]:
+            if one.opened_at_us <= until:
+                sets.join(before, one)
+            until, before = max(until, one.until), one
+    homes: dict[tuple[str, str, str], list[Said]] = defaultdict(list)
+    for one in bound:
+        for key in one.lineage:
+            homes[one.namespace, one.mechanism, key].append(one)
+    taken = set()
+    for one in own:
+        met = (
+            x
+            for key in one.lineage
+            for x in homes.get((one.namespace, one.mechanism, key), ())
+            if x.opened_at_us <= one.until and one.opened_at_us <= x.until
+        )
+        home = min(met, key=lambda x: x.order, default=None)
+        mine = sets.of(one)
+        if home is not None and mine not in taken:
+            sets.join(home, one)
+            taken.add(sets.of(one))
+
+
+def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Group]:
+    """Add rows as evidence to the incidents that they name without being one with them.
+
+    What no row says any more goes where the row that settles it is, or is an incident with it alone.
+
+    Returns:
+        Groups that had to be made.
+    """
+    homes = {local: group for group in of_row.values() for local in group.locals_}
+    made = []
+    for one in rows:
+        named = sorted((x for x in one.known if x not in one.bound()), key=lambda x: (x.since_us, x.incident))
+        at_home = list(
+            {id(homes[x.incident]): homes[x.incident] for x in named if x.incident in homes}.values()
+        )
+        lost = [x for x in named if x.incident not in homes]
+        own = of_row.get(one)
+        for group in at_home:
+            if group is not own:
+                group.beside.append(one)
+        if not lost:
+            continue
+        if own is None and at_home and all(x.relation == EXPLAINS for x in lost):
+            own = at_home[0]
+        if own is None:
+            own = Group(beside=[one])
+            made.append(own)
+        _add(own, lost)
+        homes |= {x.incident: own for x in lost}
+    return made
