@@ -187,7 +187,7 @@ def audit_spans(
         facts = metrics.Facts(
             findings=[row.asDict(recursive=True) for row in tables.findings.collect()],
             coverage=[row.asDict(recursive=True) for row in tables.coverage.collect()],
-            rules=[rule.meta.id for rule in RULES],
+            rules={rule.meta.id: rule.meta.severity for rule in RULES},
             as_of_us=as_of_us,
             finished_us=as_of_us,
             quarantined=0,
