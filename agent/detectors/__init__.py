@@ -81,10 +81,5 @@ DETECTORS: tuple[Detector, ...] = tuple(Detector(module.META, module.judge) for 
 
 BY_ID = {detector.meta.id: detector for detector in DETECTORS}
 
-INSTRUCTIONS_FIRST = tuple(
-    x.meta.id for x in sorted(DETECTORS, key=lambda x: x.meta.comes_first) if x.meta.comes_first
-)
-"""Detectors whose instruction comes before any other about the same task, in this order."""
-
 ACCEPTABLE = tuple(x.meta.id for x in DETECTORS if x.meta.lowers_risk)
 """Detectors that report exposures by release or settings, which the operator may accept."""

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.contract.events import Status
-from agent.detectors import INSTRUCTIONS_FIRST
+from agent.contract.incidents import named
 from agent.findings.finding import Finding
-from agent.findings.incidents import Accepts, Incident, gather, named
+from agent.findings.incidents import Accepts, Incident, gather
 from agent.publish.snapshot import Exposure, IncidentCount, IncidentRow
 
 INCIDENTS_LISTED = 100
@@ -27,7 +27,7 @@ def incident_rows(incidents: Sequence[Incident]) -> tuple[tuple[IncidentRow, ...
 
 def shown_incidents(findings: Iterable[Finding], accepts: Accepts) -> list[Incident]:
     """Put together what is shown: what is open, and moments of the last hour."""
-    return gather(findings, INSTRUCTIONS_FIRST, accepts)
+    return gather(findings, accepts)
 
 
 def counts(incidents: Iterable[Incident]) -> tuple[IncidentCount, ...]:

@@ -94,7 +94,7 @@ class IncidentRow:
         level: Of that finding.
         lasting: An exposure by release or settings.
         accepted: One that the operator accepted.
-        first: Incident whose instruction comes before this one's; empty = none.
+        first: Incident, or detector of another of its findings, whose instruction comes first; empty = none.
     """
 
     incident_id: str

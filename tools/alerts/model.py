@@ -88,7 +88,7 @@ class Alert:
         """Write the description as Prometheus takes it: by how sure it is, and by whose instruction comes first."""
         if not self.suspected:
             return fill(self.description, WHERE)
-        sure, unsure = (fill(_yielding(x, _FIRST), WHERE) for x in (self.description, self.suspected))
+        sure, unsure = (fill(_yielding(x), WHERE) for x in (self.description, self.suspected))
         return f'{{{{ if eq $labels.confidence "confirmed" }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}'
 
     def said(self, labels: Mapping[str, str], words: Mapping[str, str]) -> str:
@@ -96,7 +96,7 @@ class Alert:
         confirmed = not self.suspected or labels.get("confidence") == "confirmed"
         text = self.description if confirmed else self.suspected
         if labels.get("first"):
-            text = f"{text.partition(_STEP)[0]}{_STEP}first do what incident {labels['first']} {_ASKS}"
+            text = f"{text.partition(_STEP)[0]}{_STEP}{_first(labels['first'])}"
         return fill(text, words)
 
 
@@ -136,16 +136,18 @@ _VARIABLES = (
 """Variable of the boards, label that fills it, placeholder that shows that the alert has the label."""
 
 
-_STEP, _ASKS = " Next: ", "asks for; remove nothing before."
+_STEP = " Next: "
 _FIRST = "{{ $labels.first }}"
 
 
-def _yielding(text: str, first: str) -> str:
+def _first(named: str) -> str:
+    return f"first do what {named} asks for (`statewarden explain {named}`); remove nothing before."
+
+
+def _yielding(text: str) -> str:
     """Let the step yield to that of the incident that comes first."""
     head, _, step = text.partition(_STEP)
-    condition = (
-        f"{{{{ if $labels.first }}}}first do what incident {first} {_ASKS}{{{{ else }}}}{step}{{{{ end }}}}"
-    )
+    condition = f"{{{{ if $labels.first }}}}{_first(_FIRST)}{{{{ else }}}}{step}{{{{ end }}}}"
     return f"{head}{_STEP}{condition}"
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.incidents import NAMED, Role
 from agent.findings.finding import Finding
-from agent.findings.incidents import NAMED, Role, about_state, gather
+from agent.findings.incidents import about_state, gather
 
 WIPED = Finding(
     id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
@@ -20,9 +21,6 @@ EXPOSED = replace(
     WIPED, id="b" * 16, detector="stale-eos-checkpoint", level=Level.EXPOSURE, severity=Severity.WARNING,
     opened_at_us=1_000, status=Status.RESOLVED, resolved_at_us=1_900, summary="Nothing is lost yet.",
 )  # fmt: skip
-
-
-FIRST = ("shared-state-dir", "changelog-truncated")
 
 
 def other(**fields: Any) -> Finding:
@@ -84,13 +82,13 @@ def test_no_two_instructions_contradict():
     cut = other(
         detector="changelog-truncated", mechanism="short-changelog", next_action="Delete no copy yet."
     )
-    first, second = sorted(gather([WIPED, cut], FIRST), key=lambda x: x.id)
+    first, second = sorted(gather([WIPED, cut]), key=lambda x: x.id)
     assert second.next_action == "Delete no copy yet."
     assert first.next_action.startswith("First do what incident i-2 (changelog-truncated) asks for")
-    elsewhere = gather([WIPED, replace(cut, task_id="1_0")], FIRST)
+    elsewhere = gather([WIPED, replace(cut, task_id="1_0")])
     assert {x.next_action for x in elsewhere} == {"Stop it cleanly.", "Delete no copy yet."}
     over = replace(cut, status=Status.RESOLVED, resolved_at_us=9_000)
-    assert {x.next_action for x in gather([WIPED, over], FIRST)} == {
+    assert {x.next_action for x in gather([WIPED, over])} == {
         "Stop it cleanly.",
         "Delete no copy yet.",
     }
@@ -101,14 +99,14 @@ def test_the_application_as_a_whole_comes_before_its_tasks():
     shared = other(
         detector="shared-state-dir", mechanism="shared-state", task_id=None, next_action="Stop one."
     )
-    first, second = sorted(gather([WIPED, shared], FIRST), key=lambda x: x.id)
+    first, second = sorted(gather([WIPED, shared]), key=lambda x: x.id)
     assert (first.next_action[:8], second.next_action) == ("First do", "Stop one.")
 
 
 def test_a_finding_of_an_older_agent_is_its_own_incident():
-    """It names none."""
+    """It names none: the id is made as agents make it."""
     old = replace(WIPED, incident_id="", mechanism="")
-    assert [x.id for x in gather([old])] == [old.id]
+    assert [x.id for x in gather([old])] == [f"i-{old.id[:12]}"]
 
 
 def test_a_remark_that_is_open_hides_no_damage_that_is_over():
@@ -122,7 +120,7 @@ def test_a_remark_that_is_open_hides_no_damage_that_is_over():
 def test_a_remark_gives_no_instruction_that_comes_first():
     """It is not printed, and nothing hangs on it."""
     cut = other(detector="changelog-truncated", mechanism="short-changelog", severity=Severity.INFO)
-    assert {x.next_action for x in gather([WIPED, cut], FIRST)} == {WIPED.next_action}
+    assert {x.next_action for x in gather([WIPED, cut])} == {WIPED.next_action}
 
 
 RUNNING = replace(EXPOSED, status=Status.OPEN, resolved_at_us=None, lasting=True)
@@ -134,12 +132,10 @@ def test_an_exposure_by_release_can_be_accepted():
         EXPOSED, id="c" * 16, incident_id="i-2", status=Status.OPEN, resolved_at_us=None, opened_at_us=9_000
     )
     accepted = {"orders": ["stale-eos-checkpoint"]}
-    first, second = gather([RUNNING, pressing], accepts=lambda x: accepted.get(x, ()))
+    first, second = gather([RUNNING, pressing], lambda x: accepted.get(x, ()))
     assert (first.id, first.lasting, first.accepted) == ("i-2", False, False)
     assert (second.status, second.lasting, second.accepted) == (Status.OPEN, True, True)
-    (other_one,) = gather(
-        [replace(RUNNING, application_id="payments")], accepts=lambda x: accepted.get(x, ())
-    )
+    (other_one,) = gather([replace(RUNNING, application_id="payments")], lambda x: accepted.get(x, ()))
     assert (other_one.lasting, other_one.accepted) == (True, False)
 
 
@@ -147,19 +143,26 @@ def test_a_task_that_ended_uncleanly_is_never_accepted():
     """It names the incident before the tasks that only run on the release; damage does as well."""
     ended = replace(RUNNING, id="c" * 16, task_id="0_1", opened_at_us=5_000, lasting=False)
     for worse in (ended, WIPED):
-        (one,) = gather([RUNNING, worse], accepts=lambda _: ["stale-eos-checkpoint", "skipped-eos-wipe"])
+        (one,) = gather([RUNNING, worse], lambda _: ["stale-eos-checkpoint", "skipped-eos-wipe"])
         assert (one.lead, one.lasting, one.accepted) == (worse, False, False)
 
 
 def test_what_is_over_does_not_last():
     """A resolved exposure is neither lasting nor accepted."""
     over = replace(RUNNING, status=Status.RESOLVED, resolved_at_us=2_000)
-    (one,) = gather([over], accepts=lambda _: [RUNNING.detector])
+    (one,) = gather([over], lambda _: [RUNNING.detector])
     assert (one.lasting, one.accepted) == (False, False)
 
 
 def test_it_names_the_incident_that_comes_first():
     """So that an alert, whose text is fixed, can say the same as the incident."""
     urgent = other(detector="shared-state-dir", task_id=None)
-    said = {x.id: x.first for x in gather([WIPED, urgent], FIRST)}
+    said = {x.id: x.first for x in gather([WIPED, urgent])}
     assert said == {"i-1": "i-2", "i-2": ""}
+
+
+def test_it_names_the_finding_whose_instruction_it_follows():
+    """Where that is not the one that names it, an alert must not say the step of the one that does."""
+    cut = replace(WIPED, id="c" * 16, detector="changelog-truncated", severity=Severity.WARNING)
+    (one,) = gather([WIPED, cut])
+    assert (one.lead.detector, one.first) == ("skipped-eos-wipe", "changelog-truncated")
