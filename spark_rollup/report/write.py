@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 from pyspark.sql import Window as W
@@ -52,7 +51,7 @@ class Tables:
     disabled: DataFrame
     as_of_us: int
     since_us: int = 0
-    titles: Mapping[str, str] = MappingProxyType({})
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
