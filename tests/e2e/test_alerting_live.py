@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.contract.events import Severity
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
@@ -51,7 +52,9 @@ def rollup_text() -> str:
              "application_id": "orders", "task_id": "0_1", "reported_by": "fleet"}  # fmt: skip
     coverage = {"span_seconds": 100.0, "unknown_seconds": 1.0, "lost_events": 0}
     return rollup_metrics.render(
-        rollup_metrics.Facts([found], [coverage], ("missing-standby",), now_us - 5_000_000, now_us, 0)
+        rollup_metrics.Facts(
+            [found], [coverage], {"missing-standby": Severity.INFO}, now_us - 5_000_000, now_us, 0
+        )
     )
 
 
