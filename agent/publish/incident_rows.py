@@ -74,11 +74,19 @@ def exposures(
     )
 
 
+def _tasks(incident: Incident) -> list[str]:
+    """List the tasks of which the same is said as of the lead: a page names no task that is only exposed."""
+    lead = incident.lead
+    said = (lead.detector, lead.status, lead.severity, lead.lasting)
+    same = (x for _, x in incident.findings if (x.detector, x.status, x.severity, x.lasting) == said)
+    return sorted({x.task_id for x in same if x.task_id})
+
+
 def _row(incident: Incident) -> IncidentRow:
     return IncidentRow(
         incident.id,
         incident.application_id,
-        named(incident.tasks),
+        named(_tasks(incident)),
         incident.lead.detector,
         incident.severity,
         incident.confidence,

@@ -87,7 +87,7 @@ class IncidentRow:
     Args of the dataclass:
         incident_id: Its id.
         application_id: Application; empty for the agent itself.
-        tasks: Tasks for a line of text; empty = the application as a whole.
+        tasks: Tasks of which the naming finding is true, for a line of text; empty = the application as a whole.
         detector: Of the finding that names it.
         severity: Of that finding.
         confidence: Of that finding.

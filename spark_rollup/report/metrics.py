@@ -135,9 +135,18 @@ def _open_incidents(facts: Facts) -> list[FleetIncident]:
 def _names(one: FleetIncident) -> tuple[str, ...]:
     cluster, _, namespace = one.namespace.rpartition("/")
     return (
-        cluster, namespace, one.application_id, one.id, named(one.tasks), named(one.pods),
+        cluster, namespace, one.application_id, one.id, named(_tasks(one)), named(one.pods),
         str(one.lead["detector"]), one.severity.value, one.confidence.value, str(one.lead["reported_by"]),
     )  # fmt: skip
+
+
+def _tasks(one: FleetIncident) -> list[str]:
+    """List the tasks of which the same is said as of the lead: others may only be exposed."""
+    said = [one.lead[name] for name in ("detector", "status", "severity")]
+    same = (
+        row for _, row in one.findings if [row[name] for name in ("detector", "status", "severity")] == said
+    )
+    return sorted({str(row["task_id"]) for row in same if row["task_id"]})
 
 
 def _watched(facts: Facts) -> Series:

@@ -155,6 +155,7 @@ def promtool_test(
     *,
     rules: Path = RULES,
     times_m: Iterable[int] = (),
+    every_m: int = 1,
 ) -> str:
     """Write a promtool test over rules, which asks one question at the end, or at these minutes. JSON is YAML."""
     series: dict[Labels, list[Span]] = defaultdict(list)
@@ -169,7 +170,7 @@ def promtool_test(
         for at_m in tuple(times_m) or (minutes - 1,)
     ]
     test = {"interval": "1m", "input_series": inputs, "promql_expr_test": questions}
-    return json.dumps({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": [test]})
+    return json.dumps({"rule_files": [str(rules)], "evaluation_interval": f"{every_m}m", "tests": [test]})
 
 
 def _selector(labels: Labels) -> str:

@@ -7,7 +7,7 @@ from agent.judging.base import DetectorMeta
 from tools.alerts.model import Alert, Case
 
 WAIT_M, KEEP_M = 60, 1_440
-"""A day's keeping: a rolling restart, after which nothing is exposed for a while, starts nothing anew."""
+"""A day's keeping: a rolling restart, after which nothing is exposed for a while, sends nothing again."""
 
 REPEAT = {"repeat": "weekly"}
 """Label by which the routes repeat it rarely."""

@@ -254,7 +254,7 @@ ROLLUP_ABSENT: tuple[Alert, ...] = (
         ),
     ),
 )
-"""Only where something takes what audits push or write: elsewhere it would fire for ever."""
+"""Only where something takes what audits push or write: elsewhere it would fire without end."""
 
 DEAD_MAN: tuple[Alert, ...] = (
     Alert(

@@ -64,7 +64,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
             severity=severity,
             texts=(
                 f"{head} {bug}. {meta.consequence} Next: {meta.next_action}",
-                f"{head} Suspected, not proved: {bug}. If so: {meta.consequence} Next: {unsure}",
+                f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {meta.consequence} Next: {unsure}",
             ),
             scope=meta.scope,
         )
@@ -87,7 +87,7 @@ def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
             severity=severity,
             texts=(
                 f"{head} {bug}. {consequence} Next: {_FLEET_STEP}",
-                f"{head} Suspected, not proved: {bug}. If so: {consequence} Next: {_FLEET_STEP}",
+                f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {consequence} Next: {_FLEET_STEP}",
             ),
             scope=None,
         )

@@ -134,9 +134,9 @@ def incident_row(selector: str, labels: str, board: str) -> Row:
     """Make the row that every board begins with: how many incidents are open, and which."""
     what = "One cause, one address, one next step; statewarden explain ID prints all of it. Accepted ones raise no alert."
     return Row(f"Incidents {board}", (
-        Panel(Kind.STAT, "Critical incidents", "Each is one page: data is or becomes wrong until somebody acts.",
+        Panel(Kind.STAT, "Critical incidents", "Each is one page: data is or becomes wrong until an operator acts.",
               (Query(open_incidents(selector, "critical")),), 4, 4, meaning=Meaning.BAD_FROM_1),
-        Panel(Kind.STAT, "Warnings", "Each is one incident that needs somebody in working hours.",
+        Panel(Kind.STAT, "Warnings", "Each is one incident that needs an operator in working hours.",
               (Query(open_incidents(selector, "warning")),), 4, 4, meaning=Meaning.WARN_FROM_1),
         Panel(Kind.TABLE, "Open incidents", what, (Query(incidents_of(selector, labels)),), 16, 8,
               meaning=Meaning.SEVERITY, empty="no incident is open"),
