@@ -259,8 +259,9 @@ def _comes_and_goes(meta: DetectorMeta, finding: Finding) -> bool:
 def _expiry(finding: Finding, closed_us: int | None) -> tuple[Evidence, ...]:
     """Say that an orderly close ended a suspicion: of an exposure only, as no close takes damage back."""
     suspected = finding.level is Level.EXPOSURE and finding.confidence is Confidence.SUSPECTED
-    if not suspected or closed_us is None or closed_us < finding.opened_at_us:
-        return ()
+    known_us = max((finding.opened_at_us, *(step.at_us for step in finding.evidence)))
+    if not suspected or closed_us is None or closed_us <= known_us:
+        return ()  # what began with a close, or was seen after it, is not ended by it
     task = f"{finding.application_id}/{finding.task_id}"
     return (Evidence(closed_us, "the task was closed in order: what was suspected ended with it", task),)
 

@@ -364,6 +364,7 @@ def close(ledger: Ledger, closed_us: int | None, **more) -> list:
     [
         (20, ["warning seen", "the task was closed in order: what was suspected ended with it"]),
         (4, ["warning seen"]),
+        (5, ["warning seen"]),
         (None, ["warning seen"]),
     ],
 )
