@@ -284,7 +284,8 @@ def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Na
     facts = metrics.Facts(
         findings=outcome.findings,
         coverage=outcome.coverage,
-        rules=[rule.meta.id for rule in RULES],
+        rules={rule.meta.id: rule.meta.severity for rule in RULES},
+        incidents=outcome.incidents,
         as_of_us=outcome.as_of_us,
         finished_us=time.time_ns() // 1000,
         quarantined=outcome.quarantined,

@@ -18,11 +18,11 @@ from spark_rollup.judging.base import Rule
 _FIRST = """## Where to start
 
 1. The finding itself, with evidence, times (UTC), stores and its id, now: `kubectl port-forward POD 9464`, then
-   `http://localhost:9464/` in a browser. Namespace, pod and task are in the alert.
-2. The same for a pod that is gone, from what it shipped: `statewarden explain FINDING_ID --events DIR`. `DIR` (`EVENTS`
-   below) is where agents ship to, or a copy of the bucket; the id is in the agent's log of the last day
-   (`grep {id}`, field `finding_id`).
-3. Since when, and on which pods: `statewarden_task_findings{{detector="{id}"}}`, over the last day.
+   `http://localhost:9464/` in a browser. Namespace, pod, task and the incident's id are in the alert.
+2. The same for a pod that is gone, from what it shipped: `statewarden explain INCIDENT_ID --events DIR`, with the id
+   from the alert. `DIR` (`EVENTS` below) is where agents ship to, or a copy of the bucket.
+3. Since when, and on which pods: `statewarden_task_findings{{detector="{id}"}}`, over the last day; of one incident:
+   `statewarden_incident_info{{incident_id="ID"}}`, with the id that the alert carries.
 4. Commands on `STATE` that change something need a stopped instance and a place to type them: see
    [a stopped pod's volume](../stopped-volume.md).
 """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_ALERT = re.compile(r"Statewarden(Fleet)?([A-Z]\w*?)(?:Suspected)?", re.ASCII)
+_ALERT = re.compile(r"Statewarden(Fleet)?([A-Z]\w*?)(?:Suspected|Exposed)?", re.ASCII)
 _ISSUE = re.compile(r"(?:KAFKA|KIP)-\d+", re.ASCII | re.IGNORECASE)
 _HUMP = re.compile(r"(?<!^)(?=[A-Z])")
 

@@ -18,7 +18,7 @@ from agent.cli.streams import complain, guarded_output, log_stream
 from agent.cli.verify import add_verify
 from agent.config import Config, load_config
 from agent.contract.codec import printable
-from agent.detectors import BY_ID
+from agent.detectors import ACCEPTABLE, BY_ID
 from agent.errors import StatewardenError
 
 EXIT_WRONG = 2
@@ -286,6 +286,7 @@ def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None
         flags={**(flags or {}), "detectors.disabled": chosen.disabled, "properties": chosen.properties},
         environment=os.environ,
         detectors=BY_ID,
+        acceptable=ACCEPTABLE,
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.config.facts import add_flag, add_properties, add_release, tables_of
+from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
     DigestSettings,
     KubernetesSettings,
@@ -157,6 +158,7 @@ def load_config(
     flags: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     detectors: Collection[str] | None = None,
+    acceptable: Collection[str] | None = None,
 ) -> Config:
     """Join file, environment and flags.
 
@@ -166,6 +168,7 @@ def load_config(
         flags: Settings given as flags, by their full name; None values are not given.
         environment: Environment variables.
         detectors: Ids that may be disabled; None = any.
+        acceptable: Ids whose exposures may be accepted; None = any.
 
     Returns:
         Effective settings with the origin of each.
@@ -189,6 +192,12 @@ def load_config(
             f"detectors.disabled ({read.origins['detectors.disabled']}): no detector is called {', '.join(strange)};"
             f" known: {', '.join(detectors or ())}"
         )
+    book = SettingsBook(common, own)
+    odd = [] if acceptable is None else sorted(book.accepted() - set(acceptable))
+    if odd:
+        problems.append(
+            f"{ACCEPTS}: no lasting exposure of {', '.join(odd)}; known: {', '.join(acceptable or ())}"
+        )
     ship = read.group("ship", ShipSettings)
     privacy = read.group("privacy", PrivacySettings)
     kubernetes = read.group("kubernetes", KubernetesSettings)
@@ -209,7 +218,6 @@ def load_config(
     ]
     if problems:
         raise ConfigError("; ".join(problems))
-    book = SettingsBook(common, own)
     return Config(agent, read.origins, book, judges, ship, privacy, kubernetes, digest, tuple(notes))
 
 

@@ -161,6 +161,13 @@ FIELDS: tuple[Field, ...] = (
         since="1.2",
         unit="microseconds",
     ),
+    Field(
+        "lasting",
+        _B,
+        "Whether it comes from release or settings and stays as long as they do.",
+        _FINDING,
+        since="1.2",
+    ),
     # summary
     Field("checkpoint_written_at_us", _L, "mtime of the checkpoint.", _SUMMARY, unit="microseconds"),
     Field("stores", FieldType.STRUCTS, "One row per store or segment.", _SUMMARY, items=STORES),

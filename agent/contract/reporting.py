@@ -13,6 +13,9 @@ SUMMARY_S = 60
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 """Values of `processing_guarantee`."""
 
+ACCEPTS = "accepts"
+"""The one setting that mirrors none of Kafka's: exposures by release or settings that the operator accepts."""
+
 DISABLED_PREFIX = "detectors.disabled."
 """In a configuration record, with a detector's id behind it: the setting whose value is why it is disabled."""
 
@@ -55,6 +58,12 @@ REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (
         "state_cleanup_dir_max_age_ms",
         "state.cleanup.dir.max.age.ms",
         "4.3+: age at which a start purges a directory.",
+    ),
+    ReportedSetting(
+        ACCEPTS,
+        "-",
+        "Detectors, by commas, whose lasting exposures are accepted: they stay open and raise no alert.",
+        is_number=False,
     ),
 )
 """Every setting that detectors and rules may ask for."""

@@ -80,3 +80,6 @@ _MODULES = (
 DETECTORS: tuple[Detector, ...] = tuple(Detector(module.META, module.judge) for module in _MODULES)
 
 BY_ID = {detector.meta.id: detector for detector in DETECTORS}
+
+ACCEPTABLE = tuple(x.meta.id for x in DETECTORS if x.meta.lowers_risk)
+"""Detectors that report exposures by release or settings, which the operator may accept."""

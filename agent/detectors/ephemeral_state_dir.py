@@ -20,7 +20,7 @@ META = DetectorMeta(
     scope=Scope.AGENT,
     next_action="Mount a persistent volume at state.dir, or accept a full restoration at every start.",
     consequence="Every start of the pod restores all its state in full.",
-    alert_after_m=30,
+    lowers_risk="Mount a persistent volume at state.dir, or keep standbys on other pods.",
 )
 
 _WORDS = {"memory": "in memory (tmpfs)", "overlay": "on the container's own layer"}
@@ -40,4 +40,5 @@ def judge(case: AgentCase) -> Iterable[Verdict]:
         severity=Severity.WARNING if inventory.volume == "memory" else Severity.INFO,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
+        lasting=True,
     )

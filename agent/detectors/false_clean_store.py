@@ -37,6 +37,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(FALSE_CLEAN,),
+    exactly_once=True,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
         " again: the task is restored from committed records. Do not delete the other pods' copies first. What"

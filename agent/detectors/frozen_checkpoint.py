@@ -27,6 +27,7 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.TASK,
     needs=("processing_guarantee", "commit_interval_ms"),
+    exactly_once=False,
     next_action=(
         "Nothing is lost: a crash replays everything since that checkpoint. Find the stream thread that does not"
         " commit (application log, thread state); stop the instance cleanly and start it again."

@@ -45,6 +45,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(INTERRUPTED_WIPE,),
+    exactly_once=True,
     next_action=(
         "Check for an aborted transaction of this instance that ends right before the kill (kafka-dump-log on the"
         " changelog partition, or `task corrupted` in the application's log). If there is one: stop cleanly, keep"

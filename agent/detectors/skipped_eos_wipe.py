@@ -41,6 +41,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192),
+    exactly_once=True,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
         " again: the task is restored from committed records. Do not delete the other pods' copies first. What"

@@ -36,6 +36,7 @@ META = DetectorMeta(
     scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
+    exactly_once=True,
     next_action=(
         "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
         " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
@@ -44,7 +45,11 @@ META = DetectorMeta(
     consequence=(
         "A crash or SIGKILL now leaves uncommitted records in the store, and the next start trusts them."
     ),
-    alert_after_m=30,
+    lowers_risk=(
+        "Give the pods a termination grace period longer than a commit and head-room in memory, and never delete them"
+        " by force: only an end without an orderly close does harm. Upgrade where a release with the fix is out."
+    ),
+    alert_after_m=5,
     twin=Twin("the same flushes on a release without the bug", "control-20685-3.7.2"),
 )
 
@@ -123,6 +128,7 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
         affected=exposed,
         missing_facts=("num_standby_replicas",) if role is Role.UNKNOWN else (),
         next_action="" if held else _before_the_start(task),
+        lasting=held,
     )
 
 

@@ -35,6 +35,7 @@ META = DetectorMeta(
         " offset, or restores in full if it is out of range. Stop cleanly. 4.3.1 replays less."
     ),
     consequence="The next start replays from far back, or restores in full.",
+    lowers_risk="Stop cleanly, with a grace period longer than a commit. 4.3.1 replays less.",
     twin=Twin("N5, segments closed clean", "control-20663-close-4.3.0"),
 )
 
@@ -86,4 +87,5 @@ def _verdict(case: TaskCase, task: Task, store: Store, oldest: Database, offset:
         store=store.name,
         identity=oldest.identity,
         affected=case.affected(KAFKA_20663),
+        lasting=not unclean,
     )

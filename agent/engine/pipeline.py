@@ -27,6 +27,7 @@ from agent.inventory.disk import Disk
 from agent.inventory.hints import PERIODIC, Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
+from agent.inventory.task_changes import orderly_close_us
 from agent.inventory.transitions import Transition
 from agent.judging.base import (
     AgentCase,
@@ -354,12 +355,13 @@ class Pipeline:
             meta = detector.meta
             verdicts = [doubted(case, meta, with_issues(case, meta, x)) for x in verdicts]
             place = Place(id_, application_id, task_id)
-            there = task.identities if task else None
+            there, closed_us = (task.identities, orderly_close_us(task)) if task else (None, None)
             if meta.is_law:
                 verdicts, replaced = give_way(self.ledger, place, verdicts, self._before[id_], case.now_us)
                 for finding in replaced:
                     self._say(finding, case.now_us)
-            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there, _ends(application)):
+            ends = _ends(application)
+            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there, ends, closed_us):
                 self._say(finding, case.now_us)
             began = self.stopwatch()
 

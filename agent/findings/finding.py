@@ -36,6 +36,7 @@ class Finding:
         mechanism: What goes wrong: findings with the same one can belong to one incident.
         incident_id: The incident that it is evidence of.
         process_ended_at_us: When the last process of the application had ended before it opened; None = none was seen.
+        lasting: It comes from release or settings and stays as long as they do.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Finding:
     mechanism: str = ""
     incident_id: str = ""
     process_ended_at_us: int | None = None
+    lasting: bool = False
 
     def body(self) -> dict[str, object]:
         """Fields of the contract's `finding` record, under its names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.contract import incidents as shared
@@ -11,6 +11,9 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.incidents import Claim, Role
 from agent.contract.mechanisms import TITLES
 from agent.findings.finding import Finding
+
+Accepts = Callable[[str], Collection[str]]
+"""Application -> detectors whose lasting exposures the operator accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,10 @@ class Incident:
         next_action: The one instruction to follow.
         lead: The finding that names it.
         findings: All, with their roles, in the order in which they opened.
+        lasting: An exposure by release or settings: it stays as long as they do, and nothing is to be done at once.
+        accepted: The operator accepted that exposure: it stays open, and no alert is raised.
+        first: Whose instruction the next step is, if it is not that of the lead: another incident's id, or the detector
+            of another of its findings.
     """
 
     id: str
@@ -52,24 +59,29 @@ class Incident:
     next_action: str
     lead: Finding
     findings: tuple[tuple[Role, Finding], ...]
+    lasting: bool = False
+    accepted: bool = False
+    first: str = ""
 
 
-def gather(findings: Iterable[Finding]) -> list[Incident]:
+def gather(findings: Iterable[Finding], accepts: Accepts = lambda application: ()) -> list[Incident]:
     """Put findings together to incidents.
 
     Args:
         findings: Of one agent, each in its last state.
+        accepts: What the operator accepted.
 
     Returns:
-        The worst first: open before resolved, by severity, by confidence, the oldest first.
+        The worst first: open before resolved, by severity, by confidence, the oldest first; accepted ones behind all
+        others that are open.
     """
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.incident_id or shared.incident_of(finding.id)].append(finding)
-    pairs = [_incident(id_, group) for id_, group in groups.items()]
+    pairs = [_incident(id_, group, accepts) for id_, group in groups.items()]
     before = shared.precedents(claim for _, claim in pairs if claim is not None)
     agreed = (
-        replace(one, next_action=shared.after(before[claim]))
+        replace(one, next_action=shared.after(before[claim]), first=before[claim].incident_id)
         if claim is not None and claim in before
         else one
         for one, claim in pairs
@@ -82,10 +94,11 @@ def about_state(incident: Incident) -> bool:
     return incident.lead.level is not Level.SELF
 
 
-def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
+def _order(incident: Incident) -> tuple[bool, bool, bool, int, int, int, str]:
     return (
         not about_state(incident),
         incident.status is Status.RESOLVED,
+        incident.accepted,
         -incident.severity.rank,
         -incident.confidence.rank,
         incident.since_us,
@@ -93,12 +106,13 @@ def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
     )
 
 
-def _incident(incident_id: str, group: Sequence[Finding]) -> tuple[Incident, Claim | None]:
+def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> tuple[Incident, Claim | None]:
     """Make an incident, and what it asks for if it is open."""
     ordered = sorted(group, key=lambda x: (x.opened_at_us, x.detector, x.task_id or "", x.store or ""))
     lead = min(ordered, key=_weight)
     says = shared.instruction(lead, ordered)
     is_open = lead.status is Status.OPEN
+    lasting = is_open and lead.lasting and lead.level is Level.EXPOSURE
     incident = Incident(
         id=incident_id,
         title=TITLES.get(lead.mechanism, ""),
@@ -116,6 +130,9 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> tuple[Incident, Cla
         next_action=says.next_action,
         lead=lead,
         findings=tuple((shared.role(lead, x), x) for x in ordered),
+        lasting=lasting,
+        accepted=lasting and lead.detector in accepts(lead.application_id),
+        first="" if says.detector == lead.detector else says.detector,
     )
     if not is_open or not about_state(incident):
         return incident, None
@@ -123,6 +140,11 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> tuple[Incident, Cla
     return incident, shared.claim(incident_id, home, incident.tasks, (), says, incident.since_us)
 
 
-def _weight(finding: Finding) -> tuple[shared.Weight, int, str, str]:
-    """Among equals what came first."""
-    return shared.weight(finding), finding.opened_at_us, finding.task_id or "", finding.store or ""
+def _weight(finding: Finding) -> tuple[object, ...]:
+    """Of what is equally bad, what needs something at once before what merely runs on an affected release.
+
+    Among equals what came first.
+    """
+    *bad, unsure = shared.weight(finding)
+    place = (finding.task_id or "", finding.store or "")
+    return (*bad, finding.lasting, unsure, finding.opened_at_us, *place)

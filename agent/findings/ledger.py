@@ -61,6 +61,7 @@ class Ledger:
         now_us: int,
         identities: frozenset[str] | None = None,
         ended_us: Sequence[int] = (),
+        closed_us: int | None = None,
     ) -> list[Finding]:
         """Take what a detector said of a place.
 
@@ -71,6 +72,7 @@ class Ledger:
             now_us: Time of the judgement.
             identities: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
             ended_us: When processes of the application ended.
+            closed_us: When the task was last closed in order, if no process holds it since.
 
         Returns:
             Findings that opened, changed or were resolved, in that order.
@@ -84,7 +86,7 @@ class Ledger:
             if finding is not None:
                 changed.append(finding)
         if place in self._open_at:
-            changed += self._resolve(meta, place, held, now_us, identities)
+            changed += self._resolve(meta, place, held, now_us, identities, closed_us)
         self._note_reported(place, held)
         self._note_pending(place)
         return changed
@@ -216,13 +218,19 @@ class Ledger:
         held: set[_Key],
         now_us: int,
         identities: frozenset[str] | None,
+        closed_us: int | None,
     ) -> list[Finding]:
         resolved: list[Finding] = []
         for key in sorted(self._open_at[place] - held, key=lambda x: (x[1] or "", x[2])):
             known = self._findings[key]
             if not _comes_and_goes(meta, known) and not _is_replaced(known, identities):
                 continue
-            self._findings[key] = replace(known, status=Status.RESOLVED, resolved_at_us=now_us)
+            self._findings[key] = replace(
+                known,
+                status=Status.RESOLVED,
+                resolved_at_us=now_us,
+                evidence=(*known.evidence, *_expiry(known, closed_us)),
+            )
             self._open_at[place].discard(key)
             self._closed[key] = None
             resolved.append(self._findings[key])
@@ -249,6 +257,16 @@ def _comes_and_goes(meta: DetectorMeta, finding: Finding) -> bool:
     """Return whether a finding lasts while it is reported; so does an exposure that a detector of damage reports."""
     is_before_damage = meta.level is Level.DAMAGE and finding.level is Level.EXPOSURE
     return meta.kind is Kind.CONDITION or (meta.kind is Kind.DAMAGE and is_before_damage)
+
+
+def _expiry(finding: Finding, closed_us: int | None) -> tuple[Evidence, ...]:
+    """Say that an orderly close ended a suspicion: of an exposure only, as no close takes damage back."""
+    suspected = finding.level is Level.EXPOSURE and finding.confidence is Confidence.SUSPECTED
+    known_us = max((finding.opened_at_us, *(step.at_us for step in finding.evidence)))
+    if not suspected or closed_us is None or closed_us <= known_us:
+        return ()  # what began with a close, or was seen after it, is not ended by it
+    task = f"{finding.application_id}/{finding.task_id}"
+    return (Evidence(closed_us, "the task was closed in order: what was suspected ended with it", task),)
 
 
 def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:
@@ -299,6 +317,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
             verdict.store,
         ),
         mechanism=meta.mechanism.slug if meta.mechanism else meta.id,
+        lasting=verdict.lasting,
     )
 
 
@@ -317,10 +336,11 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
             missing_facts=verdict.missing_facts,
             next_action=_open(meta, place, verdict).next_action,
         )
-    if (verdict.severity, verdict.confidence, verdict.store) == (
+    if (verdict.severity, verdict.confidence, verdict.store, verdict.lasting) == (
         known.severity,
         known.confidence,
         known.store,
+        known.lasting,
     ):
         return known
     earlier = tuple(step for step in known.evidence if step not in verdict.evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from agent.contract.reporting import GUARANTEES, REPORTED_SETTINGS
+from agent.contract.reporting import ACCEPTS, GUARANTEES, REPORTED_SETTINGS
 from agent.layout.releases import Release
 
 
@@ -69,6 +69,18 @@ def _oldest_directory(text: str) -> int:
     return _milliseconds(text, -1, " (-1: off)")
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """Read names that are separated by commas.
+
+    Raises:
+        ValueError: one is empty.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError("must be ids of detectors, separated by commas")
+    return names
+
+
 _CHECKS: Mapping[str, Callable[[str], object]] = {
     "processing_guarantee": _guarantee,
     "kafka_streams_version": Release.parse,
@@ -81,6 +93,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "probing_rebalance_interval_ms": _milliseconds,
     "upgrade_from": Release.parse,
     "state_cleanup_dir_max_age_ms": _oldest_directory,
+    ACCEPTS: listed,
 }
 KEYS: tuple[Key, ...] = tuple(
     Key(row.name, row.kafka_name, _CHECKS[row.name], row.meaning) for row in REPORTED_SETTINGS
@@ -157,6 +170,12 @@ class ApplicationSettings:
         value = self.text("processing_guarantee")
         return None if value is None else value != "at_least_once"
 
+    @property
+    def accepts(self) -> frozenset[str]:
+        """Detectors whose lasting exposures the operator accepted."""
+        value = self.text(ACCEPTS)
+        return frozenset() if value is None else frozenset(listed(value))
+
 
 @dataclass(frozen=True, slots=True)
 class SettingsBook:
@@ -174,3 +193,11 @@ class SettingsBook:
         """Settings that hold for one application."""
         own = self.own.get(application_id)
         return ApplicationSettings({**self.common, **own} if own else self.common)
+
+    def accepts(self, application_id: str) -> frozenset[str]:
+        """Detectors whose lasting exposures are accepted for one application; empty name = for the agent itself."""
+        return self.of(application_id).accepts
+
+    def accepted(self) -> frozenset[str]:
+        """Detectors whose lasting exposures are accepted for any application."""
+        return frozenset().union(*map(self.accepts, ("", *self.own)))

@@ -100,7 +100,7 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
             released_us=max(task.released_us or 0, task.closed_us) or None,
             held=bool(task.held),
             siblings_held=any(x.held for x in application.tasks.values() if x is not task),
-            closed_in_order=_closed_in_order(task),
+            closed_in_order=closed_in_order(task),
         ),
         PAST_KEPT,
     )
@@ -202,11 +202,18 @@ def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
     return not ended or any(x.puts or x.unread for x in ended) or any(x > 0 for x in offsets.values())
 
 
-def _closed_in_order(task: Task) -> bool:
+def closed_in_order(task: Task) -> bool:
     """Return whether every store was closed, with its offset if it ever has one, and at least one has."""
     last = [store.sessions[-1] for store in task.stores.values() if store.sessions]
     offsets = {x.closed_with_offset for x in last}
     return all(x.closed is True for x in last) and True in offsets and False not in offsets
+
+
+def orderly_close_us(task: Task) -> int | None:
+    """Return when the task was closed in order; None = a process holds it, or its end was not orderly or not seen."""
+    if not closed_in_order(task):
+        return None
+    return max((x.sessions[-1].released_us or 0 for x in task.stores.values() if x.sessions), default=None)
 
 
 def _goes_on(task: Task, at_us: int) -> bool:

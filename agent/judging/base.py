@@ -81,6 +81,8 @@ class DetectorMeta:
         is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
+        lowers_risk: What makes damage from a lasting exposure less likely; empty = none of its verdicts lasts.
+        exactly_once: It judges only applications that are known to run exactly-once (True) or at-least-once (False).
         alert_after_m: Minutes that a warning must last before its alert; None = by the level.
         twin: Its benign twin; None = no run looks like what it judges: a volume, or settings.
     """
@@ -99,6 +101,8 @@ class DetectorMeta:
     mechanism: Mechanism | None = None
     is_law: bool = False
     consequence: str = ""
+    lowers_risk: str = ""
+    exactly_once: bool | None = None
     alert_after_m: int | None = None
     twin: Twin | None = None
 
@@ -130,6 +134,8 @@ class Verdict:
         affected: Is this release affected?
         missing_facts: Settings that would decide more.
         next_action: Overrides the meta's.
+        lasting: It comes from release or settings and stays as long as they do: there is nothing to do at once, and
+            the operator may accept it. Only for an exposure whose detector says what `lowers_risk`.
     """
 
     subject: str
@@ -145,6 +151,7 @@ class Verdict:
     affected: Affected = Affected.POSSIBLY
     missing_facts: tuple[str, ...] = ()
     next_action: str = ""
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import reported_rows, task_rows
+from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
+from agent.publish.incident_rows import counts, exposures, incident_rows, shown_incidents
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
@@ -104,16 +105,34 @@ class Snapshots:
 def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsSnapshot:
     """Build what the next scrapes report of applications, tasks, findings and detectors."""
     listed, unlisted = task_rows(pipeline.ledger, now_us)
-    counts = Counter((x.application_id, x.detector, x.severity) for x in pipeline.ledger.open_findings())
+    still_open = pipeline.ledger.open_findings()
+    by_detector = Counter((x.application_id, x.detector, x.severity) for x in still_open)
+    there = {a.id: a for a in pipeline.inventory.applications.values() if a.exists}
+    settings = {name: pipeline.settings.of(name) for name in there}
+    incidents = shown_incidents(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
+    shown, incidents_left = incident_rows(incidents)
     return MetricsSnapshot(
         agent_version=__version__,
-        applications=tuple(sorted(a.id for a in pipeline.inventory.applications.values() if a.exists)),
+        applications=tuple(sorted(there)),
         tasks=table.update(pipeline, now_us),
         tasks_seen_at_us=now_us,
-        findings=tuple(FindingCount(*key, count) for key, count in sorted(counts.items())),
+        findings=tuple(FindingCount(*key, count) for key, count in sorted(by_detector.items())),
         reported=reported_rows(pipeline.ledger),
         task_findings=listed,
         unlisted=unlisted,
+        incidents=shown,
+        incidents_unlisted=incidents_left,
+        incident_counts=counts(incidents),
+        exposures=exposures(
+            still_open,
+            {
+                name: sum(task.exists for task in application.tasks.values())
+                for name, application in there.items()
+            },
+            pipeline.settings.accepts,
+            lambda name: str(pipeline.profiles.of(there[name]).range) if name in there else "",
+        ),
+        exactly_once={name: given.exactly_once for name, given in settings.items()},
         detectors=tuple(
             DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
         ),

@@ -17,7 +17,6 @@ from agent import __version__
 from agent.clock import Clock, SystemClock
 from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
-from agent.detectors import DETECTORS
 from agent.engine.one_reading import strangers
 from agent.engine.pipeline import Pipeline
 from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
@@ -46,6 +45,7 @@ from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page.data import PageData
 from agent.publish.page.desk import PageDesk
 from agent.publish.page.rows import make_page, with_hidden_names
+from agent.publish.reach import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
@@ -344,7 +344,7 @@ class Supervisor:
         if not settings.listen:
             return None
         host, _, port = settings.listen.rpartition(":")
-        exposition = Exposition(self._snapshots.latest, [detector.meta.id for detector in DETECTORS])
+        exposition = Exposition(self._snapshots.latest, [reach_of(x.meta) for x in self._pipeline.detectors])
         return HttpServer(
             Answers(
                 metrics=exposition.answer,

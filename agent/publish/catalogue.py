@@ -27,9 +27,18 @@ ALLOWED_LABELS = frozenset(
         "kind",
         "reason",
         "version",
+        "incident_id",
+        "tasks",
+        "confidence",
+        "level",
+        "lasting",
+        "accepted",
+        "first",
+        "release",
     }
 )
-"""`store` only where an operator opted in; `reason` only of disabled detectors, `version` only on the info metric."""
+"""`incident_id`, `tasks` and `first` only of incidents, which are bounded; `release` only of exposures; `store` only
+where an operator opted in; `reason` only of disabled detectors; `version` only of the agent itself."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE),
@@ -46,9 +55,6 @@ CATALOGUE: tuple[Metric, ...] = tuple(metric for _, metrics in GROUPS for metric
 SERIES_BUDGET = 290
 """Series of one agent with 20 tasks of 3 stores of one application, per-store families not opted in: without those
 of detectors."""
-
-SERIES_BY_DETECTOR = 9
-"""Series more per detector, six of them once more for each further application."""
 
 SERIES_BUDGET_BY_STORE = 4
 """Series more per store where they are."""

@@ -20,9 +20,13 @@ from prometheus_client.samples import Exemplar
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.http import Headers
 from agent.publish.metric import Exemplars, Metric, MetricKind, Series
+from agent.publish.reach import Reach
 from agent.publish.snapshot import MetricsSnapshot
 
 _LOG = logging.getLogger(__name__)
+Applications = Mapping[str, bool | None]
+"""Application -> whether it runs exactly-once; None = that was not given."""
+
 _GZIP_WINDOW = 31
 """zlib's word for the format of gzip."""
 
@@ -33,14 +37,14 @@ class Exposition:
     def __init__(
         self,
         snapshot: Callable[[], MetricsSnapshot],
-        detectors: Sequence[str],
+        detectors: Sequence[Reach],
         catalogue: Sequence[Metric] = CATALOGUE,
     ) -> None:
         """Prepare; nothing is computed before the first scrape.
 
         Args:
             snapshot: Gives the latest snapshot, without waiting.
-            detectors: Ids of all detectors: their series exist from the first scrape.
+            detectors: What the detectors that run can report: those series exist from the first scrape.
             catalogue: The families, in the order of the answer.
         """
         self._snapshot = snapshot
@@ -83,7 +87,7 @@ class Exposition:
             # the count of errors is the last family: it covers this scrape, too
             yield self._family(metric, replace(snapshot, collector_errors=self._errors), applications)
 
-    def _family(self, metric: Metric, snapshot: MetricsSnapshot, applications: tuple[str, ...]) -> Family:
+    def _family(self, metric: Metric, snapshot: MetricsSnapshot, applications: Applications) -> Family:
         try:
             series = {**_zeros(metric, applications, self._detectors), **metric.read(snapshot)}
             return _family(metric, series, metric.exemplars(snapshot) if metric.exemplars else {})
@@ -138,22 +142,42 @@ def _printable(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(value.encode("utf-8", "backslashreplace").decode("utf-8") for value in values)
 
 
-def _applications(snapshot: MetricsSnapshot) -> tuple[str, ...]:
+def _applications(snapshot: MetricsSnapshot) -> dict[str, bool | None]:
+    """Return applications, and whether each runs exactly-once."""
     of_tasks = (task.application_id for task in snapshot.tasks)
     of_findings = (row.application_id for row in snapshot.findings)
     # findings about the agent itself name no application; their series need no zeros
-    return tuple(dict.fromkeys(filter(None, (*snapshot.applications, *of_tasks, *of_findings))))
+    names = dict.fromkeys(filter(None, (*snapshot.applications, *of_tasks, *of_findings)))
+    return {name: snapshot.exactly_once.get(name) for name in names}
 
 
-def _zeros(metric: Metric, applications: tuple[str, ...], detectors: tuple[str, ...]) -> Series:
+def _zeros(metric: Metric, applications: Applications, detectors: Sequence[Reach]) -> Series:
     """Make the series that exist whether or not anything happened; none if a label has no known values."""
     if metric.kind is MetricKind.INFO or not metric.labels:
         return {}  # one series at most, and its reader decides whether there is a value
-    known: Mapping[str, Sequence[str]] = {
-        **metric.initial,
-        "application_id": applications,
-        "detector": detectors,
-    }
-    if any(label not in known for label in metric.labels):
+    if any(x not in metric.initial and x not in ("application_id", "detector") for x in metric.labels):
         return {}
-    return dict.fromkeys(itertools.product(*(known[label] for label in metric.labels)), 0.0)
+    keys = (
+        itertools.product(*(known[label] for label in metric.labels))
+        for known in _known(metric, applications, detectors)
+    )
+    return dict.fromkeys(itertools.chain.from_iterable(keys), 0.0)
+
+
+def _known(
+    metric: Metric, applications: Applications, detectors: Sequence[Reach]
+) -> Iterator[Mapping[str, Sequence[str]]]:
+    """Give what is known of a family's labels, once per detector where it is one of them."""
+    if "detector" not in metric.labels:
+        yield {**metric.initial, "application_id": tuple(applications)}
+        return
+    for reach in detectors:
+        if metric.only_open and not reach.stays:
+            continue
+        within = reach.places(applications)
+        known = {"application_id": within, "detector": (reach.detector,)}
+        yield {
+            **metric.initial,
+            **known,
+            **({"severity": reach.severities} if "severity" in metric.initial else {}),
+        }

@@ -38,13 +38,18 @@ def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], in
     """
     counts: Counter[tuple[int, str, str, str]] = Counter()
     rows: dict[tuple[int, str, str, str], Finding] = {}
-    for finding in (*ledger.open_findings(), *_events(ledger, now_us)):
+    for finding in shown_findings(ledger, now_us):
         key = (-finding.severity.rank, finding.application_id, finding.task_id or "", finding.detector)
         counts[key] += 1
         rows[key] = finding
     listed = sorted(counts)[:ROWS_LISTED]
     unlisted = sum(counts.values()) - sum(counts[key] for key in listed)
     return tuple(_row(rows[key], counts[key]) for key in listed), unlisted
+
+
+def shown_findings(ledger: Ledger, now_us: int) -> list[Finding]:
+    """List what alerts see: open findings, and events of the last hour."""
+    return [*ledger.open_findings(), *_events(ledger, now_us)]
 
 
 def gone_row(task: Task, now_us: int) -> TaskMetrics | None:

@@ -44,8 +44,9 @@ class Metric:
         labels: Label names, in the order in which values are given.
         stability: Whether to build on it.
         initial: Label -> values that exist, as zeros, from the first scrape. `detector` and
-            `application_id` are filled in by the exposition; a family with any other label that is not listed
-            here starts empty.
+            `application_id` are filled in by the exposition, as far as a series can become more (`reach`); a family
+            with any other label that is not listed here starts empty.
+        only_open: It counts what is open: a detector whose findings close at once has no series.
         exemplars: Reads exemplars by series, for scrapers that ask for OpenMetrics; counters only.
     """
 
@@ -57,6 +58,7 @@ class Metric:
     labels: tuple[str, ...] = ()
     stability: Stability = Stability.STABLE
     initial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    only_open: bool = False
     exemplars: Callable[[MetricsSnapshot], Exemplars] | None = None
 
 

@@ -8,24 +8,31 @@ from agent.publish.catalogue import (
     GROUPS,
     SERIES_BUDGET,
     SERIES_BUDGET_BY_STORE,
-    SERIES_BY_DETECTOR,
 )
+from agent.publish.incident_rows import INCIDENTS_LISTED
 from agent.publish.metric import Metric
+from agent.publish.reach import reach_of, series_of
 
 _TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---|\n"
-_SERIES = SERIES_BUDGET + SERIES_BY_DETECTOR * len(DETECTORS)
+_OWN, _EACH = (sum(x) for x in zip(*(series_of(reach_of(y.meta)) for y in DETECTORS), strict=True))
+_SERIES = SERIES_BUDGET + _OWN + _EACH
 _HEAD = f"""\
 # Metrics
 
 Generated from `agent/publish/families`; change it there.
 
 The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics; packed by gzip
-for a scraper that reads that. Every family is present from the first scrape; series with known label values start at 0.
-Counters start from 0 with the agent. Pod, namespace and node are not labels: the scrape adds them.
+for a scraper that reads that. Every family is present from the first scrape. Series with known label values start at 0,
+if they can become anything else. Those that cannot do not exist: of detectors that are disabled, or judge applications
+with another processing guarantee; of severities above a detector's highest; and, among what is open, of detectors that
+report moments. Counters start from 0 with the agent. Pod, namespace and node are not labels: the scrape adds them.
 
 One agent with 20 tasks of 3 stores gives at most {_SERIES} series (a test counts them); with
-`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application 6 per detector.
-`statewarden_task_findings` has a series for what is found only, and never more than 500.
+`metrics_detail = "store"` another {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application {_EACH + 5} or
+less.
+`statewarden_task_findings` has a series for what is found only, and never more than 500. So has
+`statewarden_incident_info`, never more than {INCIDENTS_LISTED}: the ids in it are those of what is open now, the worst
+first. The rest is counted in `statewarden_incidents_unlisted`; `statewarden scan` lists it.
 
 Stable: the name changes only with a major version. Experimental: it may change with any.
 """

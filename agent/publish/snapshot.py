@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent.contract.events import Severity
+from agent.contract.events import Confidence, Level, Severity
 from agent.engine.rows import StoreRow
 from agent.ship.shipper import ShipStats
 from agent.ship.stats import SpoolStats
@@ -81,6 +81,64 @@ class TaskFindings:
 
 
 @dataclass(frozen=True, slots=True)
+class IncidentRow:
+    """One incident, as pages are made of it: open, or a moment of the last hour.
+
+    Args of the dataclass:
+        incident_id: Its id.
+        application_id: Application; empty for the agent itself.
+        tasks: Tasks of which the naming finding is true, for a line of text; empty = the application as a whole.
+        detector: Of the finding that names it.
+        severity: Of that finding.
+        confidence: Of that finding.
+        level: Of that finding.
+        lasting: An exposure by release or settings.
+        accepted: One that the operator accepted.
+        first: Incident, or detector of another of its findings, whose instruction comes first; empty = none.
+    """
+
+    incident_id: str
+    application_id: str
+    tasks: str
+    detector: str
+    severity: Severity
+    confidence: Confidence
+    level: Level
+    lasting: bool = False
+    accepted: bool = False
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentCount:
+    """Open incidents of one application and severity; accepted ones are counted by themselves."""
+
+    application_id: str
+    severity: Severity
+    accepted: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """Tasks of one application that one detector reports as exposed by release or settings.
+
+    Args of the dataclass:
+        application_id: Application.
+        detector: Detector.
+        release: Releases that the application may run.
+        accepted: Whether the operator accepted it.
+        tasks: How many tasks.
+    """
+
+    application_id: str
+    detector: str
+    release: str
+    accepted: bool
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class DetectorMetrics:
     """Work of one detector since the agent started."""
 
@@ -147,6 +205,11 @@ class MetricsSnapshot:
         reported: Findings since the start; combinations that are missing count as 0.
         task_findings: Findings by task, the worst first, bounded.
         unlisted: Findings that this bound leaves out.
+        incidents: What pages are made of, the worst first, bounded.
+        incidents_unlisted: Incidents that this bound leaves out.
+        incident_counts: Open incidents; combinations that are missing count as 0.
+        exposures: Tasks that are exposed by release or settings.
+        exactly_once: Application -> whether it runs exactly-once; missing = that was not given.
         detectors: Work per detector; detectors that are missing count as 0.
         disabled: Detectors that are disabled -> the reason.
         observations: Outcome slug -> observations.
@@ -169,6 +232,11 @@ class MetricsSnapshot:
     reported: tuple[FindingsReported, ...] = ()
     task_findings: tuple[TaskFindings, ...] = ()
     unlisted: int = 0
+    incidents: tuple[IncidentRow, ...] = ()
+    incidents_unlisted: int = 0
+    incident_counts: tuple[IncidentCount, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
+    exactly_once: Mapping[str, bool | None] = field(default_factory=dict)
     detectors: tuple[DetectorMetrics, ...] = ()
     disabled: Mapping[str, str] = field(default_factory=dict)
     watch: WatchMetrics = WatchMetrics()

@@ -17,13 +17,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.contract.events import Severity, Status
+from agent.contract.incidents import named
 from spark_rollup import __version__
 from spark_rollup.config import FLEET
 from spark_rollup.errors import UsageError
+from spark_rollup.judging.incidents import FleetIncident
 
 FILE = "metrics.prom"
 ROWS_LISTED = 500
 """Series of findings by task at most, the worst first."""
+
+INCIDENTS_LISTED = 100
+"""Incidents with a series each at most, the worst first."""
 
 PUSH_TIMEOUT_S = 10.0
 _PUSH_PATH = "/metrics/job/statewarden-rollup"
@@ -44,7 +49,8 @@ class Facts:
     Args of the dataclass:
         findings: Rows of the table `findings`, the worst first.
         coverage: Rows of the table `coverage`.
-        rules: Ids of all rules: their series exist whatever is found.
+        incidents: What the findings make together, the worst first.
+        rules: All rules by id, with the highest severity of each: their series exist whatever is found.
         as_of_us: The audit's time.
         finished_us: When the audit ended.
         quarantined: Lines and files that could not be used.
@@ -52,10 +58,11 @@ class Facts:
 
     findings: Sequence[Mapping[str, object]]
     coverage: Sequence[Mapping[str, object]]
-    rules: Sequence[str]
+    rules: Mapping[str, Severity]
     as_of_us: int
     finished_us: int
     quarantined: int
+    incidents: Sequence[FleetIncident] = ()
 
 
 Series = dict[tuple[str, ...], float]
@@ -82,7 +89,12 @@ def _open(facts: Facts) -> list[Mapping[str, object]]:
 
 
 def _by_rule(facts: Facts) -> Series:
-    counts: Series = {(rule, severity.value, FLEET): 0.0 for rule in facts.rules for severity in Severity}
+    counts: Series = {
+        (rule, severity.value, FLEET): 0.0
+        for rule, highest in facts.rules.items()
+        for severity in Severity
+        if severity.rank <= highest.rank
+    }
     for row in _open(facts):
         key = (str(row["detector"]), str(row["severity"]), str(row["reported_by"]))
         counts[key] = counts.get(key, 0.0) + 1
@@ -101,6 +113,40 @@ def _by_task(facts: Facts) -> Series:
     )
     worst = sorted(counts, key=lambda key: (-Severity(key[4]).rank, key))
     return {key: float(counts[key]) for key in worst[:ROWS_LISTED]}
+
+
+def _incidents(facts: Facts) -> Series:
+    counted = Counter(x.severity.value for x in _open_incidents(facts))
+    return {(severity.value,): float(counted[severity.value]) for severity in Severity}
+
+
+def _incident_info(facts: Facts) -> Series:
+    return {_names(one): 1.0 for one in _open_incidents(facts)[:INCIDENTS_LISTED]}
+
+
+def _unlisted(facts: Facts) -> Series:
+    return _one(max(0, len(_open_incidents(facts)) - INCIDENTS_LISTED))
+
+
+def _open_incidents(facts: Facts) -> list[FleetIncident]:
+    return [x for x in facts.incidents if x.status is Status.OPEN]
+
+
+def _names(one: FleetIncident) -> tuple[str, ...]:
+    cluster, _, namespace = one.namespace.rpartition("/")
+    return (
+        cluster, namespace, one.application_id, one.id, named(_tasks(one)), named(one.pods),
+        str(one.lead["detector"]), one.severity.value, one.confidence.value, str(one.lead["reported_by"]),
+    )  # fmt: skip
+
+
+def _tasks(one: FleetIncident) -> list[str]:
+    """List the tasks of which the same is said as of the lead: others may only be exposed."""
+    said = [one.lead[name] for name in ("detector", "status", "severity")]
+    same = (
+        row for _, row in one.findings if [row[name] for name in ("detector", "status", "severity")] == said
+    )
+    return sorted({str(row["task_id"]) for row in same if row["task_id"]})
 
 
 def _watched(facts: Facts) -> Series:
@@ -137,6 +183,29 @@ CATALOGUE: tuple[Metric, ...] = (
         "Open findings of the task, the worst 500 series; no task = the application or pod.",
         _by_task,
         labels=("audited_namespace", "application_id", "task_id", "rule", "severity", "reported_by"),
+    ),
+    Metric("statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, labels=("severity",)),
+    Metric(
+        "statewarden_rollup_incident_info",
+        "An open incident of the fleet, in the words of the finding that names it; the worst 100.",
+        _incident_info,
+        labels=(
+            "audited_cluster",
+            "audited_namespace",
+            "application_id",
+            "incident_id",
+            "tasks",
+            "pods",
+            "rule",
+            "severity",
+            "confidence",
+            "reported_by",
+        ),
+    ),
+    Metric(
+        "statewarden_rollup_incidents_unlisted",
+        "Incidents not listed in statewarden_rollup_incident_info; the report has all.",
+        _unlisted,
     ),
     Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.coverage))),
     Metric(

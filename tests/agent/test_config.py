@@ -98,6 +98,7 @@ def test_the_keys_of_an_application() -> None:
         "probing_rebalance_interval_ms": "probing.rebalance.interval.ms",
         "upgrade_from": "upgrade.from",
         "state_cleanup_dir_max_age_ms": "state.cleanup.dir.max.age.ms",
+        "accepts": "-",
     }
 
 
@@ -360,3 +361,17 @@ def test_disabled_detectors_that_are_mistakes(given: list[str], message: str) ->
     """No reason, or no such detector: the ids are named, and nothing starts."""
     with pytest.raises(ConfigError, match=re.escape(message)):
         load_config(flags={"detectors.disabled": given}, detectors=("torn-store", "zombie-state"))
+
+
+def test_what_is_accepted_is_known_to_last() -> None:
+    """A detector whose exposures cannot be accepted is refused; accepted ones are read for one application."""
+    both = ["stale-eos-checkpoint", "torn"]
+    config = load_config(sets=["orders:accepts=stale-eos-checkpoint, torn"], acceptable=both)
+    assert config.applications.of("orders").accepts == set(both)
+    assert config.applications.of("payments").accepts == frozenset()
+    with pytest.raises(
+        ConfigError, match="accepts: no lasting exposure of torn; known: stale-eos-checkpoint"
+    ):
+        load_config(sets=["orders:accepts=torn"], acceptable=["stale-eos-checkpoint"])
+    with pytest.raises(ConfigError, match="separated by commas"):
+        load_config(sets=["accepts=a,,b"])

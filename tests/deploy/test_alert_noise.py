@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.contract.events import Severity
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.findings.finding import Finding
 from deploy.demo.scenarios import load_scenario
-from tests.support.noise import MINUTE_US, Span, Told, finding_spans, notation
+from tests.support.noise import MINUTE_US, Span, Told, incident_spans, notation
 from tests.support.rows_shown import BENIGN, TRACES, rows_shown
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -46,23 +47,29 @@ def test_a_simulated_fleet_pages_for_its_bugs_only() -> None:
 
 def told(at_m: int, status: str, *, detector: str = "torn-store", severity: str = "warning") -> Told:
     """Make one finding event of one finding."""
-    return Told("pod-a", "id-1", "orders", "0_1", detector, severity, status, at_m * MINUTE_US)
+    found = Finding(
+        id="id-1", detector=detector, level=Level.EXPOSURE, severity=Severity(severity),
+        confidence=Confidence.CONFIRMED, status=Status(status), application_id="orders", task_id="0_1", store=None,
+        identity=None, opened_at_us=5 * MINUTE_US, resolved_at_us=None, upstream=(), affected=Affected.YES,
+        missing_facts=(), summary="", evidence=(), next_action="", incident_id="i-1",
+    )  # fmt: skip
+    return Told("pod-a", at_m * MINUTE_US, found)
 
 
 def rows(*events: Told) -> list[tuple[int, int, str]]:
     """Give from and to (minutes) and severity of each row that the events make in an hour and a half."""
-    spans = finding_spans(events, 90 * MINUTE_US)
+    spans = incident_spans(events, 90 * MINUTE_US)
     return [(x.from_us // MINUTE_US, x.to_us // MINUTE_US, dict(x.labels)["severity"]) for x in spans]
 
 
 def test_a_row_lasts_from_open_to_resolved() -> None:
-    """A finding that nothing resolves is there to the end; order of arrival does not matter."""
+    """An incident that nothing resolves is there to the end; order of arrival does not matter."""
     assert rows(told(9, "resolved"), told(5, "open")) == [(5, 9, "warning")]
     assert rows(told(5, "open")) == [(5, 90, "warning")]
 
 
 def test_a_row_follows_the_severity() -> None:
-    """A finding that gets louder is another series from then on."""
+    """An incident that gets worse is another series from then on."""
     assert rows(told(5, "open"), told(7, "open", severity="critical")) == [
         (5, 7, "warning"),
         (7, 90, "critical"),
@@ -70,7 +77,7 @@ def test_a_row_follows_the_severity() -> None:
 
 
 def test_a_moment_is_shown_for_an_hour() -> None:
-    """An event is over when it is told, and alerts see it for an hour, as the agent shows it."""
+    """An event is over when it is reported, and alerts see it for an hour, as the agent shows it."""
     assert rows(told(5, "resolved", detector="regressed-checkpoint")) == [(5, 65, "warning")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Severity
-from agent.detectors import DETECTORS
+from agent.detectors import ACCEPTABLE, BY_ID, DETECTORS
+from agent.findings.proof import can_be_proved
 from agent.judging.base import Detector
 from agent.publish.catalogue import CATALOGUE
 from spark_rollup.correlate import RULES
@@ -44,9 +46,9 @@ def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_detector_and_rule_has_its_file(repository: Path) -> None:
-    """One file per detector and rule plus health, recording and the dead man's; no file is left behind."""
+    """One file per detector and rule plus the watchers', recording and the dead man's; no file is left behind."""
     owners = [x.meta.id for x in DETECTORS] + [f"fleet-{x.meta.id}" for x in RULES]
-    others = ["agent-health", "rollup-health", "dead-man", "recording"]
+    others = ["agent-health", "rollup-health", "rollup-absent", "dead-man", "recording"]
     found = {path.name.split(".")[0] for path in (repository / files.DIRECTORY).glob("*.rules.yaml")}
     assert found == {*owners, *others}
     tests = {path.name.split(".")[0] for path in (repository / files.DIRECTORY / "tests").glob("*.yaml")}
@@ -58,16 +60,65 @@ def test_an_alert_says_what_its_unit_says(unit: Any) -> None:
     """Severity, name, series, runbook and next action come from the metadata of the detector or rule."""
     meta = unit.meta
     local = unit in DETECTORS
-    alerts = GROUPS[meta.id if local else f"fleet-{meta.id}"]
-    loudest = alerts[0]
-    assert loudest.severity == meta.severity.value
-    assert loudest.name == f"Statewarden{'' if local else 'Fleet'}{camel(meta.id)}"
-    for alert in alerts:
+    pressing = [x for x in unit_alerts(unit) if not x.name.endswith("Exposed")]
+    if pressing:
+        assert pressing[0].severity == meta.severity.value
+        assert pressing[0].name == f"Statewarden{'' if local else 'Fleet'}{camel(meta.id)}"
+    for alert in pressing:
         assert f'{"detector" if local else "rule"}="{meta.id}"' in alert.expr
         assert f'severity="{alert.severity}"' in alert.expr
         assert alert.runbook == f"{'detectors' if local else 'rules'}/{meta.id}"
-        assert meta.title in alert.summary
+        assert meta.title[1:] in alert.summary
         assert not local or meta.next_action in alert.description
+        assert "incident_id" in alert.expr
+        assert "<incident>" in alert.description
+
+
+@pytest.mark.parametrize("unit", [*DETECTORS, *RULES], ids=lambda x: f"{type(x).__name__}-{x.meta.id}")
+def test_what_is_suspected_is_not_said_to_be_so(unit: Any) -> None:
+    """The text by which a suspicion is read asserts nothing, and asks for the proof where there is one."""
+    for alert in unit_alerts(unit):
+        if alert.name.endswith("Exposed"):
+            continue
+        assert "Suspected, not proved: " in alert.suspected
+        assert "If so: " in alert.suspected
+        assert alert.summary.startswith("Suspected: ") == alert.name.endswith("Suspected")
+        if unit in DETECTORS and can_be_proved(unit.meta):
+            assert "Next: prove or refute it first" in alert.suspected
+
+
+def unit_alerts(unit: Any) -> tuple[Alert, ...]:
+    """Give the alerts of a detector or rule."""
+    return GROUPS[unit.meta.id if unit in DETECTORS else f"fleet-{unit.meta.id}"]
+
+
+def test_exposures_by_release_or_settings_are_for_reading() -> None:
+    """One alert per application and release, repeated weekly, with what lowers the risk and how to accept it."""
+    exposed = {x.meta.id: unit_alerts(x)[-1] for x in DETECTORS if x.meta.lowers_risk}
+    assert tuple(exposed) == ACCEPTABLE
+    for id_, alert in exposed.items():
+        assert (alert.severity, alert.labels, alert.name[-7:]) == ("info", {"repeat": "weekly"}, "Exposed")
+        assert "(cluster, namespace, application_id, release)" in alert.expr
+        assert BY_ID[id_].meta.lowers_risk in alert.description
+        assert f"accepts={id_}" in alert.description
+
+
+def test_the_sidecars_chart_knows_what_can_be_accepted(repository: Path) -> None:
+    """A detector whose exposures do not last is refused before any pod starts."""
+    schema = json.loads(
+        (repository / "helm/statewarden-sidecar/values.schema.json").read_text(encoding="utf-8")
+    )
+    assert schema["definitions"]["facts"]["properties"]["accepts"]["items"]["enum"] == list(ACCEPTABLE)
+
+
+def test_the_agents_alert_and_the_fleets_share_their_labels() -> None:
+    """By the same labels, those that the routes compare, one inhibits the other: one incident is one page."""
+    same = "max by (cluster, namespace, application_id, incident_id, "
+    for unit in (*DETECTORS, *RULES):
+        for alert in unit_alerts(unit):
+            if "incident_id" in alert.expr:
+                assert alert.expr.startswith(same)
+                assert alert.labels == {"reporter": "agent" if unit in DETECTORS else "fleet"}
 
 
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)

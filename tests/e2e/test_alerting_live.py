@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.contract.events import Severity
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
+from spark_rollup.judging.incidents import gather
 from spark_rollup.report import metrics as rollup_metrics
 from tests.conftest import wait_until
 from tests.support import board_page
@@ -48,11 +50,14 @@ def rollup_text() -> str:
     """Give what an audit of this fleet would have left, so that the fleet board has something to show."""
     now_us = int(time.time() * 1_000_000)
     found = {"detector": "missing-standby", "severity": "info", "status": "open", "namespace": "shop",
-             "application_id": "orders", "task_id": "0_1", "reported_by": "fleet"}  # fmt: skip
+             "application_id": "orders", "task_id": "0_1", "reported_by": "fleet", "id": "0" * 32,
+             "opened_at": "2026-11-22T03:00:00.000000Z", "level": "exposure", "confidence": "confirmed",
+             "upstream": [], "affected": "no", "summary": "A copy lacks.", "next_action": "Look.",
+             "pods": ["orders-0"]}  # fmt: skip
     coverage = {"span_seconds": 100.0, "unknown_seconds": 1.0, "lost_events": 0}
-    return rollup_metrics.render(
-        rollup_metrics.Facts([found], [coverage], ("missing-standby",), now_us - 5_000_000, now_us, 0)
-    )
+    rules = {"missing-standby": Severity.INFO}
+    facts = rollup_metrics.Facts([found], [coverage], rules, now_us - 5_000_000, now_us, 0, gather([found]))
+    return rollup_metrics.render(facts)
 
 
 @pytest.fixture(scope="module")
@@ -98,18 +103,22 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
     (expected, *_) = scenario.expected
     labels = alert["labels"]
     assert (labels["alertname"], labels["severity"]) == ("StatewardenSkippedEosWipe", "critical")
-    assert (labels["namespace"], labels["pod"], labels["task_id"]) == ("shop", "orders-0", expected.task_id)
+    assert (labels["namespace"], labels["pod"], labels["reporter"]) == ("shop", "orders-0", "agent")
     said = alert["annotations"]
     for words in (
-        expected.task_id,
+        f"Incident {labels['incident_id']}: task {expected.task_id} of",
         scenario.application_id,
         "shop/orders-0",
         "KAFKA-20685",
-        "Next: Stop this instance",
+        "Suspected, not proved: ",
+        "Next: prove or refute it first",
+        "If it is proved: Stop this instance",
     ):
         assert words in said["description"]
     assert said["runbook_url"].endswith("/detectors/skipped-eos-wipe.html")
-    assert f"var-task={expected.task_id}" in said["dashboard_url"]
+    assert "var-pod=orders-0" in said["dashboard_url"]
+    with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=10) as answer:
+        assert f'id="{labels["incident_id"]}"' in answer.read().decode()
 
 
 def test_no_other_alert_fires(proof: Proof) -> None:

@@ -23,19 +23,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from agent.contract.events import Severity  # noqa: E402 - path first
+from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402 - path first
+from agent.findings.finding import Finding  # noqa: E402
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.correlate import RULES  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402
+from spark_rollup.judging import incidents  # noqa: E402
 from spark_rollup.report import metrics  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
@@ -48,7 +50,7 @@ from tests.support.noise import (  # noqa: E402
     Span,
     Told,
     alerts_fired,
-    finding_spans,
+    incident_spans,
 )
 from tests.support.recorded_fleet import EXPECTED  # noqa: E402
 
@@ -114,7 +116,7 @@ def measure(spark: SparkSession, plan: Plan, work: Path, tell: Callable[[str], N
     added = ingest.run(spark, work / "raw" / "events", work / "bronze")
     tell(f"{added.events:,} events")
     events = load(spark, work / "bronze").events
-    spans = [*finding_spans(told(events), end_us), *agent_spans(events, end_us)]
+    spans = [*incident_spans(told(events), end_us), *agent_spans(events, end_us)]
     spans += audit_spans(spark, work, begin_us, end_us, plan.audit_every_m * MINUTE_US, tell)
     origin_us = begin_us - LEAD_US
     minutes = (end_us - origin_us) // MINUTE_US
@@ -138,11 +140,20 @@ def injected(raw: Path) -> Truth:
 
 def told(events: DataFrame) -> Iterator[Told]:
     """List the finding events."""
-    columns = ("pod", "finding_id", "application_id", "task_id", "detector", "severity", "status")
-    texts = (F.coalesce(name, F.lit("")).alias(name) for name in columns)
-    found = events.where(F.col("kind") == "finding").select(*texts, "observed_at_us")
-    for row in found.collect():
-        yield Told(**{name: row[name] for name in columns}, at_us=row["observed_at_us"])
+    for row in events.where(F.col("kind") == "finding").collect():
+        yield Told(row["pod"], row["observed_at_us"], finding_of(row))
+
+
+def finding_of(row: Row) -> Finding:
+    """Read a finding event, without what no series shows."""
+    return Finding(
+        id=row["finding_id"], detector=row["detector"], level=Level(row["level"]), severity=Severity(row["severity"]),
+        confidence=Confidence(row["confidence"]), status=Status(row["status"]),
+        application_id=row["application_id"] or "", task_id=row["task_id"], store=row["store"], identity=None,
+        opened_at_us=row["opened_at_us"], resolved_at_us=row["resolved_at_us"], upstream=(),
+        affected=Affected(row["affected"]), missing_facts=(), summary="", evidence=(), next_action="",
+        mechanism=row["mechanism"] or "", incident_id=row["incident_id"] or "", lasting=bool(row["lasting"]),
+    )  # fmt: skip
 
 
 def agent_spans(events: DataFrame, end_us: int) -> Iterator[Span]:
@@ -184,10 +195,12 @@ def audit_spans(
         started = time.monotonic()
         past, loaded, _ = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
         tables = audit.tables(past, loaded, options, as_of_us)
+        found = [row.asDict(recursive=True) for row in tables.findings.collect()]
         facts = metrics.Facts(
-            findings=[row.asDict(recursive=True) for row in tables.findings.collect()],
+            findings=found,
+            incidents=incidents.gather(found),
             coverage=[row.asDict(recursive=True) for row in tables.coverage.collect()],
-            rules=[rule.meta.id for rule in RULES],
+            rules={rule.meta.id: rule.meta.severity for rule in RULES},
             as_of_us=as_of_us,
             finished_us=as_of_us,
             quarantined=0,

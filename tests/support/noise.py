@@ -9,35 +9,32 @@ import json
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.contract.events import Status
 from agent.detectors import BY_ID
+from agent.findings.finding import Finding
 from agent.judging.base import Kind
 from agent.publish.finding_rows import EVENT_SHOWN_US
+from agent.publish.incident_rows import incident_rows, shown_incidents
+from agent.publish.snapshot import IncidentRow
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MINUTE_US = 60_000_000
 NAMESPACE = "shop"
 
 Labels = tuple[tuple[str, str], ...]
-Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One finding event of an agent, as much as a series shows."""
+    """What one finding event of an agent says, as much as a series shows."""
 
     pod: str
-    finding_id: str
-    application_id: str
-    task_id: str
-    detector: str
-    severity: str
-    status: str
     at_us: int
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,37 +57,62 @@ class Fired:
     pod: str
 
 
-def finding_spans(told: Iterable[Told], end_us: int) -> list[Span]:
-    """Turn finding events into rows of `statewarden_task_findings`, as `agent/publish/finding_rows.py` shows them.
+def incident_spans(told: Iterable[Told], end_us: int) -> list[Span]:
+    """Turn finding events into rows of `statewarden_incident_info`, as `agent/publish/incident_rows.py` shows them.
 
     What is open when the recording ends stays open to the end of the time: an alert has every chance to fire.
     """
-    spans: list[Span] = []
-    by_finding: dict[tuple[str, str], list[Told]] = defaultdict(list)
+    by_pod: dict[str, list[Told]] = defaultdict(list)
     for one in told:
-        by_finding[one.pod, one.finding_id].append(one)
-    for events in by_finding.values():
-        events.sort(key=lambda one: one.at_us)
-        nexts = [*(one.at_us for one in events[1:]), end_us]
-        for one, next_us in zip(events, nexts, strict=True):
-            if BY_ID[one.detector].meta.kind is Kind.EVENT:
-                spans.append(_row(one, one.at_us + EVENT_SHOWN_US))
-            elif one.status == Status.OPEN.value:
-                spans.append(_row(one, next_us))
-    return spans
+        by_pod[one.pod].append(one)
+    return [span for pod, events in by_pod.items() for span in _of_pod(pod, events, end_us)]
 
 
-def _row(one: Told, to_us: int) -> Span:
+def _of_pod(pod: str, events: list[Told], end_us: int) -> list[Span]:
+    events.sort(key=lambda one: one.at_us)
+    ends = {one.at_us + EVENT_SHOWN_US for one in events if _is_moment(one.finding)}
+    spans: list[Span] = []
+    shown: dict[Labels, int] = {}
+    known: dict[str, Told] = {}
+    for at_us in sorted({one.at_us for one in events} | {x for x in ends if x < end_us}):
+        known.update((one.finding.id, one) for one in events if one.at_us == at_us)
+        rows, _ = incident_rows(shown_incidents(_visible(known.values(), at_us), lambda _: ()))
+        now = {labels_of(pod, row) for row in rows}
+        spans += [Span(labels, shown.pop(labels), at_us) for labels in shown.keys() - now]
+        shown.update(dict.fromkeys(now - shown.keys(), at_us))
+    return spans + [Span(labels, since_us, end_us) for labels, since_us in shown.items()]
+
+
+def _visible(known: Iterable[Told], at_us: int) -> Iterator[Finding]:
+    for one in known:
+        if one.finding.status is Status.OPEN or (
+            _is_moment(one.finding) and at_us < one.at_us + EVENT_SHOWN_US
+        ):
+            yield one.finding
+
+
+def _is_moment(finding: Finding) -> bool:
+    return BY_ID[finding.detector].meta.kind is Kind.EVENT
+
+
+def labels_of(pod: str, row: IncidentRow) -> Labels:
+    """Give the labels of an incident's series."""
     labels = {
-        "__name__": "statewarden_task_findings",
+        "__name__": "statewarden_incident_info",
         "namespace": NAMESPACE,
-        "pod": one.pod,
-        "application_id": one.application_id,
-        "task_id": one.task_id,
-        "detector": one.detector,
-        "severity": one.severity,
+        "pod": pod,
+        "application_id": row.application_id,
+        "incident_id": row.incident_id,
+        "tasks": row.tasks,
+        "detector": row.detector,
+        "severity": row.severity.value,
+        "confidence": row.confidence.value,
+        "level": row.level.value,
+        "lasting": "true" if row.lasting else "false",
+        "accepted": "true" if row.accepted else "false",
+        "first": row.first,
     }
-    return Span(tuple(labels.items()), one.at_us, to_us)
+    return tuple((name, value) for name, value in labels.items() if value)
 
 
 def notation(spans: Sequence[Span], origin_us: int, minutes: int) -> str:
@@ -122,8 +144,20 @@ def _run(value: float | None, length: int, *, first: bool) -> list[str]:
     return ["stale", *([f"_x{length - 1}"] if length > 1 else [])]
 
 
-def promtool_test(spans: Iterable[Span], origin_us: int, minutes: int, asked: str) -> str:
-    """Write a promtool test over all committed rules, which asks one question at the end. JSON is YAML."""
+RULES = REPOSITORY / "deploy" / "alerts" / "*.rules.yaml"
+
+
+def promtool_test(
+    spans: Iterable[Span],
+    origin_us: int,
+    minutes: int,
+    asked: str,
+    *,
+    rules: Path = RULES,
+    times_m: Iterable[int] = (),
+    every_m: int = 1,
+) -> str:
+    """Write a promtool test over rules, which asks one question at the end, or at these minutes. JSON is YAML."""
     series: dict[Labels, list[Span]] = defaultdict(list)
     for span in spans:
         series[span.labels].append(span)
@@ -131,10 +165,12 @@ def promtool_test(spans: Iterable[Span], origin_us: int, minutes: int, asked: st
         {"series": _selector(labels), "values": notation(own, origin_us, minutes)}
         for labels, own in series.items()
     ]
-    question = {"expr": asked, "eval_time": f"{minutes - 1}m", "exp_samples": []}
-    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": [question]}
-    rules = str(REPOSITORY / "deploy" / "alerts" / "*.rules.yaml")
-    return json.dumps({"rule_files": [rules], "evaluation_interval": "1m", "tests": [test]})
+    questions = [
+        {"expr": asked, "eval_time": f"{at_m}m", "exp_samples": []}
+        for at_m in tuple(times_m) or (minutes - 1,)
+    ]
+    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": questions}
+    return json.dumps({"rule_files": [str(rules)], "evaluation_interval": f"{every_m}m", "tests": [test]})
 
 
 def _selector(labels: Labels) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agent.detectors import DETECTORS
 from spark_rollup.correlate import RULES
 from tools.alerts.model import Alert, Links, rule_file, test_file
-from tools.alerts.of_health import AGENT, DEAD_MAN, ROLLUP
+from tools.alerts.of_health import AGENT, DEAD_MAN, ROLLUP, ROLLUP_ABSENT
 from tools.alerts.of_units import detector_alerts, rule_alerts
 from tools.alerts.recording import recording_file, recording_tests
 
@@ -23,6 +23,7 @@ def groups() -> Iterator[tuple[str, tuple[Alert, ...]]]:
         yield f"fleet-{rule.meta.id}", rule_alerts(rule.meta)
     yield "agent-health", AGENT
     yield "rollup-health", ROLLUP
+    yield "rollup-absent", ROLLUP_ABSENT
     yield "dead-man", DEAD_MAN
 
 

@@ -14,13 +14,21 @@ DASHBOARDS = "https://example.com/grafana/d"
 An empty base leaves the link out; the annotation `runbook` says how to read the page without any.
 """
 
+_TASKS = (
+    "{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}"
+    '{{ with . | first | label "tasks" }}task {{ . }} of {{ end }}{{ end }}'
+)
+"""The tasks of an incident change while it lasts: as a label they would make an alert another one each time."""
+
 WHERE = {
     "<application>": "{{ $labels.application_id }}",
-    "<audited>": "{{ $labels.audited_namespace }}",
+    "<namespace>": "{{ $labels.namespace }}",
     "<pod>": "{{ $labels.namespace }}/{{ $labels.pod }}",
-    "<task>": "{{ if $labels.task_id }}task {{ $labels.task_id }}{{ else }}the application as a whole{{ end }}",
+    "<incident>": "{{ $labels.incident_id }}",
+    "<release>": "{{ with $labels.release }}, Kafka Streams {{ . }}{{ end }}",
+    "<tasks>": _TASKS.replace("FAMILY", "statewarden_incident_info"),
+    "<audited>": _TASKS.replace("FAMILY", "statewarden_rollup_incident_info"),
     "<count>": "{{ $value }}",
-    "<detector>": "{{ $labels.detector }}",
 }
 """Placeholders of a description -> Prometheus template."""
 
@@ -54,6 +62,8 @@ class Alert:
         severity: `critical` pages, `warning` is a ticket, `info` is for reading; `none` is the dead man's.
         for_m: How long it must hold, minutes.
         keep_m: How long it stays after the series is gone, minutes.
+        suspected: The description where the incident is not confirmed; empty = the same.
+        labels: Added to the alert, beside the severity.
         summary: Static and short.
         description: Task, pod, bug, consequence, next safe action; with placeholders.
         runbook: Page below docs, without `.md`.
@@ -71,6 +81,23 @@ class Alert:
     board: str
     cases: tuple[Case, ...]
     keep_m: int = 0
+    suspected: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def template(self) -> str:
+        """Write the description as Prometheus takes it: by how sure it is, and by whose instruction comes first."""
+        if not self.suspected:
+            return fill(self.description, WHERE)
+        sure, unsure = (fill(_yielding(x), WHERE) for x in (self.description, self.suspected))
+        return f'{{{{ if eq $labels.confidence "confirmed" }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}'
+
+    def said(self, labels: Mapping[str, str], words: Mapping[str, str]) -> str:
+        """Write the description as it reads with these labels and words for the placeholders."""
+        confirmed = not self.suspected or labels.get("confidence") == "confirmed"
+        text = self.description if confirmed else self.suspected
+        if labels.get("first"):
+            text = f"{text.partition(_STEP)[0]}{_STEP}{_first(labels['first'])}"
+        return fill(text, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +111,7 @@ class Links:
         """Everything that a notification shows; the links are attached here and nowhere else."""
         shown = {
             "summary": alert.summary,
-            "description": fill(alert.description, WHERE),
+            "description": alert.template(),
             "runbook": f"statewarden explain {alert.runbook} (in any agent's container)",
         }
         if self.runbooks:
@@ -102,12 +129,26 @@ class Links:
 
 _VARIABLES = (
     ("namespace", "namespace", "<pod>"),
-    ("namespace", "audited_namespace", "<audited>"),
+    ("namespace", "namespace", "<namespace>"),
     ("application", "application_id", "<application>"),
     ("pod", "pod", "<pod>"),
-    ("task", "task_id", "<task>"),
 )
 """Variable of the boards, label that fills it, placeholder that shows that the alert has the label."""
+
+
+_STEP = " Next: "
+_FIRST = "{{ $labels.first }}"
+
+
+def _first(named: str) -> str:
+    return f"first do what {named} asks for (`statewarden explain {named}`); remove nothing before."
+
+
+def _yielding(text: str) -> str:
+    """Let the step yield to that of the incident that comes first."""
+    head, _, step = text.partition(_STEP)
+    condition = f"{{{{ if $labels.first }}}}{_first(_FIRST)}{{{{ else }}}}{step}{{{{ end }}}}"
+    return f"{head}{_STEP}{condition}"
 
 
 def fill(text: str, words: Mapping[str, str]) -> str:
@@ -124,7 +165,9 @@ def rule_file(group: str, alerts: Iterable[Alert], links: Links, note: str) -> s
             lines.append(f"    for: {alert.for_m}m")
         if alert.keep_m:
             lines.append(f"    keep_firing_for: {alert.keep_m}m")
-        lines += ["    labels:", f"      severity: {quoted(alert.severity)}", "    annotations:"]
+        lines += ["    labels:", f"      severity: {quoted(alert.severity)}"]
+        lines += [f"      {name}: {quoted(value)}" for name, value in alert.labels.items()]
+        lines.append("    annotations:")
         lines += [f"      {key}: {quoted(value)}" for key, value in links.annotations(alert).items()]
     return "\n".join(lines) + "\n"
 
@@ -147,11 +190,11 @@ def _case_lines(alert: Alert, case: Case, links: Links) -> list[str]:
     if case.labels is None:
         return lines
     lines += ["    exp_alerts:", "    - exp_labels:"]
-    labels = {**case.labels, "severity": alert.severity}
+    labels = {**case.labels, "severity": alert.severity, **alert.labels}
     lines += [f"        {name}: {quoted(value)}" for name, value in labels.items()]
     lines.append("      exp_annotations:")
     shown = links.annotations(alert)
-    shown["description"] = fill(alert.description, case.says)
+    shown["description"] = alert.said(labels, case.says)
     lines += [f"        {key}: {quoted(_as_shown(value, labels))}" for key, value in shown.items()]
     return lines
 

@@ -229,6 +229,9 @@ ROLLUP: tuple[Alert, ...] = (
             Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
         ),
     ),
+)
+
+ROLLUP_ABSENT: tuple[Alert, ...] = (
     Alert(
         name="StatewardenRollupAbsent",
         expr=f"absent({_LAST}) and on () count(statewarden_agent_up) > 0",
@@ -237,7 +240,7 @@ ROLLUP: tuple[Alert, ...] = (
         summary="There are agents but no fleet audit",
         description=(
             "Agents are scraped and no rollup has reported: what only shows across several pods is not detected. Next: deploy the rollup, or "
-            "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway); silence this alert if you do not want one."
+            "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). Without either leave this rule out."
         ),
         runbook="rules/unaudited",
         board="statewarden-fleet",
@@ -251,6 +254,7 @@ ROLLUP: tuple[Alert, ...] = (
         ),
     ),
 )
+"""Only where something takes what audits push or write: elsewhere it would fire without end."""
 
 DEAD_MAN: tuple[Alert, ...] = (
     Alert(

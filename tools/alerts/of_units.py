@@ -1,12 +1,14 @@
-"""Alerts of detectors (from the agents' series) and of rules (from the rollup's)."""
+"""Alerts of detectors (from the agents' series) and of rules (from the rollup's): one per incident, by what names it."""
 
 from __future__ import annotations
 
 from agent.contract.events import Level, Severity
 from agent.contract.units import Twin
+from agent.findings.proof import can_be_proved
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.judging.base import RuleMeta
+from tools.alerts.exposed import exposed_alert
 from tools.alerts.model import Alert, Case
 
 KEEP_M = 10
@@ -25,41 +27,68 @@ BY_LEVEL = {
 }
 """Consequence where a rule names none."""
 
-SAYS = {"<application>": "orders", "<pod>": "shop/orders-0", "<task>": "task 0_3", "<audited>": "shop"}
+LOCAL, OF_FLEET = "statewarden_incident_info", "statewarden_rollup_incident_info"
+
+SAME = "cluster, namespace, application_id, incident_id"
+"""Labels that the agent's alert and the fleet's have in common: by them one of an incident's alerts inhibits others."""
+
+_SHOWS = {LOCAL: "statewarden_tasks", OF_FLEET: "statewarden_rollup_lost_events"}
+"""What is there beside incidents, so that the quiet is not that of an empty Prometheus."""
+
+_FLEET_STEP = (
+    "open the newest report of the rollup at this incident; it names pods, evidence and the next safe action. Do not "
+    "delete any copy before."
+)
+_PROOF = (
+    "prove or refute it first, beside the running application: `statewarden verify` (`statewarden explain {id}` has the "
+    "whole command). If it is proved: {action}"
+)
+SAYS = {
+    "<application>": "orders", "<pod>": "shop/orders-0", "<namespace>": "shop", "<incident>": "i-0123456789ab",
+    "<tasks>": "task 0_3 of ", "<audited>": "task 0_3 of ",
+}  # fmt: skip
 
 
 def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
-    """Make the alerts of a detector: one per severity that needs an operator."""
+    """Make the alerts of a detector: one per severity that needs an operator, and one for what lasts."""
     upstream = ", ".join(dict.fromkeys(x.key for x in meta.upstream if "no upstream" not in x.key))
-    return tuple(
+    bug = _bug(meta.title, upstream)
+    where = "The agent on pod <pod>." if meta.scope is Scope.AGENT else "<tasks><application> on pod <pod>."
+    head = f"Incident <incident>: {where}"
+    unsure = _PROOF.format(id=meta.id, action=meta.next_action) if can_be_proved(meta) else meta.next_action
+    pressing = () if _always_lasts(meta) else _alerted(meta.severity)
+    alerts = tuple(
         _alert(
-            name=f"Statewarden{camel(meta.id)}{_suffix(meta.severity, severity)}",
-            kind="detector",
+            name=f"Statewarden{camel(meta.id)}",
             meta=meta,
             severity=severity,
-            text=f"{_bug(meta.title, upstream)}. {meta.consequence} Next: {meta.next_action}",
-            metric="statewarden_task_findings",
+            texts=(
+                f"{head} {bug}. {meta.consequence} Next: {meta.next_action}",
+                f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {meta.consequence} Next: {unsure}",
+            ),
             scope=meta.scope,
         )
-        for severity in _alerted(meta.severity)
+        for severity in pressing
+    )
+    return (
+        (*alerts, exposed_alert(f"Statewarden{camel(meta.id)}Exposed", meta)) if meta.lowers_risk else alerts
     )
 
 
 def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
     """Make the alerts of a rule of the rollup."""
     consequence = meta.consequence or BY_LEVEL[meta.level]
-    text = (
-        f"{_bug(meta.title, ', '.join(meta.upstream))}. {consequence} Next: open the newest report of the rollup; the "
-        "finding there names pods, evidence and the next safe action. Do not delete any copy before."
-    )
+    bug = _bug(meta.title, ", ".join(meta.upstream))
+    head = "Incident <incident>: <audited><application> in namespace <namespace>."
     return tuple(
         _alert(
-            name=f"StatewardenFleet{camel(meta.id)}{_suffix(meta.severity, severity)}",
-            kind="rule",
+            name=f"StatewardenFleet{camel(meta.id)}",
             meta=meta,
             severity=severity,
-            text=text,
-            metric="statewarden_rollup_task_findings",
+            texts=(
+                f"{head} {bug}. {consequence} Next: {_FLEET_STEP}",
+                f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {consequence} Next: {_FLEET_STEP}",
+            ),
             scope=None,
         )
         for severity in _alerted(meta.severity)
@@ -71,15 +100,16 @@ def camel(unit: str) -> str:
     return "".join(part.capitalize() for part in unit.split("-"))
 
 
+def _always_lasts(meta: DetectorMeta) -> bool:
+    """Return whether every finding of a detector lasts: what is so of the pod as a whole stays so while it runs."""
+    return bool(meta.lowers_risk) and meta.scope is Scope.AGENT
+
+
 def _alerted(severity: Severity) -> tuple[Severity, ...]:
     """Severities worth an alert: critical and warning as far as the unit goes, info where it goes no further."""
     if severity is Severity.CRITICAL:
         return (Severity.CRITICAL, Severity.WARNING)
     return (severity,)
-
-
-def _suffix(highest: Severity, severity: Severity) -> str:
-    return "" if severity is highest else "Suspected"
 
 
 def _bug(title: str, upstream: str) -> str:
@@ -89,117 +119,135 @@ def _bug(title: str, upstream: str) -> str:
 def _alert(
     *,
     name: str,
-    kind: str,
     meta: DetectorMeta | RuleMeta,
     severity: Severity,
-    text: str,
-    metric: str,
+    texts: tuple[str, str],
     scope: Scope | None,
 ) -> Alert:
-    local = scope is not None
-    # the rollup repeats what an agent says alone; the agent's own alert is enough for that
-    reporter = "" if local else f',reported_by="{FLEET}"'
-    selector = f'{metric}{{{kind}="{meta.id}",severity="{severity}"{reporter}}}'
-    grouped = local and meta.level in (Level.EXPOSURE, Level.SELF)
-    expr = f"sum without (task_id) ({selector}) > 0" if grouped else f"{selector} > 0"
+    is_lesser = severity is not meta.severity
+    title = meta.title if scope is not None else f"{meta.title} (fleet audit)"
     if severity is Severity.CRITICAL:
         wait_m, keep_m = 0, KEEP_M
     else:
         usual_m = INFO_WAIT_M if severity is Severity.INFO else WAIT_M[meta.level]
         wait_m, keep_m = meta.alert_after_m or usual_m, 0
-    labels = (
-        {"namespace": "shop", "pod": "orders-0"}
-        if local
-        else {"audited_namespace": "shop", "reported_by": FLEET}
-    )
-    if scope is not Scope.AGENT:
-        labels["application_id"] = "orders"
-    labels[kind] = meta.id
-    if not grouped:
-        labels["task_id"] = "0_3"
     return Alert(
-        name=name,
-        expr=expr,
+        name=f"{name}Suspected" if is_lesser else name,
+        expr=_expr(meta.id, severity, scope),
         severity=severity.value,
         for_m=wait_m,
         keep_m=keep_m,
-        summary=meta.title if local else f"{meta.title} (fleet audit)",
-        description=f"{_place(scope, grouped)} {text}",
-        runbook=f"{'detectors' if local else 'rules'}/{meta.id}",
-        board="statewarden-task" if not grouped else "statewarden-pod",
+        summary=f"Suspected: {meta.title[0].lower()}{meta.title[1:]}" if is_lesser else title,
+        description=texts[0],
+        suspected=texts[1],
+        runbook=f"{'detectors' if scope is not None else 'rules'}/{meta.id}",
+        board="statewarden-application" if scope is None else "statewarden-pod",
+        labels={"reporter": "fleet" if scope is None else "agent"},
         cases=(
-            *_cases(metric, labels, severity, wait_m, keep_m, grouped),
-            *_twin_case(metric, labels, severity, wait_m, meta.twin),
+            *_cases(meta.id, severity, scope, wait_m, keep_m),
+            *_twin_case(meta.id, severity, scope, wait_m, meta.twin),
         ),
     )
 
 
-def _place(scope: Scope | None, grouped: bool) -> str:
+def _expr(unit: str, severity: Severity, scope: Scope | None) -> str:
     if scope is None:
-        return "<task> of <application> in namespace <audited>."
-    if scope is Scope.AGENT:
-        return "The agent on pod <pod>."
-    if grouped:
-        return "<application> on pod <pod> (<count> open)."
-    return "<task> of <application> on pod <pod>."
+        # the rollup repeats what an agent says alone; the agent's own alert is enough for that
+        chosen = f'{OF_FLEET}{{rule="{unit}",severity="{severity}",reported_by="{FLEET}"}}'
+        named = f'label_replace({chosen}, "namespace", "$1", "audited_namespace", "(.*)")'
+        named = f'label_replace({named}, "cluster", "$1", "audited_cluster", "(.+)")'
+        return f"max by ({SAME}, rule, confidence) ({named}) > 0"
+    lasting = "" if severity is Severity.CRITICAL else ',lasting="false"'
+    chosen = f'{LOCAL}{{detector="{unit}",severity="{severity}"{lasting}}}'
+    return f"max by ({SAME}, pod, detector, confidence, first) ({chosen}) > 0"
 
 
-def _cases(
-    metric: str, labels: dict[str, str], severity: Severity, for_m: int, keep_m: int, grouped: bool
-) -> tuple[Case, ...]:
-    says = {**SAYS, "<count>": "2"}
-    series = _series(metric, {**labels, "severity": severity.value, "task_id": "0_3"})
-    sibling = _series(metric, {**labels, "severity": severity.value, "task_id": "0_4"})
-    kind = "detector" if "detector" in labels else "rule"
-    twin = (
-        {"severity": "info"} if severity is not Severity.INFO else {kind: "another-unit", "severity": "info"}
-    )
-    benign = _series(metric, {**labels, **twin, "task_id": "0_3"})
-    both = {series: "1x200", sibling: "1x200"} if grouped else {series: "1x200"}
-    cases = [Case("fires", both, for_m + 1, labels, says)]
+def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_m: int) -> tuple[Case, ...]:
+    labels = _labels(unit, scope)
+    series = _incident(unit, severity, scope)
+    later = _incident(unit, severity, scope, tasks="0_3, 0_4")
+    confirmed = {**labels, "confidence": "confirmed"}
+    suspected = {**labels, "confidence": "suspected"}
+    more = {"<tasks>": "task 0_3, 0_4 of ", "<audited>": "task 0_3, 0_4 of "}
+    cases = [
+        Case("fires", {series: "1x200"}, for_m + 1, confirmed, SAYS),
+        Case(
+            "says that it is only suspected",
+            {_incident(unit, severity, scope, confidence="suspected"): "1x200"},
+            for_m + 1,
+            suspected,
+            SAYS,
+        ),
+        Case(
+            "is the same alert when another task joins the incident",
+            {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"},
+            for_m + 2,
+            confirmed,
+            {**SAYS, **more},
+        ),
+    ]
+    if scope is not None:
+        after = _incident(unit, severity, scope, first="i-aaaaaaaaaaaa")
+        labelled = {**confirmed, "first": "i-aaaaaaaaaaaa"}
+        cases.append(
+            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labelled, SAYS)
+        )
     if for_m:
-        cases.append(Case(f"does not fire yet after {for_m - 1} minutes", both, for_m - 1))
+        cases.append(Case(f"does not fire yet after {for_m - 1} minutes", {series: "1x200"}, for_m - 1))
         restart = {series: f"1x{for_m - 2} stale"}
         cases.append(Case("stays quiet: it came with a rolling restart and went with it", restart, for_m + 2))
     else:
-        quieter = _series(metric, {**labels, "severity": "warning", "task_id": "0_3"})
+        quieter = _incident(unit, Severity.WARNING, scope, confidence="suspected")
         cases.append(Case("does not fire yet: suspected is a ticket, not a page", {quieter: "1x200"}, 120))
-        gap = dict.fromkeys(both, "1x5 stale _x3 1x50")
-        cases.append(Case("goes on over a restart of the agent", gap, 8, labels, says))
         gone = {series: "1x5 stale"}
-        cases.append(Case("ends when the task was restored", gone, 7 + keep_m))
-    cases.append(
-        Case(
-            "stays quiet: "
-            + ("the benign look-alike is reported as info" if len(twin) == 1 else "another unit reported it"),
-            {benign: "1x200"},
-            180,
+        cases.append(
+            Case("goes on over a restart of the agent", {series: "1x5 stale _x3 1x50"}, 8, confirmed, SAYS)
         )
-    )
+        cases.append(Case("ends when the task was restored", gone, 7 + keep_m))
+    if scope is not None and severity is not Severity.CRITICAL:
+        lasting = _incident(unit, severity, scope, lasting="true")
+        cases.append(Case("stays quiet: an exposure by release or settings", {lasting: "1x200"}, 180))
+    benign = _incident(unit, Severity.INFO, scope)
+    if severity is Severity.INFO:
+        benign = _incident("another-unit", severity, scope)
+        cases.append(Case("stays quiet: another unit reported it", {benign: "1x200"}, 180))
+    else:
+        cases.append(Case("stays quiet: the benign look-alike is reported as info", {benign: "1x200"}, 180))
     cases.append(Case("stays quiet: the series is missing", {'up{job="statewarden-agent"}': "0x200"}, 180))
     return tuple(cases)
 
 
 def _twin_case(
-    metric: str, labels: dict[str, str], severity: Severity, for_m: int, twin: Twin | None
+    unit: str, severity: Severity, scope: Scope | None, for_m: int, twin: Twin | None
 ) -> tuple[Case, ...]:
     """Let the unit's benign twin show what it shows, for as long as it would take to fire."""
     if twin is None:
         return ()
-    place = {name: value for name, value in labels.items() if name not in ("detector", "rule")}
-    series = {_series(_CONTEXT[metric], place): "0x400"}
+    place = {x: y for x, y in _labels(unit, scope).items() if x in ("namespace", "pod", "application_id")}
+    series = {_series(_SHOWS[OF_FLEET if scope is None else LOCAL], place): "0x400"}
     if twin.shows:
-        shown = {**labels, "severity": twin.shows.value, "task_id": "0_3"}
-        series[_series(metric, shown)] = "1x400"
-    assert twin.shows is not severity, f"{labels}: the twin shows what the alert is about"
+        series[_incident(unit, twin.shows, scope)] = "1x400"
+    assert twin.shows is not severity, f"{unit}: the twin shows what the alert is about"
     return (Case(f"stays quiet: {twin.what} ({twin.recording})", series, for_m + 180),)
 
 
-_CONTEXT = {
-    "statewarden_task_findings": "statewarden_task_severity",
-    "statewarden_rollup_task_findings": "statewarden_rollup_lost_events",
-}
-"""What is there beside the findings, so that the quiet is not that of an empty Prometheus."""
+def _labels(unit: str, scope: Scope | None) -> dict[str, str]:
+    """Give the labels of an alert, without those that depend on the incident's state."""
+    labels = {"namespace": "shop"}
+    if scope is not Scope.AGENT:
+        labels["application_id"] = "orders"
+    if scope is not None:
+        labels["pod"] = "orders-0"
+    return {**labels, "incident_id": "i-0123456789ab", "rule" if scope is None else "detector": unit}
+
+
+def _incident(unit: str, severity: Severity, scope: Scope | None, **more: str) -> str:
+    """Give the series of one incident."""
+    labels = {**_labels(unit, scope), "severity": severity.value, "confidence": "confirmed", "tasks": "0_3"}
+    if scope is None:
+        labels["audited_namespace"] = labels.pop("namespace")
+        return _series(OF_FLEET, {"namespace": "statewarden", **labels, "reported_by": FLEET, **more})
+    return _series(LOCAL, {**labels, "lasting": "false", "accepted": "false", **more})
 
 
 def _series(metric: str, labels: dict[str, str]) -> str:

@@ -17,6 +17,7 @@ from tools.dashboards.model import (
     Panel,
     Query,
     Row,
+    incident_row,
     worst_first,
 )
 
@@ -24,8 +25,8 @@ _WORST = "cluster_namespace_application:statewarden_task_severity:max"
 _OPEN = "cluster_namespace_application_detector_severity:statewarden_findings_open:sum"
 _PLACE = "cluster, namespace, application_id, pod, task_id, detector"
 _AUDITED = (
-    "sum by (cluster, namespace, application_id, task_id, rule, severity) (label_replace("
-    f'statewarden_rollup_task_findings{{{OF_CLUSTER},audited_namespace=~"$namespace"}}, '
+    "sum by (cluster, namespace, application_id, incident_id, tasks, pods, rule, severity, confidence) (label_replace("
+    f'statewarden_rollup_incident_info{{{OF_CLUSTER},audited_namespace=~"$namespace"}}, '
     '"namespace", "$1", "audited_namespace", "(.*)"))'
 )
 """Namespace of what was audited, under the name that the other boards know, so that links lead there."""
@@ -38,6 +39,7 @@ FLEET = Board(
     "Which applications have state that can no longer be trusted, and how much of the fleet is watched.",
     (CLUSTER, NAMESPACE),
     (
+        incident_row(OF_NAMESPACE, "cluster, namespace, application_id, pod", "of the fleet"),
         Row("Verdict", (
             Panel(Kind.STAT, "Applications with damage", "A critical finding is open: results are or become wrong.",
                   (Query(f"count({_WORST}{{{OF_NAMESPACE}}} == 3) or vector(0)"),), 4, 4, meaning=Meaning.BAD_FROM_1),
@@ -63,8 +65,8 @@ FLEET = Board(
             Panel(Kind.TIMELINE, "Worst finding by application", "When it began.",
                   (Query(f"{_WORST}{{{OF_NAMESPACE}}}", "{{namespace}}/{{application_id}}"),), 24, 8,
                   meaning=Meaning.SEVERITY, empty="no application"),
-            Panel(Kind.TABLE, "What only the fleet audit can say", "Findings that need several pods; details in its report.",
-                  (Query(_AUDITED),), 24, 8, empty="nothing found"),
+            Panel(Kind.TABLE, "Incidents of the fleet audit", "Over all pods; the report has sentence, evidence and next step.",
+                  (Query(_AUDITED),), 24, 8, empty="no incident is open, or no audit ran"),
         )),
     ),
     since="now-24h",
@@ -76,6 +78,7 @@ APPLICATION_BOARD = Board(
     "One application over all its pods: findings, holders, checkpoints, sizes.",
     (CLUSTER, NAMESPACE, APPLICATION),
     (
+        incident_row(OF_APPLICATION, "cluster, namespace, application_id, pod", "of the application"),
         Row("Verdict", (
             Panel(Kind.STAT, "Worst finding", "Over all tasks and pods.",
                   (Query(f"max(statewarden_task_severity{{{OF_APPLICATION}}})"),), 5, 4, meaning=Meaning.SEVERITY,
@@ -113,6 +116,7 @@ TASK_BOARD = Board(
     "One task over all pods: who held it when, what its checkpoint said, when its directory began a new life.",
     (CLUSTER, NAMESPACE, APPLICATION, TASK),
     (
+        incident_row(OF_APPLICATION, "cluster, namespace, application_id, pod", "of the task's application"),
         Row("Timeline", (
             Panel(Kind.TIMELINE, "Worst finding", "By pod.",
                   (Query(f"statewarden_task_severity{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),), 24, 7,

@@ -62,8 +62,89 @@ def _last_seen(snapshot: MetricsSnapshot) -> Series:
     return of_tasks(lambda task: seconds(task.last_seen_at_us or now_us))(snapshot)
 
 
+def _incidents(snapshot: MetricsSnapshot) -> Series:
+    return {(x.application_id, x.severity.value): x.count for x in snapshot.incident_counts if not x.accepted}
+
+
+def _accepted(snapshot: MetricsSnapshot) -> Series:
+    counted: Counter[tuple[str, ...]] = Counter()
+    for row in snapshot.incident_counts:
+        if row.accepted:
+            counted[row.application_id,] += row.count
+    return counted
+
+
+def _incident_info(snapshot: MetricsSnapshot) -> Series:
+    return dict.fromkeys(
+        (
+            (
+                x.application_id, x.incident_id, x.tasks, x.detector, x.severity.value, x.confidence.value,
+                x.level.value, _word(yes=x.lasting), _word(yes=x.accepted), x.first,
+            )
+            for x in snapshot.incidents
+        ),
+        1.0,
+    )  # fmt: skip
+
+
+def _exposed(snapshot: MetricsSnapshot) -> Series:
+    return {
+        (x.application_id, x.detector, x.release, _word(yes=x.accepted)): x.tasks for x in snapshot.exposures
+    }
+
+
+def _word(*, yes: bool) -> str:
+    return "true" if yes else "false"
+
+
 STATE = (
     Metric("statewarden_tasks", _G, "Task directories on disk.", _tasks, labels=_APP),
+    Metric(
+        "statewarden_incidents",
+        _G,
+        "Open incidents, without those that the operator accepted.",
+        _incidents,
+        labels=(*_APP, "severity"),
+        initial={"severity": _SEVERITIES},
+    ),
+    Metric(
+        "statewarden_incidents_accepted",
+        _G,
+        "Open incidents that the operator accepted: exposures by release or settings.",
+        _accepted,
+        labels=_APP,
+    ),
+    Metric(
+        "statewarden_incident_info",
+        MetricKind.INFO,
+        "An open incident, or a moment of the last hour, in the words of the finding that names it.",
+        _incident_info,
+        labels=(
+            *_APP,
+            "incident_id",
+            "tasks",
+            "detector",
+            "severity",
+            "confidence",
+            "level",
+            "lasting",
+            "accepted",
+            "first",
+        ),
+    ),
+    Metric(
+        "statewarden_incidents_unlisted",
+        _G,
+        "Incidents not exported by statewarden_incident_info, which is limited to the 100 worst.",
+        lambda s: one(s.incidents_unlisted),
+    ),
+    Metric(
+        "statewarden_exposed_tasks",
+        _G,
+        "Tasks that release or settings expose, as long as they stay; no series = none.",
+        _exposed,
+        labels=(*_APP, "detector", "release", "accepted"),
+    ),
     Metric(
         "statewarden_findings_open",
         _G,
@@ -71,6 +152,7 @@ STATE = (
         _open,
         labels=(*_APP, "detector", "severity"),
         initial={"severity": _SEVERITIES},
+        only_open=True,
     ),
     Metric(
         "statewarden_findings_total",

@@ -79,10 +79,11 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
 
 def _open_incidents(pipeline: Pipeline) -> list[Incident]:
     """List what is open; of an incident that is over, the remarks that are left."""
-    whole = gather(pipeline.ledger.findings())
+    accepts = pipeline.settings.accepts
+    whole = gather(pipeline.ledger.findings(), accepts)
     over = {x.id for x in whole if x.status is Status.RESOLVED}
     left = [x for x in pipeline.ledger.open_findings() if x.incident_id in over]
-    return [*(x for x in whole if x.id not in over), *gather(left)]
+    return [*(x for x in whole if x.id not in over), *gather(left, accepts)]
 
 
 def _chosen_tasks(inventory: Inventory, worst: Worst) -> dict[str, list[Task]]:

@@ -95,13 +95,17 @@ def _incident(incident: Incident, data: PageData) -> str:
     return (
         f'<article class="card {incident.severity}" id="{escape(incident.id)}">'
         f'<h3><span class="chip {incident.severity}">{incident.severity}</span> '
-        f'<span class="chip">{incident.confidence}</span> {escape(lead.detector)}</h3>'
+        f'<span class="chip">{incident.confidence}</span> {_acknowledged(incident)}{escape(lead.detector)}</h3>'
         f'<p class="where">{" · ".join(place)} · since {moment(incident.since_us, data.at_us)}</p>'
         f"<p>{escape(incident.sentence)}</p>{because}{missing}"
         f'<p class="next"><b>Next:</b> {escape(incident.next_action)}</p>'
         f"<p>{_runbook(lead.detector, data.runbooks)} · incident <code>{escape(incident.id)}</code></p>"
         f"{_evidence(incident, data)}</article>"
     )
+
+
+def _acknowledged(incident: Incident) -> str:
+    return '<span class="chip">accepted by configuration</span> ' if incident.accepted else ""
 
 
 def _evidence(incident: Incident, data: PageData) -> str:

@@ -31,11 +31,11 @@ restartPolicy: Always
 args:
   - run
   {{- range $key, $value := $v.facts }}
-  - --set={{ $key }}={{ $value }}
+  - --set={{ $key }}={{ kindIs "slice" $value | ternary (join "," $value) $value }}
   {{- end }}
   {{- range $id, $facts := $v.applications }}
   {{- range $key, $value := $facts }}
-  - --set={{ $id }}:{{ $key }}={{ $value }}
+  - --set={{ $id }}:{{ $key }}={{ kindIs "slice" $value | ternary (join "," $value) $value }}
   {{- end }}
   {{- end }}
 env:

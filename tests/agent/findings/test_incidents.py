@@ -121,3 +121,48 @@ def test_a_remark_gives_no_instruction_that_comes_first():
     """It is not printed, and nothing hangs on it."""
     cut = other(detector="changelog-truncated", mechanism="short-changelog", severity=Severity.INFO)
     assert {x.next_action for x in gather([WIPED, cut])} == {WIPED.next_action}
+
+
+RUNNING = replace(EXPOSED, status=Status.OPEN, resolved_at_us=None, lasting=True)
+
+
+def test_an_exposure_by_release_can_be_accepted():
+    """It stays open, is said to be accepted, and comes behind what is not; for its own application only."""
+    pressing = replace(
+        EXPOSED, id="c" * 16, incident_id="i-2", status=Status.OPEN, resolved_at_us=None, opened_at_us=9_000
+    )
+    accepted = {"orders": ["stale-eos-checkpoint"]}
+    first, second = gather([RUNNING, pressing], lambda x: accepted.get(x, ()))
+    assert (first.id, first.lasting, first.accepted) == ("i-2", False, False)
+    assert (second.status, second.lasting, second.accepted) == (Status.OPEN, True, True)
+    (other_one,) = gather([replace(RUNNING, application_id="payments")], lambda x: accepted.get(x, ()))
+    assert (other_one.lasting, other_one.accepted) == (True, False)
+
+
+def test_a_task_that_ended_uncleanly_is_never_accepted():
+    """It names the incident before the tasks that only run on the release; damage does as well."""
+    ended = replace(RUNNING, id="c" * 16, task_id="0_1", opened_at_us=5_000, lasting=False)
+    for worse in (ended, WIPED):
+        (one,) = gather([RUNNING, worse], lambda _: ["stale-eos-checkpoint", "skipped-eos-wipe"])
+        assert (one.lead, one.lasting, one.accepted) == (worse, False, False)
+
+
+def test_what_is_over_does_not_last():
+    """A resolved exposure is neither lasting nor accepted."""
+    over = replace(RUNNING, status=Status.RESOLVED, resolved_at_us=2_000)
+    (one,) = gather([over], lambda _: [RUNNING.detector])
+    assert (one.lasting, one.accepted) == (False, False)
+
+
+def test_it_names_the_incident_that_comes_first():
+    """So that an alert, whose text is fixed, can say the same as the incident."""
+    urgent = other(detector="shared-state-dir", task_id=None)
+    said = {x.id: x.first for x in gather([WIPED, urgent])}
+    assert said == {"i-1": "i-2", "i-2": ""}
+
+
+def test_it_names_the_finding_whose_instruction_it_follows():
+    """Where that is not the one that names it, an alert must not say the step of the one that does."""
+    cut = replace(WIPED, id="c" * 16, detector="changelog-truncated", severity=Severity.WARNING)
+    (one,) = gather([WIPED, cut])
+    assert (one.lead.detector, one.first) == ("skipped-eos-wipe", "changelog-truncated")

@@ -349,3 +349,44 @@ def test_reported_changes_add_up_to_the_state(history, kind):
         told.update({x.id: x for x in settle(ledger, *one, kind=kind, now=now, identities=identities)})
     assert sorted(told) == sorted({x.id for x in ledger.findings()})
     assert all(told[x.id].status is x.status for x in ledger.findings())
+
+
+# -- suspicions and orderly closes --------------------------------------------------------------------------
+
+
+def close(ledger: Ledger, closed_us: int | None, **more) -> list:
+    """Judge the place once more, after a close: nothing is said of it any more."""
+    return ledger.settle(meta(**more), PLACE, [], 30, frozenset({"id-1"}), closed_us=closed_us)
+
+
+@pytest.mark.parametrize(
+    ("closed_us", "steps"),
+    [
+        (20, ["warning seen", "the task was closed in order: what was suspected ended with it"]),
+        (4, ["warning seen"]),
+        (5, ["warning seen"]),
+        (None, ["warning seen"]),
+    ],
+)
+def test_a_suspected_exposure_ends_with_an_orderly_close_and_says_so(closed_us, steps):
+    """Its last evidence is the close; one before it opened, or none, explains nothing."""
+    ledger = Ledger()
+    settle(ledger, verdict())
+    (ended,) = close(ledger, closed_us)
+    assert (ended.status, [x.what for x in ended.evidence]) == (Status.RESOLVED, steps)
+
+
+def test_suspected_damage_outlives_an_orderly_close():
+    """A clean stop puts back nothing that was lost: it stays open until the store is replaced."""
+    ledger = Ledger()
+    settle(ledger, verdict(level=Level.DAMAGE), kind=Kind.DAMAGE)
+    assert close(ledger, 20, kind=Kind.DAMAGE) == []
+    assert [x.status for x in ledger.open_findings()] == [Status.OPEN]
+
+
+def test_an_exposure_that_no_longer_lasts_is_reported_again():
+    """The process ended: the same severity, and another next step."""
+    ledger = Ledger()
+    settle(ledger, verdict(lasting=True, next_action="stop it cleanly"))
+    (changed,) = settle(ledger, verdict(next_action="before the next start"))
+    assert (changed.lasting, changed.next_action) == (False, "before the next start")

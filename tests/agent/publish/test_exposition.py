@@ -14,16 +14,20 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from agent.contract.events import Severity
+from agent.contract.events import Confidence, Level, Severity
 from agent.engine.rows import StoreRow
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
+from agent.publish.reach import Reach
 from agent.publish.snapshot import (
     DetectorMetrics,
     DigestMetrics,
+    Exposure,
     FindingCount,
     FindingsReported,
+    IncidentCount,
+    IncidentRow,
     MetricsSnapshot,
     TaskFindings,
     TaskMetrics,
@@ -33,7 +37,11 @@ from agent.ship.shipper import ShipStats
 from agent.ship.stats import SpoolStats
 
 OPENMETRICS = "application/openmetrics-text"
-DETECTORS = ("stale-eos-checkpoint", "auditor-blind")
+DETECTORS = (
+    Reach("stale-eos-checkpoint", tuple(Severity), exactly_once=True),
+    Reach("startup-pass", ("info",), stays=False),
+    Reach("auditor-blind", ("info", "warning"), about_applications=False),
+)
 GOLDEN = Path(__file__).parent / "exposition.txt"
 
 FULL = MetricsSnapshot(
@@ -57,6 +65,19 @@ FULL = MetricsSnapshot(
         TaskFindings("orders", None, "auditor-blind", Severity.INFO, 2),
     ),
     unlisted=4,
+    incidents=(
+        IncidentRow("i-0123456789ab", "orders", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
+                    Confidence.CONFIRMED, Level.EXPOSURE, first="i-aaaaaaaaaaaa"),
+        IncidentRow("i-bbbbbbbbbbbb", "orders", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
+                    Level.EXPOSURE, lasting=True, accepted=True),
+    ),
+    incidents_unlisted=5,
+    incident_counts=(
+        IncidentCount("orders", Severity.CRITICAL, accepted=False, count=1),
+        IncidentCount("orders", Severity.WARNING, accepted=True, count=1),
+    ),
+    exposures=(Exposure("orders", "stale-eos-checkpoint", "3.9.1", accepted=True, tasks=7),),
+    exactly_once={"orders": True, "quiet": False},
     detectors=(DetectorMetrics("stale-eos-checkpoint", runs=7, failures=1, duration_s=0.25),),
     watch=WatchMetrics(
         watches=5, unwatched=3, events=100, queue_overflows=1, restarts=8, canary=True, canaries_missed=9,
@@ -131,15 +152,42 @@ def test_golden_exposition() -> None:
 
 
 def test_known_series_are_zero_from_the_first_scrape() -> None:
-    """Detectors, causes, kinds and severities exist as zeros before anything happened."""
-    found = samples(scrape(MetricsSnapshot(applications=("orders",))))
-    for detector in DETECTORS:
-        assert found["statewarden_agent_detector_failures_total", frozenset({("detector", detector)})] == 0
-        for severity in Severity:
-            labels = {("application_id", "orders"), ("detector", detector), ("severity", severity.value)}
-            assert found["statewarden_findings_open", frozenset(labels)] == 0
+    """Detectors, causes, kinds and severities exist as zeros before anything happened, if they can become more."""
+    found = samples(scrape(MetricsSnapshot(applications=("orders",), exactly_once={"orders": True})))
+    for reach in DETECTORS:
+        assert (
+            found["statewarden_agent_detector_failures_total", frozenset({("detector", reach.detector)})] == 0
+        )
+    assert by_detector(found, "statewarden_findings_total") == {
+        ("orders", "stale-eos-checkpoint"): {"info", "warning", "critical"},
+        ("orders", "startup-pass"): {"info"},
+        ("", "auditor-blind"): {"info", "warning"},
+    }
+    assert (
+        found["statewarden_incidents", frozenset({("application_id", "orders"), ("severity", "critical")})]
+        == 0
+    )
     assert found["statewarden_agent_blind", frozenset({("cause", "queue-overflow")})] == 0
     assert found["statewarden_agent_spool_drops_total", frozenset({("kind", "finding")})] == 0
+
+
+@pytest.mark.parametrize("exactly_once", [False, None])
+def test_no_series_of_zeros_that_cannot_become_more(exactly_once: bool | None) -> None:
+    """Not of a detector of another guarantee, nor, of what is open, of one that reports moments."""
+    found = samples(scrape(MetricsSnapshot(applications=("orders",), exactly_once={"orders": exactly_once})))
+    assert by_detector(found, "statewarden_findings_open") == {("", "auditor-blind"): {"info", "warning"}}
+    assert ("orders", "startup-pass") in by_detector(found, "statewarden_findings_total")
+
+
+def by_detector(
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float], family: str
+) -> dict[tuple[str, str], set[str]]:
+    """List a family's severities by application and detector."""
+    rows = [dict(labels) for name, labels in found if name == family]
+    every: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        every.setdefault((row["application_id"], row["detector"]), set()).add(row["severity"])
+    return every
 
 
 def test_what_is_not_known_is_absent() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from agent.contract.events import Severity
 from spark_rollup.errors import UsageError
+from spark_rollup.judging.incidents import gather
 from spark_rollup.report import metrics
 
 
@@ -32,8 +34,8 @@ def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
     ]
     given = {"coverage": coverage, "quarantined": 4, **fields}
     return metrics.Facts(
-        findings=findings, rules=("missing-standby", "unaudited"), as_of_us=1_700_000_000_000_000,
-        finished_us=1_700_000_060_000_000, **given,  # type: ignore[arg-type]
+        findings=findings, rules={"missing-standby": Severity.CRITICAL, "unaudited": Severity.WARNING},
+        as_of_us=1_700_000_000_000_000, finished_us=1_700_000_060_000_000, **given,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -49,17 +51,55 @@ def test_catalogue_equals_the_text() -> None:
 
 
 def test_every_rule_has_its_zeros() -> None:
-    """An alert can see that nothing is open: each rule and severity has a series."""
+    """An alert can see that nothing is open: each rule has a series for every severity that it can give."""
     found = samples(metrics.render(facts()))
-    for rule in ("missing-standby", "unaudited"):
-        for severity in ("info", "warning", "critical"):
-            assert (
-                found[
-                    "statewarden_rollup_findings_open",
-                    frozenset({("rule", rule), ("severity", severity), ("reported_by", "fleet")}),
-                ]
-                == 0
-            )
+    zeros = {
+        (labels["rule"], labels["severity"])
+        for labels in (dict(pairs) for name, pairs in found if name == "statewarden_rollup_findings_open")
+    }
+    assert zeros == {
+        ("missing-standby", "info"), ("missing-standby", "warning"), ("missing-standby", "critical"),
+        ("unaudited", "info"), ("unaudited", "warning"),
+    }  # fmt: skip
+    severities = ("info", "warning", "critical")
+    assert [found["statewarden_rollup_incidents", frozenset({("severity", x)})] for x in severities] == [
+        0,
+        0,
+        0,
+    ]
+
+
+def whole(number: int = 1, **fields: object) -> dict[str, object]:
+    """Give a row with everything that incidents are made of."""
+    return finding(
+        id=f"{number:032x}", level="exposure", confidence="confirmed", opened_at="2026-11-22T03:00:00.000000Z",
+        upstream=[], affected="no", summary="A copy lacks.", next_action="Look.", pods=["orders-0", "orders-1"],
+        namespace="eu-1/shop", pod=None, mechanism="missing-standby", lineage=[str(number)], **fields,
+    )  # fmt: skip
+
+
+def test_open_incidents_are_listed_with_their_ids() -> None:
+    """Cluster and namespace apart: an alert carries the same labels as the agents'; resolved ones are gone."""
+    rows = [whole(), whole(2, status="resolved", resolved_at="2026-11-22T04:00:00.000000Z")]
+    found = samples(metrics.render(facts(*rows, incidents=gather(rows))))
+    (labels,) = (dict(pairs) for name, pairs in found if name == "statewarden_rollup_incident_info")
+    assert labels == {
+        "audited_cluster": "eu-1", "audited_namespace": "shop", "application_id": "orders",
+        "incident_id": "i-000000000000", "tasks": "0_1", "pods": "orders-0, orders-1", "rule": "missing-standby",
+        "severity": "critical", "confidence": "confirmed", "reported_by": "fleet",
+    }  # fmt: skip
+    assert found["statewarden_rollup_incidents", frozenset({("severity", "critical")})] == 1
+
+
+def test_listed_incidents_are_bounded() -> None:
+    """What is left out is counted in one series."""
+    rows = [
+        {**whole(number << 80), "task_id": f"0_{number}"} for number in range(1, metrics.INCIDENTS_LISTED + 4)
+    ]
+    found = samples(metrics.render(facts(*rows, incidents=gather(rows))))
+    listed = [name for name, _ in found if name == "statewarden_rollup_incident_info"]
+    assert len(listed) == metrics.INCIDENTS_LISTED
+    assert found["statewarden_rollup_incidents_unlisted", frozenset()] == 3
 
 
 def test_open_findings_are_counted_by_task_and_rule() -> None:

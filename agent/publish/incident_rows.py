@@ -1,0 +1,97 @@
+"""Findings and settings -> the rows that pages are made of: incidents, and exposures by release or settings."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from agent.contract.events import Status
+from agent.contract.incidents import named
+from agent.findings.finding import Finding
+from agent.findings.incidents import Accepts, Incident, gather
+from agent.publish.snapshot import Exposure, IncidentCount, IncidentRow
+
+INCIDENTS_LISTED = 100
+"""Incidents with a series each at most, the worst first; what is left out is counted in one series."""
+
+
+def incident_rows(incidents: Sequence[Incident]) -> tuple[tuple[IncidentRow, ...], int]:
+    """List incidents, the worst first.
+
+    Returns:
+        The rows, and how many incidents are in none of them.
+    """
+    listed = incidents[:INCIDENTS_LISTED]
+    return tuple(map(_row, listed)), len(incidents) - len(listed)
+
+
+def shown_incidents(findings: Iterable[Finding], accepts: Accepts) -> list[Incident]:
+    """Put together what is shown: what is open, and moments of the last hour."""
+    return gather(findings, accepts)
+
+
+def counts(incidents: Iterable[Incident]) -> tuple[IncidentCount, ...]:
+    """Count open incidents by application and severity, accepted ones by themselves."""
+    counted = Counter(
+        (x.application_id, x.severity, x.accepted) for x in incidents if x.status is Status.OPEN
+    )
+    return tuple(IncidentCount(*key, count) for key, count in sorted(counted.items()))
+
+
+def exposures(
+    findings: Iterable[Finding],
+    tasks: Mapping[str, int],
+    accepts: Accepts,
+    release: Callable[[str], str],
+) -> tuple[Exposure, ...]:
+    """Count the tasks that are exposed by release or settings.
+
+    Args:
+        findings: Open ones.
+        tasks: Application that is there -> task directories that it has.
+        accepts: What the operator accepted.
+        release: Application -> the releases that it may run.
+
+    Returns:
+        One row per application and detector. What is about the pod as a whole concerns all tasks of all its
+        applications.
+    """
+    exposed: dict[tuple[str, str], set[str | None]] = defaultdict(set)
+    for finding in findings:
+        if not finding.lasting:
+            continue
+        for application in (finding.application_id,) if finding.application_id else tasks:
+            exposed[application, finding.detector].add(finding.task_id)
+    return tuple(
+        Exposure(
+            application,
+            detector,
+            release(application),
+            detector in accepts(application),
+            tasks.get(application, 0) if None in found else len(found),
+        )
+        for (application, detector), found in sorted(exposed.items())
+    )
+
+
+def _tasks(incident: Incident) -> list[str]:
+    """List the tasks of which the same is said as of the lead: a page names no task that is only exposed."""
+    lead = incident.lead
+    said = (lead.detector, lead.status, lead.severity, lead.lasting)
+    same = (x for _, x in incident.findings if (x.detector, x.status, x.severity, x.lasting) == said)
+    return sorted({x.task_id for x in same if x.task_id})
+
+
+def _row(incident: Incident) -> IncidentRow:
+    return IncidentRow(
+        incident.id,
+        incident.application_id,
+        named(_tasks(incident)),
+        incident.lead.detector,
+        incident.severity,
+        incident.confidence,
+        incident.lead.level,
+        incident.lasting,
+        incident.accepted,
+        incident.first,
+    )

@@ -1,0 +1,75 @@
+"""Incidents as pages are made of them: by tasks, bounded; exposures by application and release."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.findings.finding import Finding
+from agent.publish.incident_rows import INCIDENTS_LISTED, counts, exposures, incident_rows, shown_incidents
+
+EXPOSED = Finding(
+    id="a" * 16, detector="stale-eos-checkpoint", level=Level.EXPOSURE, severity=Severity.WARNING,
+    confidence=Confidence.CONFIRMED, status=Status.OPEN, application_id="orders", task_id="0_0", store=None,
+    identity="i1", opened_at_us=1_000, resolved_at_us=None, upstream=(), affected=Affected.YES, missing_facts=(),
+    summary="Exposed.", evidence=(), next_action="Stop it cleanly.", mechanism="uncommitted-data",
+    incident_id="i-1", lasting=True,
+)  # fmt: skip
+DAMAGED = replace(
+    EXPOSED, id="b" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL, task_id="0_2",
+    lasting=False,
+)  # fmt: skip
+ACCEPTED = {"orders": ["stale-eos-checkpoint"]}
+
+
+def accepts(application: str) -> list[str]:
+    """Give what is accepted for an application."""
+    return ACCEPTED.get(application, [])
+
+
+def test_a_page_names_the_damaged_tasks_only() -> None:
+    """Of an incident whose other tasks are merely exposed the alert must not send an operator to those."""
+    others = [replace(EXPOSED, id=f"{n:016x}", task_id=f"0_{n}") for n in (1, 3)]
+    (row,), left = incident_rows(shown_incidents([EXPOSED, *others, DAMAGED], accepts))
+    assert (row.incident_id, row.tasks, row.detector, row.accepted, left) == (
+        "i-1",
+        "0_2",
+        "skipped-eos-wipe",
+        False,
+        0,
+    )
+    (row,), _ = incident_rows(shown_incidents([EXPOSED, *others], accepts))
+    assert (row.tasks, row.lasting, row.accepted) == ("0_0, 0_1, 0_3", True, True)
+
+
+def test_incidents_are_bounded_and_the_worst_stay() -> None:
+    """However many there are, the list ends, and the rest is counted."""
+    many = [replace(EXPOSED, id=f"{n:016x}", incident_id=f"i-{n}") for n in range(INCIDENTS_LISTED + 4)]
+    worst = replace(DAMAGED, incident_id="i-worst")
+    rows, left = incident_rows(shown_incidents([*many, worst], lambda _: ()))
+    assert (len(rows), rows[0].incident_id, left) == (INCIDENTS_LISTED, "i-worst", 5)
+
+
+def test_open_incidents_are_counted_with_accepted_ones_apart() -> None:
+    """What is over is not counted."""
+    payments = replace(EXPOSED, id="c" * 16, application_id="payments", incident_id="i-2")
+    over = replace(DAMAGED, incident_id="i-3", status=Status.RESOLVED, resolved_at_us=2_000)
+    rows = counts(shown_incidents([EXPOSED, payments, over], accepts))
+    assert [(x.application_id, x.accepted, x.count) for x in rows] == [
+        ("orders", True, 1),
+        ("payments", False, 1),
+    ]
+
+
+def test_exposed_tasks_are_counted_by_application_and_detector() -> None:
+    """A task twice is one; what is about the pod concerns all tasks of all its applications; the rest is none."""
+    twice = replace(EXPOSED, id="d" * 16, store="totals")
+    pod = replace(EXPOSED, id="e" * 16, detector="ephemeral-state-dir", application_id="", task_id=None)
+    found = exposures(
+        [EXPOSED, twice, pod, DAMAGED], {"orders": 5, "payments": 3}, accepts, lambda x: f"of {x}"
+    )
+    assert [(x.application_id, x.detector, x.release, x.accepted, x.tasks) for x in found] == [
+        ("orders", "ephemeral-state-dir", "of orders", False, 5),
+        ("orders", "stale-eos-checkpoint", "of orders", True, 1),
+        ("payments", "ephemeral-state-dir", "of payments", False, 3),
+    ]

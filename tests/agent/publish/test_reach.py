@@ -1,0 +1,51 @@
+"""Which series of a detector can become more than zero is what the detector does."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+
+import pytest
+
+from agent.contract.events import Severity
+from agent.detectors import DETECTORS, auditor_blind, regressed_checkpoint, stale_eos_checkpoint
+from agent.judging.base import Detector
+from agent.publish.reach import reach_of
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)
+def test_a_detector_of_one_guarantee_is_silent_under_the_other(detector: Detector) -> None:
+    """What the metadata says is the guard at the beginning of its judgement."""
+    module = importlib.import_module(detector.judge.__module__)
+    (judge,) = ast.parse(inspect.getsource(module.judge)).body
+    assert isinstance(judge, ast.FunctionDef)
+    guards = [x for x in judge.body if isinstance(x, ast.If) and isinstance(x.body[0], ast.Return)]
+    asked = [y for x in guards for y in _required(x.test)]
+    assert asked == ([] if detector.meta.exactly_once is None else [detector.meta.exactly_once])
+
+
+def _required(test: ast.expr) -> list[bool]:
+    """List the values that `case.settings.exactly_once` must have to get past a guard."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    return [
+        bool(constant.value)
+        for part in parts
+        if isinstance(part, ast.Compare) and ast.unparse(part.left) == "case.settings.exactly_once"
+        for operator, constant in zip(part.ops, part.comparators, strict=True)
+        if isinstance(operator, ast.IsNot) and isinstance(constant, ast.Constant)
+    ]
+
+
+def test_severities_end_with_the_highest() -> None:
+    """A remark is never a page."""
+    assert reach_of(regressed_checkpoint.META).severities == ("info",)
+    assert reach_of(stale_eos_checkpoint.META).severities == tuple(x.value for x in Severity)
+
+
+def test_places_are_those_that_it_judges() -> None:
+    """Applications of its guarantee, if that is known; the agent itself where it judges that."""
+    applications = {"a": True, "b": False, "c": None}
+    assert reach_of(stale_eos_checkpoint.META).places(applications) == ["a"]
+    assert reach_of(regressed_checkpoint.META).places(applications) == ["a", "b", "c"]
+    assert reach_of(auditor_blind.META).places(applications) == [""]
