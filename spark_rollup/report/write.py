@@ -14,9 +14,11 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
-from spark_rollup import __version__
+from spark_rollup import __version__, clock
 from spark_rollup.config import AGENT, FLEET
+from spark_rollup.judging.incidents import gather
 from spark_rollup.report import page
+from spark_rollup.report.restarts import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
@@ -78,8 +80,13 @@ class Outcome:
         return max(levels, key=lambda level: level.rank, default=None)
 
 
-def write(tables: Tables, output: Path) -> Outcome:
+def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     """Evaluate and write; the same tables give the same findings, line by line.
+
+    Args:
+        tables: What to write.
+        output: Where.
+        began_us: When the run began, microseconds since the epoch; 0 = not known.
 
     Raises:
         UsageError: the output directory cannot be written, or holds files of others.
@@ -101,7 +108,7 @@ def write(tables: Tables, output: Path) -> Outcome:
     reasons = {
         str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
     }
-    shown = _page_data(tables, findings, reasons)
+    shown = _page_data(tables, findings, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     marker = {
         "watermark": rfc3339(tables.as_of_us),
@@ -143,7 +150,7 @@ def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
 
 
 def _page_data(
-    tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int]
+    tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int], began_us: int
 ) -> page.PageData:
     keys = list(
         dict.fromkeys(
@@ -153,6 +160,7 @@ def _page_data(
     return page.PageData(
         as_of_us=tables.as_of_us,
         version=__version__,
+        incidents=gather(findings),
         findings=findings,
         coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
         pods=_rows(tables.pods.orderBy("namespace", "pod")),
@@ -161,6 +169,10 @@ def _page_data(
         quarantine=reasons,
         releases=_rows(tables.releases.orderBy("namespace", "application_id")),
         disabled=_rows(tables.disabled.orderBy("detector", "namespace", "pod", "application_id")),
+        restarts=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
+        answers=ANSWERS,
+        written_us=(written_us := clock.now_us()),
+        took_s=(written_us - began_us) / 1e6 if began_us else None,
     )
 
 
