@@ -30,7 +30,7 @@ def evidence(incident: FleetIncident, left_bytes: int) -> str:
     """
     ordered = sorted(incident.findings, key=lambda item: item[1] is not incident.lead)
     blocks = fitting(
-        (_finding(str(role), row, unfold=row is incident.lead) for role, row in ordered[:FINDINGS_OF_ONE]),
+        (_finding(str(role), row, incident) for role, row in ordered[:FINDINGS_OF_ONE]),
         min(left_bytes, EVIDENCE_OF_ONE_BYTES),
     )
     left = ordered[len(blocks) :]
@@ -48,15 +48,16 @@ def evidence(incident: FleetIncident, left_bytes: int) -> str:
     )
 
 
-def _finding(role: str, row: Row, *, unfold: bool) -> str:
+def _finding(role: str, row: Row, incident: FleetIncident) -> str:
     severity = level(row["severity"])
     state = "" if row["status"] == "open" else ", resolved"
+    said = "" if row["summary"] == incident.sentence else f"<p>{clip(row['summary'])}</p>"
     return (
-        f'<details class="finding"{" open" if unfold else ""}><summary>'
+        f'<details class="finding"{" open" if row is incident.lead else ""}><summary>'
         f'<span class="role">{escape(role)}</span> <code>{escape(row["detector"])}</code> {place(row)} '
         f'<small><span class="word {severity}">{escape(row["severity"])}</span>, '
         f"{escape(row['confidence'])}{state}</small></summary>"
-        f"<p>{clip(row['summary'])}</p>{chain(items_of(row['evidence']))}"
+        f"{said}{chain(items_of(row['evidence']))}"
         f'<p class="meta">{" &middot; ".join(_facts(row))}</p></details>'
     )
 

@@ -33,12 +33,13 @@ header { padding-top: 34px; padding-bottom: 8px; }
 .brand { letter-spacing: .09em; text-transform: uppercase; font-size: 12px; color: var(--soft); margin: 0; }
 h1 { font-size: 29px; line-height: 1.22; font-weight: 640; margin: 8px 0 8px; letter-spacing: -.012em;
   max-width: 30em; }
+h1 bdi { display: inline-block; max-width: 100%; }
 .facts { color: var(--soft); margin: 0; }
 nav { margin: 18px 0 0; display: flex; gap: 18px; flex-wrap: wrap; font-size: 14px; }
 h2 { font-size: 19px; font-weight: 640; margin: 40px 0 4px; letter-spacing: -.005em; }
 h3 { font-size: 15px; font-weight: 640; margin: 22px 0 6px; }
 .lead { color: var(--soft); margin: 0 0 12px; max-width: 46em; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 22px 0 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; margin: 22px 0 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px 11px; }
 .tile b { display: block; font-size: 27px; line-height: 1.15; font-weight: 620; font-variant-numeric: tabular-nums; }
 .tile span { color: var(--soft); font-size: 13px; }

@@ -10,7 +10,7 @@ CSS = """
   main, header, footer { padding-left: 16px; padding-right: 16px; }
   header { padding-top: 20px; } h1 { font-size: 22px; overflow-wrap: anywhere; }
   .tiles { grid-template-columns: repeat(auto-fit, minmax(96px, 1fr)); gap: 8px; }
-  .tile { padding: 9px 12px; } .tile b { font-size: 21px; }
+  .tile { padding: 9px 12px; } .tile b { font-size: 21px; } .tile:last-child { grid-column: span 2; }
   nav a { padding: 6px 0; } .card, .todo, .unseen { padding: 11px 14px 13px; }
   .filter { position: static; } .filter label { flex-basis: 40%; }
   h2, h3, figure, .incident { scroll-margin-top: 12px; }
@@ -35,7 +35,10 @@ CSS = """
   h1 { font-size: 21px; } h2 { margin-top: 22px; font-size: 15px; } .incident h3 { font-size: 12.5px; }
   h2, h3, .lead, .legend { break-after: avoid; }
   .tiles { grid-template-columns: repeat(5, 1fr); gap: 8px; } .tile { padding: 8px 10px; } .tile b { font-size: 20px; }
-  .tile, .card, .todo, .unseen, .restart, figure, .scroll { border-color: #bbb; }
+  .tile, .restart, figure, .scroll { border-color: #bbb; }
+  .card, .todo, .unseen { border-top-color: #bbb; border-right-color: #bbb; border-bottom-color: #bbb; }
+  .chip { font-size: 9.5px; padding: 0 6px; } .todo h2, .unseen h2 { font-size: 13px; } .todo li { margin: 5px 0; }
+  .card, .todo, .unseen { padding: 8px 14px 9px; }
   .incident, .restart, .index li, figure { content-visibility: visible; }
   .incident .when, .restart .say, .restart .tasks, .index, dl, .facts { font-size: 10.5px; }
   code, ol.chain small { font-size: 9.5px; }

@@ -39,7 +39,8 @@ def many(groups: int) -> PageData:
         own = rows[group::groups]
         incidents.append(
             replace(
-                template, id=f"i-{group:012x}", application_id=f"app-{group % 40}", severity=Severity(str(own[0]["severity"])),
+                template, id=f"i-{group:012x}", application_id=f"app-{group % 40}",
+                severity=Severity(str(own[0]["severity"])),
                 tasks=tuple(sorted({str(row["task_id"]) for row in own})), lead=own[0], sentence="s" * 300,
                 pods=tuple(sorted({str(row["pod"]) for row in own})), findings=tuple((role, row) for row in own),
                 absorbed=tuple(f"i-a{group:05x}{n:05x}" for n in range(min(len(own), 30))), next_action="n" * 300,

@@ -55,9 +55,15 @@ def test_hostile_names_stay_text(field):
     """Markup, escape sequences, direction overrides and broken characters in any name are shown, not obeyed."""
     row = finding(**{field: HOSTILE}, missing_facts=[HOSTILE])
     (incident,) = page().incidents
-    shared: dict[str, Any] = {"task_id": {"tasks": (HOSTILE,)}, "pod": {"pods": (HOSTILE,)}, "store": {"stores": (HOSTILE,)},
-              "summary": {"sentence": HOSTILE}, "detector": {"title": HOSTILE}}.get(field, {})  # fmt: skip
-    same = {field: HOSTILE} if field in ("id", "application_id", "namespace", "next_action") else shared
+    shared: dict[str, dict[str, Any]] = {
+        "task_id": {"tasks": (HOSTILE,)}, "pod": {"pods": (HOSTILE,)}, "store": {"stores": (HOSTILE,)},
+        "summary": {"sentence": HOSTILE}, "detector": {"title": HOSTILE},
+    }  # fmt: skip
+    same = (
+        {field: HOSTILE}
+        if field in ("id", "application_id", "namespace", "next_action")
+        else shared.get(field, {})
+    )
     hurt = replace(
         incident,
         lead=row,
