@@ -77,6 +77,12 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     parser.add_argument(
+        "--verbose", action="store_true", help="print remarks, too, and the findings of each incident"
+    )
+    parser.add_argument(
+        "--top", type=int, default=0, metavar="N", help="print the N worst incidents (default: all)"
+    )
+    parser.add_argument(
         "--textfile",
         type=Path,
         metavar="FILE",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
@@ -24,7 +25,7 @@ from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import RULES, task_churn
 from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats, settings, sizes, timeline
-from spark_rollup.judging import alone, verified
+from spark_rollup.judging import alone, known, verified
 from spark_rollup.judging.base import Facts, last_local_findings
 from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
@@ -144,11 +145,10 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
     """Compute every table of the audit; the small ones lazily."""
     facts = gather(events, options, as_of_us, loaded.carried, loaded.ahead)
-    frames = [rule.find(facts) for rule in RULES]
+    shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
     if options.verified is not None:
-        frames.append(verified.verified(events.sparkSession, options.verified, facts.said, as_of_us))
-    shown, *found = together(lanes.timelines(facts), *frames)
-    findings = with_agents(facts, found)
+        found = with_proofs(facts, found, options.verified)
+    (findings,) = together(known.with_local_incidents(with_agents(facts, found), facts.said))
     return Tables(
         findings=findings,
         timelines=shown,
@@ -162,7 +162,18 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         disabled=settings.disabled(facts.settings),
         as_of_us=as_of_us,
         since_us=facts.since_us,
+        titles={rule.meta.id: rule.meta.title for rule in RULES},
     )
+
+
+def with_proofs(facts: Facts, found: Sequence[DataFrame], output: Path) -> list[DataFrame]:
+    """Add what `verify` found; what it refutes no rule may say again.
+
+    Output columns: `FINDING`, each.
+    """
+    (proofs,) = together(verified.verified(facts.said.sparkSession, output, facts.said, facts.as_of_us))
+    rules = reduce(DataFrame.unionByName, found)
+    return [*together(verified.settled(rules, proofs, facts.said)), proofs]
 
 
 def with_agents(facts: Facts, found: Sequence[DataFrame]) -> DataFrame:

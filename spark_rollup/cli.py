@@ -6,10 +6,10 @@ import argparse
 import json
 import logging
 import os
+import shutil
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.contract.codec import printable
-from agent.contract.events import Severity, Status
+from agent.contract.events import Severity
 from spark_rollup import clock
 from spark_rollup.arguments import parser
 from spark_rollup.config import (
-    AGENT,
     AuditOptions,
     check_directories,
     check_input,
@@ -47,6 +46,9 @@ if TYPE_CHECKING:
     from spark_rollup.report.write import Outcome
 
 FOUND, WRONG_USE, BROKEN = 1, 2, 3
+
+WIDTH = 100
+"""Columns at most: longer lines are hard to read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -217,11 +219,19 @@ def _audit(parsed: argparse.Namespace) -> int:
     with _reading(parsed, parsed.output) as (spark, options):
         outcome = audit.run(spark, options)
     _report_metrics(outcome, options, parsed)
-    lines = [json.dumps(row) for row in outcome.findings] if parsed.json else readable(outcome)
-    for line in lines:
+    for line in [json.dumps(row) for row in outcome.findings] if parsed.json else _readable(outcome, parsed):
         print(line)
     worst = outcome.worst_open()
     return FOUND if worst is not None and worst.rank >= Severity(parsed.fail_on).rank else 0
+
+
+def _readable(outcome: Outcome, parsed: argparse.Namespace) -> list[str]:
+    from spark_rollup.report import terminal
+
+    on_terminal = sys.stdout.isatty()
+    width = min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if on_terminal else WIDTH
+    paint = on_terminal and "NO_COLOR" not in os.environ
+    return terminal.readable(outcome, terminal.Shown(parsed.verbose, max(parsed.top, 0), width, paint))
 
 
 @contextmanager
@@ -362,39 +372,3 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
 def _print(lines: Sequence[str]) -> None:
     for line in lines:
         print(printable(line))
-
-
-def readable(outcome: Outcome) -> list[str]:
-    """Print findings as a short table for people; the verdict first."""
-    lines = [f"audited up to {outcome.as_of}; report: {outcome.page}", _verdict(outcome)]
-    if outcome.quarantined:
-        lines.append(f"{outcome.quarantined} lines or files could not be used: see the table `quarantine`")
-    places = {row["namespace"] for row in (*outcome.findings, *outcome.coverage)}
-    parts = ("application_id", "task_id", "pod")
-    address = ("namespace", *parts) if len(places) > 1 else parts
-    for row in outcome.findings:
-        head = f"{row['severity']!s:<8} {row['confidence']!s:<9} {row['detector']!s:<22} "
-        where = " ".join(str(row[key]) for key in address if row[key])
-        state = "" if row["status"] == "open" else f" [{row['status']}]"
-        by = " (its agent says so; no rule says more)" if row["reported_by"] == AGENT else ""
-        lines += [printable(f"{head}{where}{state}{by}"), printable(f"         {row['summary']}")]
-        if row["severity"] != Severity.INFO.value:
-            lines.append(printable(f"         -> {row['next_action']}"))
-    return lines
-
-
-def _verdict(outcome: Outcome) -> str:
-    """Count what is open; an all-clear says what it is about."""
-    alive = Counter(str(row["severity"]) for row in outcome.findings if row["status"] == Status.OPEN.value)
-    counts = ", ".join(
-        f"{alive[level.value]} {level.value}" for level in reversed(Severity) if alive[level.value]
-    )
-    span_s = sum(float(str(row["span_seconds"])) for row in outcome.coverage)
-    unknown_s = sum(float(str(row["unknown_seconds"])) for row in outcome.coverage)
-    share = f"{(1 - unknown_s / span_s) * 100:.1f} % of their time watched" if span_s else "no time watched"
-    if share.startswith("100.0 ") and unknown_s:
-        share = "not all of their time watched"
-    pods = len(outcome.coverage)
-    unasked = sorted({str(row["detector"]) for row in outcome.disabled})
-    without = printable(f"; disabled: {', '.join(unasked)}") if unasked else ""
-    return f"{f'open: {counts}' if counts else 'no findings'} ({pods} pod{'' if pods == 1 else 's'}, {share}{without})"

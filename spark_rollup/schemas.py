@@ -56,6 +56,9 @@ def _columns(**kinds: T.DataType) -> T.StructType:
     return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
 
 
+LOCAL_INCIDENT = _columns(incident_id=_TEXT, relation=_TEXT, mechanism=_TEXT, since_us=_LONG)
+"""An agent's incident that a finding of the fleet is about; `judging.lineage` has the relations."""
+
 FINDING = _columns(
     id=_TEXT,
     **_of_event("detector", "level", "severity", "confidence", "status"),
@@ -67,12 +70,38 @@ FINDING = _columns(
     refutes=T.ArrayType(_TEXT),
     explains=T.ArrayType(_TEXT),
     reported_by=_TEXT,
+    resolved_at=_TEXT,
+    **_of_event("mechanism", "incident_id"),
+    lineage=T.ArrayType(_TEXT),
+    local_incidents=T.ArrayType(LOCAL_INCIDENT),
 )
 """Table `findings` and one line of `findings.jsonl`: one row per finding of a rule, or of an agent alone.
 
 `confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings. `reported_by` is `fleet` for a rule,
 and `agent` for an agent's open critical or warning that no rule settles (`alone`): then `detector` is the agent's.
+`incident_id` is known once all findings are (`judging.incidents`).
 """
+
+EVIDENCE = _columns(role=_TEXT, id=_TEXT, **_of_event("detector", "task_id", "store", "pod"))
+
+INCIDENT = _columns(
+    id=_TEXT,
+    absorbed=T.ArrayType(_TEXT),
+    title=_TEXT,
+    **_of_event("mechanism", "detector", "severity", "confidence", "status"),
+    cluster=_TEXT,
+    **_of_event("namespace", "application_id"),
+    pods=T.ArrayType(_TEXT),
+    tasks=T.ArrayType(_TEXT),
+    stores=T.ArrayType(_TEXT),
+    since=_TEXT,
+    ended=_TEXT,
+    **_of_event("upstream", "affected"),
+    sentence=_TEXT,
+    next_action=_TEXT,
+    findings=T.ArrayType(EVIDENCE),
+)
+"""Table `incidents` and one line of `incidents.jsonl`: one row per incident (`judging.incidents`), the worst first."""
 
 TIMELINE = _columns(
     namespace=_TEXT,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.contract.mechanisms import Mechanism
-from agent.detectors import DETECTORS, INSTRUCTIONS_FIRST
+from agent.contract.mechanisms import INSTRUCTIONS_FIRST, Mechanism
+from agent.detectors import DETECTORS
 
 MARKER = "## Mechanisms\n"
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
+from agent.contract.incidents import Role, named
 from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
-from agent.findings.incidents import Incident, Role, named
+from agent.findings.incidents import Incident
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"

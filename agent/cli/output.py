@@ -12,7 +12,6 @@ from typing import TextIO
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
-from agent.detectors import INSTRUCTIONS_FIRST
 from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident, about_state, gather
@@ -61,9 +60,7 @@ def print_findings(
         for finding in findings:
             stream.write(finding_line(finding, pod) + "\n")
         return
-    incidents = [
-        x for x in gather(findings, INSTRUCTIONS_FIRST) if not x.lead.missing_facts or about_state(x)
-    ]
+    incidents = [x for x in gather(findings) if not x.lead.missing_facts or about_state(x)]
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     stream.write(f"{_summary(incidents, listed)}\n{closing}\n\n")

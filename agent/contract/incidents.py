@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.mechanisms import comes_first
 
 NAMED = 6
 """Tasks or pods that a sentence names; of more it gives the number."""
@@ -73,11 +74,6 @@ class Statement(Protocol):
         """One sentence."""
         ...
 
-    @property
-    def comes_first(self) -> int:
-        """Place of its instruction before those of others, from 1; 0 = it has none."""
-        ...
-
 
 _EVERYWHERE, _SOMEWHERE = "*", None
 """Beside pods: what names none concerns all, and what is about any of them concerns it."""
@@ -136,15 +132,12 @@ def named(names: Sequence[str]) -> str:
 
 def instruction(lead: S, group: Iterable[S]) -> S:
     """Choose the finding whose next step is the incident's: an open one whose step comes first, else the lead."""
-    urgent = [x for x in group if asks(x)]
+    urgent = [x for x in group if _asks(x)]
     return min(
-        urgent, key=lambda x: (x.comes_first, weight(x), x.opened_at_us, x.task_id or ""), default=lead
+        urgent,
+        key=lambda x: (comes_first(x.detector), weight(x), x.opened_at_us, x.task_id or ""),
+        default=lead,
     )
-
-
-def asks(one: Statement) -> bool:
-    """Return whether a finding's instruction comes before others. A remark is no instruction."""
-    return one.comes_first > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +163,24 @@ class Claim:
     since_us: int
 
 
+def claim(
+    incident_id: str,
+    home: tuple[str, ...],
+    tasks: tuple[str, ...],
+    pods: tuple[str, ...],
+    says: Statement,
+    since_us: int,
+) -> Claim:
+    """Make the claim of an incident from the finding whose instruction is its own."""
+    place = comes_first(says.detector) if _asks(says) else 0
+    return Claim(incident_id, home, tasks, pods, says.detector, place, since_us)
+
+
+def _asks(one: Statement) -> bool:
+    """Return whether a finding's instruction comes before others. A remark is no instruction."""
+    return comes_first(one.detector) > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
+
+
 def precedents(claims: Iterable[Claim]) -> dict[Claim, Claim]:
     """Find for each incident the one about the same task whose instruction must come first.
 
@@ -180,39 +191,39 @@ def precedents(claims: Iterable[Claim]) -> dict[Claim, Claim]:
     """
     every = list(claims)
     first: dict[tuple[object, ...], Claim] = {}
-    for claim in sorted((x for x in every if x.comes_first), key=_urgency):
-        for place in _offered(claim):
-            first.setdefault(place, claim)
+    for one in sorted((x for x in every if x.comes_first), key=_urgency):
+        for place in _offered(one):
+            first.setdefault(place, one)
     found = {}
-    for claim in every:
-        before = min((first[x] for x in _sought(claim) if x in first), key=_urgency, default=claim)
-        if before != claim:
-            found[claim] = before
+    for one in every:
+        before = min((first[x] for x in _sought(one) if x in first), key=_urgency, default=one)
+        if before != one:
+            found[one] = before
     return found
 
 
-def after(claim: Claim) -> str:
+def after(first: Claim) -> str:
     """Write the next step of an incident that another one precedes."""
-    return f"First do what incident {claim.incident_id} ({claim.detector}) asks for; remove nothing before."
+    return f"First do what incident {first.incident_id} ({first.detector}) asks for; remove nothing before."
 
 
-def _urgency(claim: Claim) -> tuple[int, int, str]:
-    return claim.comes_first, claim.since_us, claim.incident_id
+def _urgency(one: Claim) -> tuple[int, int, str]:
+    return one.comes_first, one.since_us, one.incident_id
 
 
-def _offered(claim: Claim) -> list[tuple[object, ...]]:
+def _offered(one: Claim) -> list[tuple[object, ...]]:
     """List the places at which an instruction comes first: its tasks, and its pods for what names no task."""
-    kind = "any" if claim.tasks else "whole"
-    pods = (*claim.pods, _SOMEWHERE) if claim.pods else (_EVERYWHERE, _SOMEWHERE)
-    return [*_of_tasks(claim), *((kind, claim.home, x) for x in pods)]
+    kind = "any" if one.tasks else "whole"
+    pods = (*one.pods, _SOMEWHERE) if one.pods else (_EVERYWHERE, _SOMEWHERE)
+    return [*_of_tasks(one), *((kind, one.home, x) for x in pods)]
 
 
-def _sought(claim: Claim) -> list[tuple[object, ...]]:
+def _sought(one: Claim) -> list[tuple[object, ...]]:
     """List the places at which something could come before it."""
-    kinds = ("whole",) if claim.tasks else ("whole", "any")
-    pods = (*claim.pods, _EVERYWHERE) if claim.pods else (_SOMEWHERE,)
-    return [*_of_tasks(claim), *((kind, claim.home, x) for kind in kinds for x in pods)]
+    kinds = ("whole",) if one.tasks else ("whole", "any")
+    pods = (*one.pods, _EVERYWHERE) if one.pods else (_SOMEWHERE,)
+    return [*_of_tasks(one), *((kind, one.home, x) for kind in kinds for x in pods)]
 
 
-def _of_tasks(claim: Claim) -> list[tuple[object, ...]]:
-    return [("task", claim.home, x) for x in claim.tasks]
+def _of_tasks(one: Claim) -> list[tuple[object, ...]]:
+    return [("task", one.home, x) for x in one.tasks]

@@ -1,5 +1,7 @@
 """Mechanisms: what goes wrong, whatever signals it. Findings with one mechanism can belong to one incident.
 
+Beside them the order of instructions: what must come first wherever two incidents are about the same task.
+
 A detector or rule declares its mechanism; without one it has its own, and its findings are incidents among
 themselves.
 """
@@ -20,6 +22,7 @@ class Mechanism(Enum):
     LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose what was not flushed")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes believe that the same state is theirs")
+    UNEQUAL_COPIES = ("unequal-copies", "A copy does not hold what another copy or the changelog has")
 
     def __init__(self, slug: str, title: str) -> None:
         """Name it."""
@@ -28,3 +31,26 @@ class Mechanism(Enum):
 
 
 TITLES = {mechanism.slug: mechanism.title for mechanism in Mechanism}
+
+INSTRUCTIONS_FIRST = (
+    # with two processes on one state no repair lasts
+    "shared-state-dir",
+    "cloned-process",
+    "cloned-volume",
+    "split-owner",
+    # a copy that others say to remove may be the only complete one
+    "changelog-truncated",
+    # compare before anything is removed
+    "store-shrank",
+    "diverged-replica",
+    "replicas-differ",
+)
+"""Detectors and rules whose instruction comes before any other about the same task, in this order.
+
+One list, because detectors and rules do not know each other; agents of every version are judged by it.
+"""
+
+
+def comes_first(detector: str) -> int:
+    """Return the place of an instruction before all others, from 1; 0 = it has none."""
+    return INSTRUCTIONS_FIRST.index(detector) + 1 if detector in INSTRUCTIONS_FIRST else 0

@@ -80,8 +80,3 @@ _MODULES = (
 DETECTORS: tuple[Detector, ...] = tuple(Detector(module.META, module.judge) for module in _MODULES)
 
 BY_ID = {detector.meta.id: detector for detector in DETECTORS}
-
-INSTRUCTIONS_FIRST = tuple(
-    x.meta.id for x in sorted(DETECTORS, key=lambda x: x.meta.comes_first) if x.meta.comes_first
-)
-"""Detectors whose instruction comes before any other about the same task, in this order."""

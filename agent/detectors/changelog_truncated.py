@@ -45,7 +45,6 @@ META = DetectorMeta(
     id="changelog-truncated",
     title="Changelog ends before what the store holds",
     mechanism=Mechanism.SHORT_CHANGELOG,
-    comes_first=2,  # a copy that others say to remove may be the only complete one
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,

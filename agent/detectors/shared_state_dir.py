@@ -19,7 +19,6 @@ META = DetectorMeta(
     id="shared-state-dir",
     title="Two processes on one application directory",
     mechanism=Mechanism.SHARED_STATE,
-    comes_first=1,  # with two processes on one directory no repair lasts
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
     kind=Kind.CONDITION,

@@ -49,7 +49,6 @@ META = DetectorMeta(
     id="store-shrank",
     title="Store holds less than it did before",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    comes_first=3,  # compare before anything is removed
     level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.DAMAGE,

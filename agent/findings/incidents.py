@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
+from agent.contract import incidents as shared
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.incidents import Claim, Role
 from agent.contract.mechanisms import TITLES
 from agent.findings.finding import Finding
-
-NAMED = 6
-"""Tasks that a sentence names; of more it gives the number."""
-
-
-class Role(StrEnum):
-    """What a finding is for its incident."""
-
-    CAUSE = "cause"
-    CONSEQUENCE = "consequence"
-    CONFIRMATION = "confirmation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +54,27 @@ class Incident:
     findings: tuple[tuple[Role, Finding], ...]
 
 
-def gather(findings: Iterable[Finding], first: Sequence[str] = ()) -> list[Incident]:
+def gather(findings: Iterable[Finding]) -> list[Incident]:
     """Put findings together to incidents.
 
     Args:
         findings: Of one agent, each in its last state.
-        first: Detectors whose instruction comes before any other about the same task, in this order.
 
     Returns:
         The worst first: open before resolved, by severity, by confidence, the oldest first.
     """
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        groups[finding.incident_id or finding.id].append(finding)
-    incidents = _in_agreement([_incident(id_, group) for id_, group in groups.items()], first)
-    return sorted(incidents, key=_order)
+        groups[finding.incident_id or shared.incident_of(finding.id)].append(finding)
+    pairs = [_incident(id_, group) for id_, group in groups.items()]
+    before = shared.precedents(claim for _, claim in pairs if claim is not None)
+    agreed = (
+        replace(one, next_action=shared.after(before[claim]))
+        if claim is not None and claim in before
+        else one
+        for one, claim in pairs
+    )
+    return sorted(agreed, key=_order)
 
 
 def about_state(incident: Incident) -> bool:
@@ -97,11 +93,13 @@ def _order(incident: Incident) -> tuple[bool, bool, int, int, int, str]:
     )
 
 
-def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
+def _incident(incident_id: str, group: Sequence[Finding]) -> tuple[Incident, Claim | None]:
+    """Make an incident, and what it asks for if it is open."""
     ordered = sorted(group, key=lambda x: (x.opened_at_us, x.detector, x.task_id or "", x.store or ""))
     lead = min(ordered, key=_weight)
+    says = shared.instruction(lead, ordered)
     is_open = lead.status is Status.OPEN
-    return Incident(
+    incident = Incident(
         id=incident_id,
         title=TITLES.get(lead.mechanism, ""),
         application_id=lead.application_id,
@@ -114,77 +112,17 @@ def _incident(incident_id: str, group: Sequence[Finding]) -> Incident:
         affected=lead.affected,
         since_us=ordered[0].opened_at_us,
         ended_us=None if is_open else max(x.resolved_at_us or x.opened_at_us for x in ordered),
-        sentence=_sentence(lead, ordered),
-        next_action=lead.next_action,
+        sentence=shared.sentence(lead, ordered),
+        next_action=says.next_action,
         lead=lead,
-        findings=tuple((_role(lead, x), x) for x in ordered),
+        findings=tuple((shared.role(lead, x), x) for x in ordered),
     )
+    if not is_open or not about_state(incident):
+        return incident, None
+    home = (lead.application_id,)
+    return incident, shared.claim(incident_id, home, incident.tasks, (), says, incident.since_us)
 
 
-def _weight(finding: Finding) -> tuple[bool, bool, int, bool, int, int, str, str]:
-    """What names an incident: no remark, what is open, worst, and about damage; among equals what came first.
-
-    So what was severe and is over is not hidden behind a remark that is still open.
-    """
-    return (
-        finding.severity is Severity.INFO,
-        finding.status is not Status.OPEN,
-        -finding.severity.rank,
-        finding.level is not Level.DAMAGE,
-        -finding.confidence.rank,
-        finding.opened_at_us,
-        finding.task_id or "",
-        finding.store or "",
-    )
-
-
-def _role(lead: Finding, finding: Finding) -> Role:
-    """The same detector says the same of other tasks and stores; what opened before the lead led to it."""
-    if finding.detector == lead.detector:
-        return Role.CAUSE if finding is lead else Role.CONFIRMATION
-    return Role.CAUSE if finding.opened_at_us < lead.opened_at_us else Role.CONSEQUENCE
-
-
-def _sentence(lead: Finding, group: Sequence[Finding]) -> str:
-    same = {x.task_id for x in group if x.detector == lead.detector and x.task_id and x.status is lead.status}
-    others = sorted(same - {lead.task_id})
-    if not others:
-        return lead.summary
-    return f"{lead.summary} The same in {'task' if len(others) == 1 else 'tasks'} {named(others)}."
-
-
-def named(tasks: Sequence[str]) -> str:
-    """List tasks for a line of text, at most `NAMED`; the rest is a number."""
-    more = f" and {len(tasks) - NAMED} more" if len(tasks) > NAMED else ""
-    return ", ".join(tasks[:NAMED]) + more
-
-
-def _in_agreement(incidents: list[Incident], first: Sequence[str]) -> list[Incident]:
-    """Let the instruction that must come first come first wherever two open incidents are about the same task.
-
-    A remark is no instruction.
-    """
-    urgent = sorted(
-        (
-            x
-            for x in incidents
-            if x.status is Status.OPEN and x.severity is not Severity.INFO and x.lead.detector in first
-        ),
-        key=lambda x: first.index(x.lead.detector),
-    )
-    return [_after(incident, urgent) for incident in incidents]
-
-
-def _after(incident: Incident, urgent: Sequence[Incident]) -> Incident:
-    if incident.status is Status.RESOLVED or not about_state(incident):
-        return incident
-    for other in urgent:
-        if other is incident:
-            return incident
-        shares = not other.tasks or not incident.tasks or set(other.tasks) & set(incident.tasks)
-        if other.application_id == incident.application_id and shares:
-            first = (
-                f"First do what incident {other.id} ({other.lead.detector}) asks for; remove nothing before."
-            )
-            return replace(incident, next_action=first)
-    return incident
+def _weight(finding: Finding) -> tuple[shared.Weight, int, str, str]:
+    """Among equals what came first."""
+    return shared.weight(finding), finding.opened_at_us, finding.task_id or "", finding.store or ""

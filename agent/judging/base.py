@@ -78,7 +78,6 @@ class DetectorMeta:
         upstream: Issues it names.
         maturity: Experimental or stable.
         mechanism: What goes wrong; None = what this detector alone is about.
-        comes_first: Place of its instruction before those of others about the same task, from 1; 0 = it has none.
         is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
@@ -98,7 +97,6 @@ class DetectorMeta:
     upstream: tuple[Upstream, ...] = ()
     maturity: Maturity = Maturity.EXPERIMENTAL
     mechanism: Mechanism | None = None
-    comes_first: int = 0
     is_law: bool = False
     consequence: str = ""
     alert_after_m: int | None = None

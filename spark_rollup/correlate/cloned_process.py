@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
@@ -29,6 +30,8 @@ META = RuleMeta(
     title="One process id is alive on two pods",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.SHARED_STATE,
+    joined_by=("application_id", "pods"),
     consequence=(
         "Under exactly_once_v2 both fence each other without end: every task is wiped again and "
         "again, and no work is done."
@@ -75,6 +78,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
                 F.lit(Confidence.SUSPECTED.value)
             ),
             "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
+            "ended_us": F.col("to_us"),
             "affected": F.lit(Affected.YES.value),
             "summary": numbered(
                 "%s and %s run %s under one process id: a cloned or shared volume; under exactly_once_v2 they fence "

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
@@ -35,6 +36,8 @@ META = RuleMeta(
     title="Two pods have the same volume, or copies of it, at once",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.SHARED_STATE,
+    joined_by=("application_id", "pods"),
     upstream=("KAFKA-6647",),
     twin=Twin("N7, a task moved, its identities did not", "benign-move-3.9.2"),
 )
@@ -106,6 +109,7 @@ def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
             ),
             "confidence": F.lit(Confidence.CONFIRMED.value),
             "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
+            "ended_us": F.col("to_us"),
             "affected": F.lit(Affected.YES.value),
             "summary": F.concat(
                 "pod", F.lit(" and "), "other_pod", F.lit(" have "), what, F.lit(" at once"), busy

@@ -20,6 +20,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import TASK, chain, entry, numbered, of_store
 from spark_rollup.facts.sizes import settled_copies
@@ -32,6 +33,7 @@ META = RuleMeta(
     title="Two copies at the same offset have different contents",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.UNEQUAL_COPIES,
     twin=Twin("N20, a standby that is behind catches up", "benign-rolling-standby-3.9.2"),
 )
 

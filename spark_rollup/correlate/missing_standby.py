@@ -37,6 +37,7 @@ META = RuleMeta(
     title="A task has fewer copies than its standby count promises",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
+    joined_by=("application_id", "pod"),
     upstream=("KAFKA-8187",),
     needs=(
         "num_standby_replicas",
@@ -106,6 +107,7 @@ def _findings(story: DataFrame, as_of_us: int) -> DataFrame:
             "severity": F.col("severity"),
             "confidence": F.col("confidence"),
             "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
+            "ended_us": F.col("to_us"),
             "affected": _affected(),
             "missing_facts": F.when(unknown_release, F.array(F.lit("kafka_streams_version"))).otherwise(
                 no_texts()
@@ -216,6 +218,7 @@ def _refuted(applications: DataFrame, facts: Facts) -> DataFrame:
             "severity": F.lit(Severity.INFO.value),
             "confidence": F.lit(Confidence.CONFIRMED.value),
             "status": F.lit(Status.RESOLVED.value),
+            "ended_us": F.col("taken.taken_us"),
             "affected": F.lit(Affected.NO.value),
             "summary": F.concat(
                 F.lit("not missing: "), moved, F.lit(", so "), F.col("pod"), F.lit(" merely lost it")

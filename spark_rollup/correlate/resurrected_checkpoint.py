@@ -18,6 +18,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
 from spark_rollup.facts import timeline
@@ -39,6 +40,8 @@ META = RuleMeta(
     title="An old offset was carried over onto a fresh store",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
+    joined_by=("application_id", "task_id", "pod"),
     upstream=("KAFKA-8187", "KAFKA-5998"),
     asks=("resurrected-checkpoint", "unrestored-store"),
     consequence=WRONG_RESULTS,

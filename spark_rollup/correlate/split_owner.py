@@ -28,6 +28,7 @@ META = RuleMeta(
     title="Two pods hold one task, and one of them is stalled",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
+    joined_by=("application_id", "pod"),
     needs=("num_standby_replicas", "session_timeout_ms", "processing_guarantee"),
     twin=Twin("N14, a frozen member comes back and finds itself fenced", "benign-eos-fencing-4.1.2"),
 )
@@ -177,6 +178,7 @@ def _findings(story: DataFrame) -> DataFrame:
             "status": F.when(F.col("lasting"), F.lit(Status.OPEN.value)).otherwise(
                 F.lit(Status.RESOLVED.value)
             ),
+            "ended_us": F.col("still_to_us"),
             "affected": F.lit(Affected.POSSIBLY.value),
             "missing_facts": F.when(unknown_standbys, F.array(F.lit("num_standby_replicas"))).otherwise(
                 no_texts()

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from spark_rollup.columns import MICROS, TASK, chain, entry, no_texts, numbered, of_store, release
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
@@ -37,6 +38,7 @@ META = RuleMeta(
     title="Uncommitted state was kept after a crash, and others may have it now",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.UNCOMMITTED_DATA,
     upstream=("KAFKA-20685", "KAFKA-10362", "KAFKA-7192", "KAFKA-9891"),
     asks=("skipped-eos-wipe", "interrupted-wipe"),
     consequence=f"{UNCOMMITTED_RESULTS} Pods that restored from it since have them too.",
@@ -165,6 +167,7 @@ def _findings(story: DataFrame) -> DataFrame:
             .when(F.col("severity") == Severity.INFO.value, F.lit(Severity.WARNING.value))
             .otherwise(F.col("severity")),
             "status": F.when(F.col("refuted"), F.lit(Status.RESOLVED.value)).otherwise(F.col("status")),
+            "ended_us": F.when(F.col("refuted"), F.col("opened_at_us")).otherwise(F.col("resolved_at_us")),
             "confidence": F.when(F.col("refuted"), F.lit(Confidence.CONFIRMED.value)).otherwise(
                 lowered(F.col("confidence"), F.col("unwatched"))
             ),

@@ -30,6 +30,7 @@ META = RuleMeta(
     title="A task has no healthy second copy",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
+    joined_by=("application_id",),
     needs=("num_standby_replicas", "session_timeout_ms", "probing_rebalance_interval_ms"),
     twin=Twin("N6, a rolling restart with standbys", "benign-rolling-standby-3.9.2"),
 )

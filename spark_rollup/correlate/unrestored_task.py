@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from spark_rollup.columns import TASK, chain, clock, entry, numbered, of_store
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, words_of_agent
@@ -38,6 +39,7 @@ META = RuleMeta(
     title="A task ran before its new owner had restored it",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     upstream=("KAFKA-7672", "KAFKA-16017"),
     asks=("unrestored-store",),
     consequence=WRONG_RESULTS,

@@ -61,6 +61,10 @@ def _columns() -> list[Column]:
         "refutes": no_texts(),
         "explains": no_texts(),
         "reported_by": F.lit(AGENT),
+        "resolved_at": F.lit(None),
+        "mechanism": F.coalesce("mechanism", "detector"),
+        "lineage": F.lit(None),
+        "local_incidents": F.lit(None),
     }
     return [
         given.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
 from agent.contract.fields import fields_of
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import is_notable, no_texts, rfc3339
 from spark_rollup.config import FLEET
@@ -29,6 +30,9 @@ class RuleMeta:
         severity: The highest it gets.
         upstream: Upstream issue keys.
         needs: Settings that it cannot decide without, or decides better with.
+        mechanism: What goes wrong; None = what this rule alone is about.
+        joined_by: Columns of `FINDING`: findings of one mechanism with the same values in them are one incident while
+            they last, unless agents know better. With `pods` one of those in common is enough.
         asks: Agents' detectors whose findings it checks against every reading of the task.
         consequence: What it means for the data, one or two sentences; empty = what the level says.
         alert_after_m: Minutes that a warning must last before its alert; None = by the level.
@@ -41,6 +45,8 @@ class RuleMeta:
     severity: Severity
     upstream: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    mechanism: Mechanism | None = None
+    joined_by: tuple[str, ...] = ("application_id", "task_id")
     asks: tuple[str, ...] = ()
     consequence: str = ""
     alert_after_m: int | None = None
@@ -158,7 +164,8 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         rows: One row per finding.
         meta: The rule; gives detector, level and the defaults of severity and upstream.
         columns: Further `FINDING` columns by name; must have `opened_at_us`, `summary`, `evidence`, `next_action`,
-            `confidence`; may have `identity`. Columns of `rows` with a finding's name are taken over.
+            `confidence`; may have `identity`, and `ended_us` for what is resolved. Columns of `rows` with a finding's
+            name are taken over.
 
     Returns:
         `FINDING` rows.
@@ -175,6 +182,9 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         "refutes": no_texts(),
         "explains": no_texts(),
         "reported_by": F.lit(FLEET),
+        "mechanism": F.lit(meta.mechanism.slug if meta.mechanism else meta.id),
+        "incident_id": F.lit(None),
+        "local_incidents": F.lit(None),
         "pods": F.array("pod"),
         "confidence": F.lit(Confidence.CONFIRMED.value),
     }
@@ -187,17 +197,26 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
         F.sha2(F.concat_ws("\x1f", *parts, columns["opened_at_us"].cast("string")), 256), 1, 32
     )
     given["opened_at"] = rfc3339(columns["opened_at_us"])
+    is_over = given["status"] == Status.RESOLVED.value
+    given["resolved_at"] = F.when(is_over, rfc3339(columns.get("ended_us", F.lit(None).cast("bigint"))))
+    given["lineage"] = _lineage(given, meta.joined_by)
     return rows.select(
         *(given[field.name].cast(field.dataType).alias(field.name) for field in FINDING.fields)
     )
 
 
+def _lineage(given: Mapping[str, Column], joined_by: Sequence[str]) -> Column:
+    """Write what findings of one incident have in common: one key, or one for each pod."""
+    parts = [F.coalesce(given[name].cast("string"), F.lit("")) for name in joined_by if name != "pods"]
+    if "pods" not in joined_by:
+        return F.array(F.concat_ws("/", *parts))
+    return F.transform(given["pods"], lambda pod: F.concat_ws("/", *parts, pod))
+
+
 def words_of_agent() -> dict[str, Column]:
     """Take over from a local finding what the fleet does not know better."""
-    return {
-        name: F.col(name)
-        for name in ("severity", "confidence", "status", "upstream", "affected", "missing_facts")
-    }
+    names = ("severity", "confidence", "status", "upstream", "affected", "missing_facts")
+    return {name: F.col(name) for name in names} | {"ended_us": F.col("resolved_at_us")}
 
 
 def lowered(confidence: Column, doubtful: Column) -> Column:

@@ -25,7 +25,7 @@ class FleetIncident:
         id: That of the oldest agent's incident in it; without one `i-` and the beginning of its first finding's id.
         absorbed: Ids of all agents' incidents in it, its own id among them where an agent gave it.
         title: What goes wrong, by its mechanism, or by the rule; empty: a detector's that is a mechanism by itself.
-        mechanism: Slug, of the lead.
+        mechanism: Slug, of the lead; where that only refutes or explains, of the agents' incident.
         cluster: Cluster; empty until known.
         namespace: As in the tables: with the cluster before it (`eu-1/shop`) where one is known.
         application_id: Application; empty: no finding names one.
@@ -43,6 +43,7 @@ class FleetIncident:
         next_action: The one instruction to follow.
         lead: The row that names it.
         findings: All rows, with their roles, in the order in which they opened.
+        members: Those that belong to it alone; the others are evidence of other incidents, too.
     """
 
     id: str
@@ -66,6 +67,7 @@ class FleetIncident:
     next_action: str
     lead: Row
     findings: tuple[tuple[Role, Row], ...]
+    members: tuple[Row, ...]
 
     @property
     def about_state(self) -> bool:
@@ -114,12 +116,12 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
     says = shared.instruction(lead, rows)
     is_open = lead.status is Status.OPEN
     since_us, id_ = group.first
-    place = lead.namespace
+    place, mechanism = lead.namespace, lead.mechanism if group.rows else group.mechanism
     incident = FleetIncident(
         id=id_,
         absorbed=tuple(sorted(name for _, name in group.locals_)),
-        title=titles.get(lead.mechanism, ""),
-        mechanism=lead.mechanism,
+        title=titles.get(mechanism, ""),
+        mechanism=mechanism,
         cluster=place.partition("/")[0] if "/" in place else "",
         namespace=place,
         application_id=str(lead.row.get("application_id") or ""),
@@ -137,12 +139,12 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
         next_action=str(says.row["next_action"]),
         lead=lead.row,
         findings=_with_roles(lead, group),
+        members=tuple(x.row for x in rows),
     )
     if not is_open or not incident.about_state:
         return incident, None
-    home, comes_first = (place, incident.application_id), says.comes_first if shared.asks(says) else 0
-    claim = Claim(id_, home, incident.tasks, incident.pods, says.detector, comes_first, incident.since_us)
-    return incident, claim
+    home = (place, incident.application_id)
+    return incident, shared.claim(id_, home, incident.tasks, incident.pods, says, incident.since_us)
 
 
 def _weight(one: Said) -> tuple[object, ...]:

@@ -43,7 +43,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """A row, read: what `agent.contract.incidents` asks of a finding, and whom it is about."""
+    """A row, read: what `agent.contract.incidents` asks of a finding, and the agents' incidents that it is about.
+
+    It is one with those that are `bound`; rows are listed in their `order`: as they opened.
+    """
 
     row: Row
     id: str
@@ -59,17 +62,11 @@ class Said:
     opened_at_us: int
     ended_us: int | None
     summary: str
-    comes_first: int
     by_agent: bool
     known: tuple[Known, ...]
+    bound: tuple[Known, ...]
     lineage: tuple[str, ...]
-
-    @property
-    def order(self) -> tuple[int, str, str, str, str, str, str]:
-        """The order in which rows are listed: as they opened."""
-        pod = str(self.row.get("pod") or "")
-        task, store = self.task_id or "", self.store or ""
-        return self.opened_at_us, self.detector, task, store, self.namespace, pod, self.id
+    order: tuple[int, str, str, str, str, str, str]
 
     @property
     def until(self) -> float:
@@ -77,15 +74,6 @@ class Said:
         if self.status is Status.OPEN:
             return _NEVER
         return self.opened_at_us if self.ended_us is None else self.ended_us
-
-    def bound(self) -> list[Known]:
-        """List the agents' incidents that it is one with: of its mechanism, else of that of the oldest."""
-        sure = [x for x in self.known if x.relation in (IS, CONFIRMS)]
-        oldest = min(sure, key=lambda x: (x.since_us, x.incident), default=None)
-        if oldest is None:
-            return []
-        same = [x for x in sure if x.mechanism == self.mechanism]
-        return same or [x for x in sure if x is oldest or x.mechanism == oldest.mechanism]
 
 
 def read(row: Row) -> Said:
@@ -102,6 +90,7 @@ def read(row: Row) -> Said:
     if by_agent and not known:
         own = str(row.get("incident_id") or incident_of(str(row["id"])))
         known = (Known((namespace, own), IS, mechanism, opened_us),)
+    task, store = _text(row, "task_id"), _text(row, "store")
     return Said(
         row=row,
         id=str(row["id"]),
@@ -112,16 +101,35 @@ def read(row: Row) -> Said:
         severity=Severity(str(row["severity"])),
         confidence=Confidence(str(row["confidence"])),
         status=Status(str(row["status"])),
-        task_id=_text(row, "task_id"),
-        store=_text(row, "store"),
+        task_id=task,
+        store=store,
         opened_at_us=opened_us,
         ended_us=_micros(row.get("resolved_at")),
         summary=str(row["summary"]),
-        comes_first=int(str(row.get("comes_first") or 0)),
         by_agent=by_agent,
         known=known,
+        bound=_bound(mechanism, known),
         lineage=tuple(str(x) for x in _list(row, "lineage")),
+        order=(
+            opened_us,
+            detector,
+            task or "",
+            store or "",
+            namespace,
+            str(row.get("pod") or ""),
+            str(row["id"]),
+        ),
     )
+
+
+def _bound(mechanism: str, known: Sequence[Known]) -> tuple[Known, ...]:
+    """Choose the agents' incidents that a row is one with: of its mechanism, else of that of the oldest."""
+    sure = [x for x in known if x.relation in (IS, CONFIRMS)]
+    if len(sure) < 2:
+        return tuple(sure)
+    oldest = min(sure, key=lambda x: (x.since_us, x.incident))
+    same = tuple(x for x in sure if x.mechanism == mechanism)
+    return same or tuple(x for x in sure if x is oldest or x.mechanism == oldest.mechanism)
 
 
 def _known(namespace: str, named: Row) -> Known:
@@ -165,6 +173,12 @@ class Group:
     locals_: dict[Local, int] = field(default_factory=dict)
 
     @property
+    def mechanism(self) -> str:
+        """That of the oldest of the agents' incidents that its evidence names; of rows without one, their own."""
+        named = [(x.since_us, x.incident, x.mechanism) for one in self.beside for x in one.known]
+        return min(x for x in named if x[1] in self.locals_)[2]
+
+    @property
     def first(self) -> tuple[int, str]:
         """The oldest of the agents' incidents, or else what makes its id."""
         named = [(since_us, id_) for (_, id_), since_us in self.locals_.items()]
@@ -180,9 +194,9 @@ def groups(said: Iterable[Said]) -> list[Group]:
     """
     rows = sorted(said, key=lambda x: x.order)
     sets = _Sets()
-    bound = [x for x in rows if x.bound()]
+    bound = [x for x in rows if x.bound]
     for one in bound:
-        sets.join(one, *(x.incident for x in one.bound()))
+        sets.join(one, *(x.incident for x in one.bound))
     own = [x for x in rows if not x.known]
     _link(own, bound, sets)
     found: dict[object, Group] = defaultdict(Group)
@@ -190,8 +204,8 @@ def groups(said: Iterable[Said]) -> list[Group]:
     for one in (*bound, *own):
         of_row[one] = group = found[sets.of(one)]
         group.rows.append(one)
-        _add(group, one.bound())
-    made = _set_beside([*bound, *(x for x in rows if x.known and not x.bound())], of_row)
+        _add(group, one.bound)
+    made = _set_beside([*bound, *(x for x in rows if x.known and not x.bound)], of_row)
     for group in found.values():
         group.rows.sort(key=lambda x: x.order)
     return [*found.values(), *made]
@@ -242,17 +256,16 @@ def _link(own: Sequence[Said], bound: Sequence[Said], sets: _Sets) -> None:
             homes[one.namespace, one.mechanism, key].append(one)
     taken = set()
     for one in own:
-        met = (
-            x
-            for key in one.lineage
-            for x in homes.get((one.namespace, one.mechanism, key), ())
-            if x.opened_at_us <= one.until and one.opened_at_us <= x.until
-        )
-        home = min(met, key=lambda x: x.order, default=None)
-        mine = sets.of(one)
-        if home is not None and mine not in taken:
+        met = (_first_beside(one, homes.get((one.namespace, one.mechanism, key), ())) for key in one.lineage)
+        home = min((x for x in met if x is not None), key=lambda x: x.order, default=None)
+        if home is not None and sets.of(one) not in taken:
             sets.join(home, one)
             taken.add(sets.of(one))
+
+
+def _first_beside(one: Said, others: Iterable[Said]) -> Said | None:
+    """Find the first of some rows, in their order, that lasted when this one did."""
+    return next((x for x in others if x.opened_at_us <= one.until and one.opened_at_us <= x.until), None)
 
 
 def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Group]:
@@ -266,7 +279,11 @@ def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Grou
     homes = {local: group for group in of_row.values() for local in group.locals_}
     made = []
     for one in rows:
-        named = sorted((x for x in one.known if x not in one.bound()), key=lambda x: (x.since_us, x.incident))
+        named = sorted(
+            set(one.known).difference(one.bound), key=lambda x: (x.since_us, x.incident, x.relation)
+        )
+        if not named:
+            continue
         at_home = list(
             {id(homes[x.incident]): homes[x.incident] for x in named if x.incident in homes}.values()
         )

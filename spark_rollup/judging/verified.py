@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence
+from agent.contract.events import Confidence, Status
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import FINDING
 from spark_rollup.spark.outputs import MARKER, VERIFY, is_ours
@@ -50,3 +50,44 @@ def verified(spark: SparkSession, output: Path, said: DataFrame, as_of_us: int) 
     # a finding that refutes nothing any more has nothing to say
     rows = found.join(left, "id", "left").where((F.size("refutes") == 0) | F.col("left").isNotNull())
     return rows.withColumn("refutes", F.coalesce("left", "refutes")).select(*FINDING.names)
+
+
+def settled(found: DataFrame, proofs: DataFrame, said: DataFrame) -> DataFrame:
+    """Close what only says again what agents suspected, where `verify` refutes all of that.
+
+    A rule with evidence of another mechanism has more to say than its agents; and so has what is confirmed.
+
+    Args:
+        found: `FINDING`, of the rules.
+        proofs: What `verified` gives.
+        said: `last_local_findings`.
+
+    Output columns: `FINDING`.
+    """
+    refuted = (
+        proofs.select("namespace", F.explode("refutes").alias("of"), "opened_at")
+        .groupBy("namespace", "of")
+        .agg(F.max("opened_at").alias("refuted_at"))
+    )
+    mechanisms = said.select(
+        "namespace", F.col("finding_id").alias("of"), F.coalesce("mechanism", "detector").alias("same")
+    ).distinct()
+    again = found.where(
+        (F.col("status") == Status.OPEN.value) & (F.col("confidence") != Confidence.CONFIRMED.value)
+    ).select("namespace", "id", "mechanism", F.explode("confirms").alias("of"))
+    judged = again.join(refuted, ["namespace", "of"], "left").join(mechanisms, ["namespace", "of"], "left")
+    wrong = F.col("refuted_at").isNotNull() & F.coalesce(F.col("same") == F.col("mechanism"), F.lit(True))
+    over = (
+        judged.groupBy("namespace", "id")
+        .agg(F.bool_and(wrong).alias("wrong"), F.max("refuted_at").alias("refuted_at"))
+        .where("wrong")
+        .select("namespace", "id", "refuted_at")
+    )
+    is_over = F.col("refuted_at").isNotNull()
+    rows = found.join(over, ["namespace", "id"], "left").withColumns(
+        {
+            "status": F.when(is_over, F.lit(Status.RESOLVED.value)).otherwise(F.col("status")),
+            "resolved_at": F.coalesce("refuted_at", "resolved_at"),
+        }
+    )
+    return rows.select(*FINDING.names)

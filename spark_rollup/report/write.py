@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
+from agent.contract.mechanisms import TITLES
 from spark_rollup import __version__, clock
 from spark_rollup.config import AGENT, FLEET
-from spark_rollup.judging.incidents import gather
-from spark_rollup.report import page
+from spark_rollup.judging.incidents import FleetIncident, gather
+from spark_rollup.report import incident_rows, page
 from spark_rollup.report.restarts import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
@@ -34,7 +35,10 @@ MAX_GAPS_DRAWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything an audit computes, not yet evaluated. `local`, `releases` and `disabled` are only shown."""
+    """Everything an audit computes, not yet evaluated. `local`, `releases` and `disabled` are only shown.
+
+    `titles` are those of rules that are a mechanism by themselves, by their ids.
+    """
 
     findings: DataFrame
     timelines: DataFrame
@@ -48,6 +52,7 @@ class Tables:
     disabled: DataFrame
     as_of_us: int
     since_us: int = 0
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class Outcome:
 
     Args of the dataclass:
         findings: Findings as plain values, the worst first.
+        incidents: What they are evidence of, the worst first.
+        applications: Names of all applications.
         page: Path of the HTML report.
         as_of: The audit's time, RFC 3339.
         quarantined: Number of unusable lines and files.
@@ -71,6 +78,8 @@ class Outcome:
     coverage: Sequence[Mapping[str, object]] = ()
     as_of_us: int = 0
     disabled: Sequence[Mapping[str, object]] = ()
+    incidents: Sequence[FleetIncident] = ()
+    applications: Sequence[str] = ()
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity among open findings; None when nothing is open."""
@@ -100,21 +109,31 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
              F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
     ordered = tables.findings.orderBy(*order)
     findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
-    for name, (frame, order_by) in _frames(tables).items():
+    incidents = gather(findings, {**TITLES, **tables.titles})
+    of = incident_rows.homes(incidents)
+    for row in findings:
+        row["incident_id"] = of[incident_rows.key(row)]
+    whole = replace(tables, findings=incident_rows.with_incidents(tables.findings, of))
+    for name, (frame, order_by) in _frames(whole).items():
         sorted_frame = frame.coalesce(1).sortWithinPartitions(*order_by)
         sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
-    lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in findings]
-    (place / "findings.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    listed = [incident_rows.row_of(one) for one in incidents]
+    table = incident_rows.frame(tables.findings, listed).coalesce(1)
+    table.write.mode("overwrite").option("compression", "zstd").parquet(str(place / "incidents"))
+    for name, rows in (("findings", findings), ("incidents", listed)):
+        lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows]
+        (place / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     reasons = {
         str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
     }
-    shown = _page_data(tables, findings, reasons, began_us)
+    shown = _page_data(tables, findings, incidents, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     marker = {
         "watermark": rfc3339(tables.as_of_us),
         "since": rfc3339(tables.since_us) if tables.since_us else None,
         "version": __version__,
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
+        "incidents": incident_rows.count_open(incidents),
         "open": {reporter: _open(findings, reporter) for reporter in (FLEET, AGENT)},
         "quarantined": dict(sorted(reasons.items())),
         "disabled": sorted({str(row["detector"]) for row in shown.disabled}),
@@ -123,6 +142,8 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     outputs.swap(output)
     return Outcome(
         findings=findings,
+        incidents=incidents,
+        applications=_applications(shown.pods),
         page=output / "report.html",
         as_of=rfc3339(tables.as_of_us),
         quarantined=sum(reasons.values()),
@@ -130,6 +151,11 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
         as_of_us=tables.as_of_us,
         disabled=shown.disabled,
     )
+
+
+def _applications(pods: Sequence[Mapping[str, object]]) -> list[str]:
+    named = (row["applications"] for row in pods)
+    return sorted({str(name) for names in named if isinstance(names, list) for name in names})
 
 
 def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, int]:
@@ -150,7 +176,11 @@ def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
 
 
 def _page_data(
-    tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int], began_us: int
+    tables: Tables,
+    findings: Sequence[Mapping[str, object]],
+    incidents: Sequence[FleetIncident],
+    reasons: Mapping[str, int],
+    began_us: int,
 ) -> page.PageData:
     keys = list(
         dict.fromkeys(
@@ -160,7 +190,7 @@ def _page_data(
     return page.PageData(
         as_of_us=tables.as_of_us,
         version=__version__,
-        incidents=gather(findings),
+        incidents=incidents,
         findings=findings,
         coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
         pods=_rows(tables.pods.orderBy("namespace", "pod")),

@@ -23,8 +23,18 @@ OURS = "_audit.json"
 
 NEXT, LAST = ".next", ".last"
 
-TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine", "verdicts")
-FILES = ("findings.jsonl", "report.html", "verdicts.jsonl")
+TABLES = (
+    "findings",
+    "incidents",
+    "timelines",
+    "coverage",
+    "pods",
+    "churn",
+    "restarts",
+    "quarantine",
+    "verdicts",
+)
+FILES = ("findings.jsonl", "incidents.jsonl", "report.html", "verdicts.jsonl")
 
 AUDIT, VERIFY = "audit", "verify"
 """Commands that write; neither writes where the other did."""

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from spark_rollup.judging.base import RuleMeta, finding
 from spark_rollup.schemas import FINDING
 from spark_rollup.verify.digests import Copy
@@ -23,6 +24,7 @@ STATE_DIFFERS = RuleMeta(
     title="A store does not hold what its changelog says",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.UNEQUAL_COPIES,
 )
 
 STATE_EQUAL = RuleMeta(
@@ -30,6 +32,7 @@ STATE_EQUAL = RuleMeta(
     title="A store holds what its changelog says: it is not what its agent suspects",
     level=Level.EVENT,
     severity=Severity.INFO,
+    mechanism=Mechanism.UNEQUAL_COPIES,
 )
 
 REPLICAS_DIFFER = RuleMeta(
@@ -37,6 +40,7 @@ REPLICAS_DIFFER = RuleMeta(
     title="Two copies of a store at the same offset do not hold the same",
     level=Level.DAMAGE,
     severity=Severity.CRITICAL,
+    mechanism=Mechanism.UNEQUAL_COPIES,
 )
 
 _SEGMENTS_NAMED = 5
@@ -81,7 +85,11 @@ def findings(
 
 def _frame(spark: SparkSession, meta: RuleMeta, rows: Sequence[tuple[object, ...]]) -> DataFrame:
     frame = spark.createDataFrame(rows, _ROW)
-    return finding(frame, meta, {name: F.col(name) for name in (*_GIVEN, "opened_at_us")})
+    return finding(
+        frame,
+        meta,
+        {name: F.col(name) for name in (*_GIVEN, "opened_at_us")} | {"ended_us": F.col("opened_at_us")},
+    )
 
 
 def _state(one: Verdict, borne_out: Sequence[Suspicion], brokers: str | None) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from agent.contract.mechanisms import INSTRUCTIONS_FIRST
 from agent.delivery import KINDS
 from agent.detectors import DETECTORS
 from agent.layout import names
@@ -26,6 +27,13 @@ ELSEWHERE = {
         "agent/layout/facts.py",
         "startup-pass",
     ): "the fact has the name of what it is about, as the detector has",
+    **{
+        (
+            "agent/contract/mechanisms.py",
+            name,
+        ): "one order of instructions for detectors and rules, which are strangers"
+        for name in INSTRUCTIONS_FIRST
+    },
     ("tools/alerts/of_health.py", "torn-store"): "an example in a test of an alert about any detector",
 }
 """Places that may spell the id of a detector or rule; each with the reason."""

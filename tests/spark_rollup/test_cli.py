@@ -220,9 +220,13 @@ class TestRealRuns:
         asked = ["audit", "--input", str(source), "--output", str(out)]
         assert main(asked) == 1
         told = capsys.readouterr().out
-        assert "open: 1 critical" in told
-        assert "false-clean-store      orders 0_0 pod-a (its agent says so; no rule says more)" in told
+        assert told.startswith("1 incident open: 1 critical")
+        assert (
+            "CRITICAL false-clean-store  shop/orders/0_0/s on pod-a  "
+            "(confirmed, open; its agent says so, no rule says more)"
+        ) in told
         marker = json.loads((out / "_SUCCESS.json").read_text())
+        assert marker["incidents"] == {"critical": 1}
         assert marker["open"]["agent"] == {"critical": 1}
         assert (
             'statewarden_rollup_findings_open{rule="false-clean-store",severity="critical",reported_by="agent"} 1.0'

@@ -11,7 +11,6 @@ from operator import attrgetter
 from agent import __version__
 from agent.config import Config
 from agent.contract.events import Severity, Status
-from agent.detectors import INSTRUCTIONS_FIRST
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, store_rows, worst_by_task
@@ -80,7 +79,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
 
 def _open_incidents(pipeline: Pipeline) -> list[Incident]:
     """List what is open; of an incident that is over, the remarks that are left."""
-    whole = gather(pipeline.ledger.findings(), INSTRUCTIONS_FIRST)
+    whole = gather(pipeline.ledger.findings())
     over = {x.id for x in whole if x.status is Status.RESOLVED}
     left = [x for x in pipeline.ledger.open_findings() if x.incident_id in over]
     return [*(x for x in whole if x.id not in over), *gather(left)]

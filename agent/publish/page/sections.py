@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from agent.contract.events import Severity, Status
+from agent.contract.incidents import Role, named
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
-from agent.findings.incidents import Incident, Role, named
+from agent.findings.incidents import Incident
 from agent.publish.page.data import EVIDENCE_SHOWN, ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
 from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
 

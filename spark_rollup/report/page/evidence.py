@@ -36,7 +36,7 @@ def evidence(incident: FleetIncident, left_bytes: int) -> str:
     left = ordered[len(blocks) :]
     rest = (
         f'<p class="meta">{"Not" if not blocks else "Further findings, not"} on this page: '
-        f"{by_severity(row['severity'] for _, row in left)}; all in {_WHERE}, by the incident&#x27;s address.</p>"
+        f"{by_severity(row['severity'] for _, row in left)}; all in {_WHERE}, by their <code>incident_id</code>.</p>"
         if left
         else ""
     )

@@ -1,0 +1,93 @@
+"""Incidents as rows of the table `incidents`, and the incident of each finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.codec import rfc3339
+from agent.contract.events import Severity, Status
+from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.judging.lineage import Row
+from spark_rollup.schemas import EVIDENCE, FINDING, INCIDENT
+
+_KEY = ("namespace", "id", "pod")
+"""What tells rows of `findings` apart: several agents may report one finding, of a volume that moved."""
+
+
+def homes(incidents: Iterable[FleetIncident]) -> dict[tuple[object, ...], str]:
+    """Give the incident of every row: the one that it belongs to, else the oldest that it is evidence of.
+
+    Returns:
+        Incident ids by `_KEY`.
+    """
+    oldest = sorted(incidents, key=lambda x: (x.since_us, x.id))
+    found = {key(row): one.id for one in oldest for row in one.members}
+    for one in oldest:
+        for _, row in one.findings:
+            found.setdefault(key(row), one.id)
+    return found
+
+
+def key(row: Row) -> tuple[object, ...]:
+    """Tell a row of `findings` apart."""
+    return tuple(row[name] for name in _KEY)
+
+
+def with_incidents(findings: DataFrame, of: dict[tuple[object, ...], str]) -> DataFrame:
+    """Fill in `incident_id`.
+
+    Output columns: `FINDING`.
+    """
+    names = [f"of_{name}" for name in _KEY]
+    known = findings.sparkSession.createDataFrame(
+        [(*place, incident) for place, incident in of.items()],
+        f"{', '.join(f'{name} string' for name in names)}, of_incident string",
+    )
+    same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in _KEY]
+    rows = findings.join(F.broadcast(known), same, "left").withColumn("incident_id", F.col("of_incident"))
+    return rows.select(*FINDING.names)
+
+
+def row_of(one: FleetIncident) -> dict[str, object]:
+    """Write an incident as a row of `INCIDENT`."""
+    return {
+        "id": one.id,
+        "absorbed": list(one.absorbed),
+        "title": one.title,
+        "mechanism": one.mechanism,
+        "detector": one.lead["detector"],
+        "severity": one.severity.value,
+        "confidence": one.confidence.value,
+        "status": one.status.value,
+        "cluster": one.cluster,
+        "namespace": one.namespace,
+        "application_id": one.application_id or None,
+        "pods": list(one.pods),
+        "tasks": list(one.tasks),
+        "stores": list(one.stores),
+        "since": rfc3339(one.since_us),
+        "ended": None if one.ended_us is None else rfc3339(one.ended_us),
+        "upstream": list(one.upstream),
+        "affected": one.affected.value,
+        "sentence": one.sentence,
+        "next_action": one.next_action,
+        "findings": [
+            {name: role.value if name == "role" else row.get(name) for name in EVIDENCE.names}
+            for role, row in one.findings
+        ],
+    }
+
+
+def frame(findings: DataFrame, rows: Sequence[dict[str, object]]) -> DataFrame:
+    """Make the table `incidents`."""
+    values = [tuple(row[name] for name in INCIDENT.names) for row in rows]
+    return findings.sparkSession.createDataFrame(values, INCIDENT)
+
+
+def count_open(incidents: Iterable[FleetIncident]) -> dict[str, int]:
+    """Count open incidents by severity, the most severe first; what there is none of is left out."""
+    severities = [one.severity for one in incidents if one.status is Status.OPEN]
+    return {level.value: severities.count(level) for level in reversed(Severity) if level in severities}

@@ -1,0 +1,184 @@
+"""What an audit found, for a terminal: a summary, then incidents, the worst first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.contract.codec import printable, rfc3339
+from agent.contract.events import Affected, Severity, Status
+from agent.contract.incidents import named
+from spark_rollup.config import AGENT
+from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.judging.lineage import Row
+from spark_rollup.report.write import Outcome
+
+_INDENT = "    "
+_COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
+_RESET = "\x1b[0m"
+_AFFECTED = {
+    Affected.YES: "this release has it",
+    Affected.POSSIBLY: "this release may have it",
+    Affected.NO: "this release does not have it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How much is printed, and how.
+
+    Args of the dataclass:
+        verbose: Remarks, too, and the findings of each incident.
+        top: So many incidents; 0 = all.
+        width: Columns.
+        paint: Use colours.
+    """
+
+    verbose: bool = False
+    top: int = 0
+    width: int = 100
+    paint: bool = False
+
+
+def readable(outcome: Outcome, shown: Shown) -> list[str]:
+    """Print what was found: what is open and what was looked at, then incidents with one next step each."""
+    wanted = [x for x in outcome.incidents if shown.verbose or _is_severe(x)]
+    listed = wanted[: shown.top] if shown.top else wanted
+    lines = [
+        f"{_verdict(outcome.incidents, listed)} ({_watched(outcome)})",
+        _read(outcome),
+        f"report: {outcome.page}",
+    ]
+    return [*lines, *(line for one in listed for line in ("", *_incident(one, shown)))]
+
+
+def _is_severe(one: FleetIncident) -> bool:
+    return one.severity is not Severity.INFO
+
+
+def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident]) -> str:
+    severe = [x for x in incidents if _is_severe(x)]
+    is_open = [x for x in severe if x.status is Status.OPEN]
+    counts = ", ".join(
+        f"{count} {level.value}"
+        for level in (Severity.CRITICAL, Severity.WARNING)
+        if (count := sum(x.severity is level for x in is_open))
+    )
+    parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incident open"]
+    if over := len(severe) - len(is_open):
+        parts.append(f"{over} resolved")
+    if remarks := len(incidents) - len(severe):
+        hidden = sum(not _is_severe(x) for x in listed) < remarks
+        parts.append(_number(remarks, "remark") + (" (--verbose)" if hidden else ""))
+    if left := len(severe) - sum(map(_is_severe, listed)):
+        parts.append(f"{left} not listed (--top)")
+    return "; ".join(parts)
+
+
+def _watched(outcome: Outcome) -> str:
+    """Say what the verdict is about: an all-clear is worth no more than that."""
+    pods = len(outcome.coverage)
+    span_s = sum(float(str(row["span_seconds"])) for row in outcome.coverage)
+    unknown_s = sum(float(str(row["unknown_seconds"])) for row in outcome.coverage)
+    share = f"{(1 - unknown_s / span_s) * 100:.1f} % of their time watched" if span_s else "no time watched"
+    if share.startswith("100.0 ") and unknown_s:
+        share = "not all of their time watched"
+    unasked = sorted({str(row["detector"]) for row in outcome.disabled})
+    without = printable(f"; disabled: {', '.join(unasked)}") if unasked else ""
+    return f"{_number(pods, 'pod')}, {share}{without}"
+
+
+def _read(outcome: Outcome) -> str:
+    """Say what was looked at."""
+    names = sorted(outcome.applications)
+    known = f"{_number(len(names), 'application')}: {printable(named(names))}" if names else "no application"
+    seen = [str(row["first_seen"]) for row in outcome.coverage if row["first_seen"]]
+    since = f" from {_moment(min(seen))}" if seen else ""
+    skipped = (
+        f"; {_number(outcome.quarantined, 'line or file', 'lines or files')} not used: see the table `quarantine`"
+        if outcome.quarantined
+        else ""
+    )
+    return f"audited{since} to {_moment(outcome.as_of)}; {known}{skipped}"
+
+
+def _incident(one: FleetIncident, shown: Shown) -> list[str]:
+    mark = one.severity.value.upper().ljust(8)
+    if shown.paint:
+        mark = f"{_COLOURS[one.severity]}{mark}{_RESET}"
+    detector = str(one.lead["detector"])
+    by = "; its agent says so, no rule says more" if one.lead.get("reported_by") == AGENT else ""
+    said = f"({one.confidence.value}, {one.status.value}{by})"
+    lines = [
+        f"{mark} {printable(detector)}  {printable(_address(one))}  {said}",
+        *_wrapped(one.sentence, shown),
+        *_wrapped(_since(one), shown),
+    ]
+    cause = _cause(one)
+    if one.title or cause:
+        lines += _wrapped(": ".join(x for x in (one.title, cause) if x), shown)
+    if shown.verbose:
+        for role, row in one.findings:
+            lines += _wrapped(f"{role.value}: {_finding(row)}", shown)
+    elif len(one.findings) > 1:
+        lines += _wrapped(f"evidence: {_evidence(one)}", shown)
+    if _is_severe(one) or shown.verbose:
+        lines += _wrapped(f"next: {one.next_action}", shown)
+    others = sorted(set(one.absorbed) - {one.id})
+    also = f", of agents also {named(others)}" if others else ""
+    return [*lines, *_wrapped(f"incident {one.id}{also}", shown)]
+
+
+def _address(one: FleetIncident) -> str:
+    """Say where: namespace, application, tasks, the store if there is one only, and pods."""
+    store = one.stores[0] if len(one.stores) == 1 else ""
+    where = "/".join(x for x in (one.namespace, one.application_id, named(one.tasks), store) if x)
+    return f"{where} on {named(one.pods)}" if one.pods and where else where or named(one.pods)
+
+
+def _since(one: FleetIncident) -> str:
+    began = _moment(rfc3339(one.since_us))
+    if one.status is Status.OPEN or one.ended_us is None:
+        return f"since {began}"
+    lasted = timedelta(seconds=(one.ended_us - one.since_us) // 1_000_000)
+    return f"from {began} to {_moment(rfc3339(one.ended_us))} ({lasted})" if lasted else f"at {began}"
+
+
+def _cause(one: FleetIncident) -> str:
+    return f"{', '.join(one.upstream)} ({_AFFECTED[one.affected]})" if one.upstream else ""
+
+
+def _evidence(one: FleetIncident) -> str:
+    counted = Counter((role.value, str(row["detector"])) for role, row in one.findings)
+    return ", ".join(
+        f"{_number(count, 'finding')} of {name} ({role})" for (role, name), count in counted.items()
+    )
+
+
+def _finding(row: Row) -> str:
+    place = " ".join(str(row[name]) for name in ("task_id", "store", "pod") if row.get(name))
+    said = f"{row['severity']}, {row['confidence']}, {row['status']}; by {row['reported_by']}; id {row['id']}"
+    return f"{row['detector']} {place} ({said}): {row['summary']}"
+
+
+def _wrapped(text: str, shown: Shown) -> list[str]:
+    return textwrap.wrap(
+        printable(text),
+        max(shown.width, 40),
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _moment(text: str) -> str:
+    """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
+    return f"{text[:19].replace('T', ' ')} UTC"
+
+
+def _number(count: int, what: str, several: str = "") -> str:
+    return f"{count} {what if count == 1 else several or what + 's'}"
