@@ -21,12 +21,12 @@ def first_seen_us(data: PageData) -> int:
 
 def task_key(row: Row) -> TaskKey:
     """Name the task of a row."""
-    return str(row["namespace"]), str(row["application_id"]), str(row["task_id"])
+    return str(row["namespace"] or ""), str(row["application_id"]), str(row["task_id"])
 
 
 def pod_key(row: Row) -> PodKey:
     """Name the pod of a row."""
-    return str(row["namespace"]), str(row["pod"])
+    return str(row["namespace"] or ""), str(row["pod"])
 
 
 def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
@@ -79,7 +79,7 @@ def _hash(value: object) -> str:
 def has_namespaces(data: PageData) -> bool:
     """Return whether pods and tasks must be named with their namespace."""
     incidents = {x.namespace for x in data.incidents}
-    return len(incidents | {str(row["namespace"]) for row in data.pods}) > 1
+    return len(incidents | {str(row["namespace"] or "") for row in data.pods}) > 1
 
 
 def pod_name(key: PodKey, several: bool) -> str:

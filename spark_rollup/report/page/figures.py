@@ -12,6 +12,7 @@ from spark_rollup.report.page.address import (
     has_namespaces,
     marks,
     natural,
+    pod_key,
     task_key,
     timeline_id,
 )
@@ -108,7 +109,7 @@ def _figure(
 ) -> str:
     flags = _flags(findings)
     pods = sorted({str(row["pod"]) for row in rows} | {flag.pod for flag in flags})
-    unwatched = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
+    unwatched = [row for row in unknown if pod_key(row)[0] == key[0] and row["task_id"] in (None, key[2])]
     words = ", ".join(links.get(key, ())) or count(len(findings), "finding")
     return (
         f'<figure id="{timeline_id(key)}"{marks([key[0]], [key[1]], pods)}>'

@@ -77,24 +77,24 @@ def pods(data: PageData, answered: Collection[PodKey]) -> str:
         data: The page's data.
         answered: Pods whose answer about a restart is on the page.
     """
-    watch = {(row["namespace"], row["pod"]): row for row in data.coverage}
+    watch = {pod_key(row): row for row in data.coverage}
     first, several = first_seen_us(data), has_namespaces(data)
-    gaps: dict[tuple[object, object], list[Row]] = defaultdict(list)
+    gaps: dict[PodKey, list[Row]] = defaultdict(list)
     for gap in data.timelines:
         if gap["lane"] == "unknown" and gap["task_id"] is None:
-            gaps[gap["namespace"], gap["pod"]].append(gap)
-    counts: dict[tuple[object, object], Counter[str]] = defaultdict(Counter)
+            gaps[pod_key(gap)].append(gap)
+    counts: dict[PodKey, Counter[str]] = defaultdict(Counter)
     for incident in data.incidents:
         if is_open(incident):
             for pod in incident.pods:
                 counts[incident.namespace, pod][level(incident.severity)] += 1
 
     def attention(row: Row) -> tuple[bool, bool]:
-        key = (row["namespace"], row["pod"])
+        key = pod_key(row)
         return row["agent_state"] != "silent", not (counts[key] or gaps[key])
 
     def line(row: Row) -> str:
-        key = (row["namespace"], row["pod"])
+        key = pod_key(row)
         return _pod(row, watch.get(key, {}), coverage_strip(gaps[key], first, data.as_of_us), counts[key],
                     _linked(row, answered, several=several))  # fmt: skip
 

@@ -21,7 +21,10 @@ def releases(data: PageData) -> str:
     """Render applications, tasks that are hit, open incidents, and when incidents began, by release."""
     if not data.releases:
         return ""
-    release = {(row["namespace"], row["application_id"]): str(row["release"]) for row in data.releases}
+    release = {
+        (str(row["namespace"] or ""), str(row["application_id"])): str(row["release"])
+        for row in data.releases
+    }
     applications = Counter(release.values())
     rows: dict[str, list[FleetIncident]] = defaultdict(list)
     for incident in data.incidents:

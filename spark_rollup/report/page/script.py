@@ -58,7 +58,8 @@ SCRIPT = """
       for (const k of keys) if (form.elements[k]) form.elements[k].value = kept.get(k) ?? '';
       return apply();
     }
-    const id = decodeURIComponent(location.hash.slice(1));
+    let id = location.hash.slice(1);
+    try { id = decodeURIComponent(id); } catch { /* not an address of this page */ }
     if (!id) return;
     const target = document.getElementById(id);
     if (!target) {

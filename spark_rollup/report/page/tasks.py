@@ -6,7 +6,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from spark_rollup.judging.incidents import FleetIncident
-from spark_rollup.report.page.address import Cards, card_of, marks, natural, restart_id, task_key, timeline_id
+from spark_rollup.report.page.address import (
+    Cards,
+    card_of,
+    marks,
+    natural,
+    pod_key,
+    restart_id,
+    task_key,
+    timeline_id,
+)
 from spark_rollup.report.page.caps import INDEX_BYTES, fitting, paged
 from spark_rollup.report.page.data import WORDS, PageData, PodKey, TaskKey, level, severity_rank
 from spark_rollup.report.page.text import clip, count, escape, name
@@ -34,7 +43,7 @@ def entries(data: PageData) -> dict[TaskKey, Entry]:
             )
     for row in data.restarts:
         if row["task_id"] is not None:
-            found.setdefault(task_key(row), Entry()).pods.append((str(row["namespace"]), str(row["pod"])))
+            found.setdefault(task_key(row), Entry()).pods.append(pod_key(row))
     for entry in found.values():
         entry.incidents.sort(key=lambda x: (not is_open(x), severity_rank(x.severity)))
     return dict(sorted(found.items(), key=lambda item: (_weight(item[1]), natural(item[0]))))

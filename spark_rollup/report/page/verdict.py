@@ -66,9 +66,11 @@ def _all_clear(data: PageData) -> str:
     names = _unseen_names(data)
     if names:
         limits.append(f"not seen: {names}")
-    gaps = len(unseen(data).gaps)
-    if gaps:
-        limits.append(f"{count(gaps, 'pod')} with gaps")
+    found = unseen(data)
+    if found.gaps:
+        limits.append(f"{count(len(found.gaps), 'pod')} with gaps")
+    if found.ended:
+        limits.append(f"{count(len(found.ended), 'pod')} without an agent by now")
     if data.quarantine:
         limits.append(f"{count(sum(data.quarantine.values()), 'line')} or files not used")
     unasked = {row["detector"] for row in data.disabled}

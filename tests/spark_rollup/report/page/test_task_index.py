@@ -70,3 +70,21 @@ def test_names_of_a_list_cannot_pass_for_several():
     (pod,) = page().pods
     text = section(render(page(pods=[{**pod, "applications": ["a\nb", "c"]}])), "restarts")
     assert 'data-a="a\\u000ab\nc"' in text
+
+
+def test_without_a_namespace_everything_finds_its_place():
+    """Agents outside Kubernetes have none; null and empty are the same."""
+    (pod,), (seen,), base = page().pods, page().coverage, page().timelines
+    text = render(
+        page(
+            findings=[finding(namespace=None)], pods=[{**pod, "namespace": None}],
+            coverage=[{**seen, "namespace": None}],
+            timelines=[{**row, "namespace": None} for row in base], restarts=[answer(namespace=None)],
+            releases=[{"namespace": None, "application_id": "orders", "release": "3.9.1"}],
+        )
+    )  # fmt: skip
+    whole(text)
+    assert "None" not in words(only_match(r"<body>.*</main>", text))
+    assert only_match(r"<li[^>]*>.*?</li>", section(text, "tasks")).count("<a href") == 3
+    assert "tasks hit" in section(text, "releases")
+    assert 'class="chip critical">1 critical' in section(text, "pods")

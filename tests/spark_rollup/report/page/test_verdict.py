@@ -40,6 +40,8 @@ def test_an_all_clear_says_what_it_is_about():
     assert headline(render(partly)) == (
         "Nothing wrong found in what was watched (not seen: pod-a, 1 pod with gaps, 2 lines or files not used)"
     )
+    ended = page(findings=[], pods=[{**pod, "agent_state": "stopped"}], coverage=[WHOLE])
+    assert headline(render(ended)).endswith("(1 pod without an agent by now)")
     nothing = render(page(findings=[], pods=[], coverage=[], timelines=[]))
     assert headline(nothing) == "Nothing was read: no pod has reported"
     whole(nothing)
