@@ -141,13 +141,6 @@ def _card(
         if address not in taken:
             taken.add(address)
             also.append(f'<span class="also" id="{address}"></span>')
-    absorbed = (
-        f'<p class="meta">{count(len(incident.absorbed), "incident")} of agents in it: '
-        f"{', '.join(f'<code>{clip(x, 80)}</code>' for x in incident.absorbed[:NAMED])}"
-        f"{f' and {len(incident.absorbed) - NAMED} more' if len(incident.absorbed) > NAMED else ''}</p>"
-        if incident.absorbed
-        else ""
-    )
     missing = ", ".join(f"<code>{escape(key)}</code>" for key in items_of(incident.lead.get("missing_facts")))
     ask = (
         f'<p class="meta">Would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>' if missing else ""
@@ -162,7 +155,7 @@ def _card(
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, drawn)}</p>'
         f'<p class="say">{clip(incident.sentence)}</p>'
         f'<p class="action"><b>{asks}</b> {clip(incident.next_action)}</p>'
-        f"{ask}{_HERE}{everyone(incident, NAMED)}{absorbed}</article>"
+        f"{ask}{_HERE}{everyone(incident, NAMED)}{_more(incident)}</article>"
     )
 
 
@@ -189,3 +182,16 @@ def _when(incident: FleetIncident, data: PageData, drawn: frozenset[TaskKey]) ->
     if links:
         parts.append(f"timeline of {links}{f' and {len(keys) - LINKS} more' if len(keys) > LINKS else ''}")
     return " &middot; ".join(parts)
+
+
+def _more(incident: FleetIncident) -> str:
+    """Name the runbook, and the incidents of agents that are part of this one."""
+    parts = [f"runbook: <code>statewarden explain {clip(incident.lead['detector'], 100)}</code>"]
+    others = [one for one in incident.absorbed if one != incident.id]
+    if others:
+        words = ", ".join(f"<code>{clip(one, 80)}</code>" for one in others[:NAMED])
+        left = len(others) - NAMED
+        parts.append(
+            f"agents&#x27; {count(len(others), 'incident')} in it: {words}{f' and {left} more' if left > 0 else ''}"
+        )
+    return f'<p class="meta">{" &middot; ".join(parts)}</p>'

@@ -31,6 +31,7 @@ def test_a_card_says_what_where_since_when_how_sure_and_what_next():
         "Next restart pod-a",
         "Evidence: 1 finding 1 cause",
         "11:08:00.000",
+        "runbook: statewarden explain resurrected-checkpoint",
     ):
         assert said in text, said
 
@@ -84,6 +85,8 @@ def test_ids_of_agents_lead_to_the_fleets_incident():
     whole(text)
     assert text.count('id="i-local1"') == 1
     assert 'id="i-local2"' in text
+    assert "agents&#x27; 1 incident in it: <code>i-local1</code>" in text
+    assert "agents&#x27; 2 incidents in it: <code>i-local1</code>, <code>i-local2</code>" in text
 
 
 def test_equal_ids_of_two_namespaces_have_two_addresses():
