@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page.address import (
     Cards,
@@ -186,7 +187,12 @@ def _when(incident: FleetIncident, data: PageData, drawn: frozenset[TaskKey]) ->
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    parts = [f"runbook: <code>statewarden explain {clip(incident.lead['detector'], 100)}</code>"]
+    what = (
+        incident.lead["detector"]
+        if incident.lead["reported_by"] == AGENT
+        else f"rules/{incident.lead['detector']}"
+    )
+    parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
     others = [one for one in incident.absorbed if one != incident.id]
     if others:
         words = ", ".join(f"<code>{clip(one, 80)}</code>" for one in others[:NAMED])

@@ -31,7 +31,7 @@ def test_a_card_says_what_where_since_when_how_sure_and_what_next():
         "Next restart pod-a",
         "Evidence: 1 finding 1 cause",
         "11:08:00.000",
-        "runbook: statewarden explain resurrected-checkpoint",
+        "runbook: statewarden explain rules/resurrected-checkpoint",
     ):
         assert said in text, said
 
@@ -156,3 +156,4 @@ def test_what_an_agent_says_alone_is_an_incident_too():
     text = render(page(findings=[alone, alone | {"pod": "pod-b", "application_id": "bills"}]))
     whole(text)
     assert "reported by the pod&#x27;s agent; no rule of the fleet says more" in text
+    assert "<code>statewarden explain false-clean-store</code>" in text
