@@ -11,6 +11,10 @@ TABLES: dict[str, tuple[StructType, str]] = {
         schemas.FINDING,
         "one row per finding of a rule or of an agent alone; also one line each in `findings.jsonl`",
     ),
+    "incidents": (
+        schemas.INCIDENT,
+        "one row per incident, the worst first; also one line each in `incidents.jsonl`; see [incidents](incidents.md)",
+    ),
     "timelines": (
         schemas.TIMELINE,
         "one row per interval (half-open) or mark (`to_us` null) of a task on a pod",
@@ -48,6 +52,20 @@ MEANINGS = {
     "confirms": "ids of agents' findings that it confirms",
     "refutes": "ids of agents' findings that it refutes",
     "explains": "ids of agents' findings that it takes into account",
+    "resolved_at": "RFC 3339, UTC; null = open, or not known",
+    "mechanism": "what goes wrong; see [mechanisms](incidents.md#mechanisms)",
+    "incident_id": "the incident that it belongs to, or else the oldest one that it is evidence of",
+    "lineage": "findings of one mechanism that have one of these in common are one incident while they last",
+    "local_incidents": "agents' incidents that it is about: which, how (`is`, `confirms`, `refutes`, `explains`), of "
+    "which mechanism, since when (microseconds since the epoch)",
+    "absorbed": "ids of agents' incidents in it: each leads here",
+    "title": "the mechanism, for people",
+    "cluster": "empty = not known; it is in `namespace`, too",
+    "tasks": "tasks concerned; none = the application or the pod as a whole",
+    "stores": "stores concerned, where findings name them",
+    "since": "RFC 3339, UTC",
+    "ended": "RFC 3339, UTC; null = it is open",
+    "sentence": "what is wrong, where",
     "lane": "`holder`, `cleaner`, `process`, `incarnation`, `unknown`; marks: `checkpoint`, `created`, `size`, ...",
     "from_us": "microseconds since the epoch",
     "to_us": "microseconds since the epoch",
@@ -92,10 +110,11 @@ MEANINGS = {
 _HEAD = """# The tables of an audit
 
 Generated from `spark_rollup/schemas.py`; change it there. `audit` writes each table as Parquet (zstd) below `--output`,
-beside `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the watermark (the time up
-to which events were read), the start of the look-back, the number of findings by severity and of unusable lines by
-reason. Without `_SUCCESS.json` a run did not finish. A repeated run writes the same rows. What ended before the
-[look-back](rollup.md#look-back-and-snapshots) is in `timelines` as far as it is known, and in no other table.
+beside `incidents.jsonl`, `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the
+watermark (the time up to which events were read), the start of the look-back, the number of open incidents and of
+findings by severity, and of unusable lines by reason. Without `_SUCCESS.json` a run did not finish. A repeated run
+writes the same rows. What ended before the [look-back](rollup.md#look-back-and-snapshots) is in `timelines` as far as
+it is known, and in no other table.
 """
 
 

@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 class Statement(Protocol):
-    """What incidents ask of a finding, whoever made it."""
+    """What incidents ask of a finding, the agent's or the fleet's."""
 
     @property
     def detector(self) -> str:
@@ -131,8 +131,8 @@ def named(names: Sequence[str]) -> str:
 
 
 def instruction(lead: S, group: Iterable[S]) -> S:
-    """Choose the finding whose next step is the incident's: an open one whose step comes first, else the lead."""
-    urgent = [x for x in group if _asks(x)]
+    """Choose the finding whose next step is the incident's: the lead, but for an open one whose step comes first."""
+    urgent = [] if _asks(lead) else [x for x in group if _asks(x)]
     return min(
         urgent,
         key=lambda x: (comes_first(x.detector), weight(x), x.opened_at_us, x.task_id or ""),

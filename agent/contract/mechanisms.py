@@ -22,6 +22,7 @@ class Mechanism(Enum):
     LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose what was not flushed")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes believe that the same state is theirs")
+    TOO_FEW_COPIES = ("too-few-copies", "A task has fewer good copies than it should")
     UNEQUAL_COPIES = ("unequal-copies", "A copy does not hold what another copy or the changelog has")
 
     def __init__(self, slug: str, title: str) -> None:

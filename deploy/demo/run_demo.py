@@ -32,7 +32,7 @@ sys.path.insert(
 from deploy.demo.agents import Agent, AgentError, LogLine  # noqa: E402
 from deploy.demo.materialise import MaterialiseError, Outcome, Progress, materialise_fleet  # noqa: E402
 from deploy.demo.scenarios import Expected, Scenario, load_scenario  # noqa: E402
-from deploy.demo.screen import Finding, Screen, show_verdict  # noqa: E402
+from deploy.demo.screen import Finding, Incident, Screen, show_verdict  # noqa: E402
 
 SCENARIOS = ("kafka-8187-stage2-2.0.1", "kafka-7672-eos", "kafka-20685-4.1.2")
 STATUS_EVERY_S = 10.0
@@ -165,8 +165,8 @@ class Demo:
 
     # -- verdict ----------------------------------------------------------------------------------------
 
-    def audit(self) -> tuple[list[Finding], Path]:
-        """Run the fleet audit over what was shipped; return its findings and the report's path."""
+    def audit(self) -> tuple[list[Finding], list[Incident], Path]:
+        """Run the fleet audit over what was shipped; return its findings, its incidents and the report's path."""
         output = self._base / "audit"
         command = [sys.executable, "-m", "spark_rollup", "audit", "--json"]
         command += ["--input", str(self.shipped), "--output", str(output)]
@@ -188,8 +188,9 @@ class Demo:
         # 1 = critical findings, which is what we hope for; it is also how Python ends after a crash
         if process.returncode not in (0, 1) or not report.is_file():
             raise DemoError(f"the fleet audit ended with code {process.returncode}: {errors.strip()[-2000:]}")
-        findings = [json.loads(line) for line in printed.splitlines()]
-        return findings, report
+        lines = (output / "incidents.jsonl").read_text(encoding="ascii").splitlines()
+        findings, incidents = ([json.loads(line) for line in each] for each in (printed.splitlines(), lines))
+        return findings, incidents, report
 
     def missed(self, findings: Sequence[Finding]) -> list[str]:
         """List what the recordings must lead to and what was not found, by an agent or by the audit."""
@@ -265,8 +266,8 @@ def run(demo: Demo, screen: Screen, *, keep: bool) -> int:
         else:
             demo.stop_agents()
         screen.say("Fleet audit over what the agents shipped (starts Spark) ...")
-        findings, report = demo.audit()
-        show_verdict(screen, findings)
+        findings, incidents, report = demo.audit()
+        show_verdict(screen, incidents)
         screen.say()
         missed = demo.missed(findings)
         for problem in missed:

@@ -6,11 +6,12 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any, TextIO
 
 Finding = Mapping[str, Any]
+Incident = Mapping[str, Any]
 
 _COLOURS = {"critical": "1;31", "warning": "33", "info": "36", "good": "32", "head": "1", "dim": "2"}
 POD_WIDTH = 11
@@ -67,32 +68,19 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, list[str]]]:
-    """Put findings that differ in the task only together: the first of each group, and the tasks."""
-    groups: dict[tuple[str, ...], tuple[Finding, list[str]]] = {}
-    for finding in findings:
-        key = tuple(
-            str(finding[name]) for name in ("application_id", "detector", "pod", "severity", "confidence")
-        )
-        groups.setdefault(key, (finding, []))[1].append(str(finding["task_id"] or ""))
-    return list(groups.values())
-
-
-def show_verdict(screen: Screen, findings: Sequence[Finding]) -> None:
-    """Print the fleet audit's open findings of warning and above: which task, which pod, which bug, what to do."""
-    urgent = [row for row in findings if row["status"] == "open" and row["severity"] != "info"]
+def show_verdict(screen: Screen, incidents: Sequence[Incident]) -> None:
+    """Print the fleet audit's open incidents of warning and above: where, which bug, what is wrong, what to do."""
+    urgent = [row for row in incidents if row["status"] == "open" and row["severity"] != "info"]
     if not urgent:
         screen.say("The fleet audit found nothing to warn about.")
-    for finding, tasks in grouped(urgent):
-        bug = ", ".join(finding["upstream"]) or "no upstream issue"
-        where = f" on {finding['pod']}" if finding["pod"] else ""
-        several = "tasks" if len(tasks) > 1 else "task"
+    for incident in urgent:
+        bug = ", ".join(incident["upstream"]) or "no upstream issue"
+        tasks, pods = incident["tasks"], ", ".join(incident["pods"])
+        about = f"task{'s' * (len(tasks) > 1)} {', '.join(tasks)}" if tasks else "all tasks"
+        where = f"{about}{f' on {pods}' if pods else ''}  ({incident['application_id']})"
         screen.say()
-        screen.say(
-            f"  {finding['severity'].upper()}  {several} {', '.join(tasks)}{where}  ({finding['application_id']})",
-            finding["severity"],
-        )
-        screen.paragraph("bug", f"{bug} · {finding['detector']}, {finding['confidence']}")
-        likewise = f" (likewise {', '.join(tasks[1:])})" if len(tasks) > 1 else ""
-        screen.paragraph("what", finding["summary"] + likewise)
-        screen.paragraph("do", finding["next_action"])
+        screen.say(f"  {incident['severity'].upper()}  {where}", incident["severity"])
+        screen.paragraph("bug", f"{bug} · {incident['detector']}, {incident['confidence']}")
+        screen.paragraph("what", incident["sentence"])
+        screen.paragraph("do", incident["next_action"])
+        screen.paragraph("id", f"{incident['id']}, from {len(incident['findings'])} findings")

@@ -31,7 +31,7 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     mechanism=Mechanism.SHARED_STATE,
-    joined_by=("application_id", "pods"),
+    joined_by=(("application_id", "pods"),),
     consequence=(
         "Under exactly_once_v2 both fence each other without end: every task is wiped again and "
         "again, and no work is done."

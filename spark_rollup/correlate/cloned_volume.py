@@ -37,7 +37,7 @@ META = RuleMeta(
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     mechanism=Mechanism.SHARED_STATE,
-    joined_by=("application_id", "pods"),
+    joined_by=(("application_id", "pods"),),
     upstream=("KAFKA-6647",),
     twin=Twin("N7, a task moved, its identities did not", "benign-move-3.9.2"),
 )

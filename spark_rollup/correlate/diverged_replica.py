@@ -24,6 +24,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import TASK, chain, entry, numbered, of_store
 from spark_rollup.facts.sizes import settled_copies
+from spark_rollup.judging.alone import rank
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered
 from spark_rollup.judging.fleet import attach, prefixed, same_store, same_task, with_gap_flag
 from spark_rollup.judging.past import Past, Seen
@@ -113,6 +114,7 @@ def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
     found = {
         "confirms": F.array_sort(F.collect_set("local_finding_id")),
         "suspects": F.array_sort(F.collect_set("local_pod")),
+        "asked": F.min_by("local_next_action", F.struct(-rank(F.col("local_severity")), "local_finding_id")),
     }
     return attach(story, local, same, found)
 
@@ -160,9 +162,8 @@ def _entry(side: str) -> Column:
 
 def _next_action() -> Column:
     known = numbered(
-        "The copy of %s on %s is the wrong one, as its own agent reports: do what the agent's finding says, and do not "
-        "fail over to this copy.",
-        "task_id", F.try_element_at("suspects", F.lit(1)),
+        "The copy of %s on %s is the wrong one, as its own agent reports: do not fail over to it. %s",
+        "task_id", F.try_element_at("suspects", F.lit(1)), F.coalesce("asked", F.lit("")),
     )  # fmt: skip
     unknown = numbered(
         "Do not fail over between %s and %s until it is known which one is right: keep copies of both directories of "

@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
@@ -37,7 +38,8 @@ META = RuleMeta(
     title="A task has fewer copies than its standby count promises",
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
-    joined_by=("application_id", "pod"),
+    mechanism=Mechanism.TOO_FEW_COPIES,
+    joined_by=(("application_id", "pod"), ("application_id", "task_id")),
     upstream=("KAFKA-8187",),
     needs=(
         "num_standby_replicas",

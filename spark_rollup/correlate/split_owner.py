@@ -28,7 +28,7 @@ META = RuleMeta(
     title="Two pods hold one task, and one of them is stalled",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
-    joined_by=("application_id", "pod"),
+    joined_by=(("application_id", "pod"),),
     needs=("num_standby_replicas", "session_timeout_ms", "processing_guarantee"),
     twin=Twin("N14, a frozen member comes back and finds itself fenced", "benign-eos-fencing-4.1.2"),
 )

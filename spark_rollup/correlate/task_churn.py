@@ -30,7 +30,7 @@ META = RuleMeta(
     title="A task is moved, wiped or restored again and again",
     level=Level.EVENT,
     severity=Severity.WARNING,
-    joined_by=("application_id",),
+    joined_by=(("application_id",),),
     twin=Twin("N6, a rolling restart moves each task once or twice", "benign-rolling-standby-3.9.2"),
 )
 

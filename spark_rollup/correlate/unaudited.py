@@ -24,7 +24,7 @@ META = RuleMeta(
     title="Pods and times that no agent watched",
     level=Level.SELF,
     severity=Severity.WARNING,
-    joined_by=("next_action",),  # it says what happened to the agent
+    joined_by=(("next_action",),),  # it says what happened to the agent
     consequence="For these pods and times, no finding means unknown, not fine.",
     twin=Twin("agents that said that they stop", "benign-move-3.9.2"),
 )

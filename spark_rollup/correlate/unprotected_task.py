@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import TASK, chain, clock, entry, numbered
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
@@ -30,7 +31,8 @@ META = RuleMeta(
     title="A task has no healthy second copy",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
-    joined_by=("application_id",),
+    mechanism=Mechanism.TOO_FEW_COPIES,
+    joined_by=(("application_id",), ("application_id", "task_id")),
     needs=("num_standby_replicas", "session_timeout_ms", "probing_rebalance_interval_ms"),
     twin=Twin("N6, a rolling restart with standbys", "benign-rolling-standby-3.9.2"),
 )

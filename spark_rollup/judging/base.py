@@ -31,8 +31,8 @@ class RuleMeta:
         upstream: Upstream issue keys.
         needs: Settings that it cannot decide without, or decides better with.
         mechanism: What goes wrong; None = what this rule alone is about.
-        joined_by: Columns of `FINDING`: findings of one mechanism with the same values in them are one incident while
-            they last, unless agents know better. With `pods` one of those in common is enough.
+        joined_by: Columns of `FINDING`: findings of one mechanism with the same values in one of these sets are one
+            incident while they last, unless agents know better. With `pods` one of those in common is enough.
         asks: Agents' detectors whose findings it checks against every reading of the task.
         consequence: What it means for the data, one or two sentences; empty = what the level says.
         alert_after_m: Minutes that a warning must last before its alert; None = by the level.
@@ -46,7 +46,7 @@ class RuleMeta:
     upstream: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     mechanism: Mechanism | None = None
-    joined_by: tuple[str, ...] = ("application_id", "task_id")
+    joined_by: tuple[tuple[str, ...], ...] = (("application_id", "task_id"),)
     asks: tuple[str, ...] = ()
     consequence: str = ""
     alert_after_m: int | None = None
@@ -205,10 +205,14 @@ def finding(rows: DataFrame, meta: RuleMeta, columns: Mapping[str, Column]) -> D
     )
 
 
-def _lineage(given: Mapping[str, Column], joined_by: Sequence[str]) -> Column:
-    """Write what findings of one incident have in common: one key, or one for each pod."""
-    parts = [F.coalesce(given[name].cast("string"), F.lit("")) for name in joined_by if name != "pods"]
-    if "pods" not in joined_by:
+def _lineage(given: Mapping[str, Column], joined_by: Sequence[Sequence[str]]) -> Column:
+    """Write what findings of one incident have in common: a key for each set of columns, or for each pod in it."""
+    return F.concat(*(_keys(given, names) for names in joined_by))
+
+
+def _keys(given: Mapping[str, Column], names: Sequence[str]) -> Column:
+    parts = [F.coalesce(given[name].cast("string"), F.lit("")) for name in names if name != "pods"]
+    if "pods" not in names:
         return F.array(F.concat_ws("/", *parts))
     return F.transform(given["pods"], lambda pod: F.concat_ws("/", *parts, pod))
 

@@ -112,8 +112,10 @@ def _order(one: FleetIncident) -> tuple[bool, bool, int, int, int, str, str]:
 def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, Claim | None]:
     """Make an incident of a group, and what it asks for if it is open."""
     rows = group.rows or group.beside
+    core = [x for x in rows if x.known] or rows  # what agents know of says where and since when
     lead = min(rows, key=_weight)
-    says = shared.instruction(lead, rows)
+    # what only bears out another finding knows no better step than that one
+    says = shared.instruction(lead, [x for x in rows if lineage.CONFIRMS not in _relations(x, group)])
     is_open = lead.status is Status.OPEN
     since_us, id_ = group.first
     place, mechanism = lead.namespace, lead.mechanism if group.rows else group.mechanism
@@ -125,7 +127,7 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
         cluster=place.partition("/")[0] if "/" in place else "",
         namespace=place,
         application_id=str(lead.row.get("application_id") or ""),
-        pods=tuple(sorted({pod for x in rows for pod in _pods(x)})),
+        pods=tuple(sorted({pod for x in core for pod in _pods(x)})),
         tasks=tuple(sorted({x.task_id for x in rows if x.task_id})),
         stores=tuple(sorted({x.store for x in rows if x.store})),
         status=lead.status,
@@ -133,13 +135,13 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
         confidence=lead.confidence,
         upstream=_texts(lead.row, "upstream"),
         affected=Affected(str(lead.row["affected"])),
-        since_us=min(since_us, *(x.opened_at_us for x in rows)),
+        since_us=min(since_us, *(x.opened_at_us for x in core)),
         ended_us=None if is_open else max(x.opened_at_us if x.ended_us is None else x.ended_us for x in rows),
         sentence=_sentence(lead, rows),
-        next_action=str(says.row["next_action"]),
+        next_action=_next_action(says, rows),
         lead=lead.row,
         findings=_with_roles(lead, group),
-        members=tuple(x.row for x in rows),
+        members=tuple(x.row for x in group.rows or group.beside[:1]),
     )
     if not is_open or not incident.about_state:
         return incident, None
@@ -163,6 +165,8 @@ def _role(lead: Said, one: Said, group: Group) -> Role:
         return Role.CAUSE
     if lineage.CONFIRMS in _relations(one, group) or one.id in _texts(lead.row, "confirms"):
         return Role.CONFIRMATION
+    if lead.known and not one.known and one.detector != lead.detector:
+        return Role.CONSEQUENCE
     return shared.role(lead, one)
 
 
@@ -186,6 +190,17 @@ def _sentence(lead: Said, rows: Iterable[Said]) -> str:
         if x.detector == lead.detector and x.row.get("pod") and x.status is lead.status
     }
     return shared.the_same(lead.summary, "pod", pods - {str(lead.row.get("pod"))})
+
+
+def _next_action(says: Said, rows: Iterable[Said]) -> str:
+    """Write the instruction, and for which other tasks and pods it is to be followed where it names its own."""
+    asked, own = str(says.row["next_action"]), (says.task_id, says.row.get("pod"))
+    if not says.task_id or says.task_id not in asked:
+        return asked
+    same = [x for x in rows if x.detector == says.detector and x.status is says.status and x.task_id]
+    places = {(x.task_id, x.row.get("pod")) for x in same} - {own}
+    names = sorted(f"{task} on {pod}" if pod and pod != own[1] else str(task) for task, pod in places)
+    return f"{asked} Then the same for {shared.named(names)}." if names else asked
 
 
 def _pods(one: Said) -> tuple[str, ...]:

@@ -164,7 +164,8 @@ class Group:
 
     Args of the dataclass:
         rows: Rows that say what it is.
-        beside: Rows that are evidence only: what they refute or take into account is here.
+        beside: Rows that are evidence only: what they refute or take into account is here. Without `rows` the first
+            one is why there is a group.
         locals_: Agents' incidents in it, with their begin (microseconds).
     """
 
@@ -223,7 +224,7 @@ class _Sets:
         self._above: dict[object, object] = {}
 
     def of(self, member: object) -> object:
-        """Return what stands for the member's set."""
+        """Return the member that represents its set."""
         path = []
         while (above := self._above.setdefault(member, member)) is not member and above != member:
             path.append(member)
@@ -239,28 +240,34 @@ class _Sets:
 
 
 def _link(own: Sequence[Said], bound: Sequence[Said], sets: _Sets) -> None:
-    """Join what agents do not know by its lineage: with each other, and then with the oldest incident that has it."""
-    by_key: dict[tuple[str, str, str], list[Said]] = defaultdict(list)
+    """Join what agents do not know by its lineage: to their oldest incident that has it, else with each other."""
+    homes = _by_key(bound)
+    left = []
     for one in own:
-        for key in one.lineage:
-            by_key[one.namespace, one.mechanism, key].append(one)
-    for together in by_key.values():
+        met = (_first_beside(one, homes.get(key, ())) for key in _keys(one))
+        home = min((x for x in met if x is not None), key=lambda x: x.order, default=None)
+        if home is None:
+            left.append(one)
+        else:
+            sets.join(home, one)
+    for together in _by_key(left).values():
         until, before = together[0].until, together[0]
         for one in together[1:]:
             if one.opened_at_us <= until:
                 sets.join(before, one)
             until, before = max(until, one.until), one
-    homes: dict[tuple[str, str, str], list[Said]] = defaultdict(list)
-    for one in bound:
-        for key in one.lineage:
-            homes[one.namespace, one.mechanism, key].append(one)
-    taken = set()
-    for one in own:
-        met = (_first_beside(one, homes.get((one.namespace, one.mechanism, key), ())) for key in one.lineage)
-        home = min((x for x in met if x is not None), key=lambda x: x.order, default=None)
-        if home is not None and sets.of(one) not in taken:
-            sets.join(home, one)
-            taken.add(sets.of(one))
+
+
+def _by_key(rows: Iterable[Said]) -> Mapping[tuple[str, str, str], Sequence[Said]]:
+    found: dict[tuple[str, str, str], list[Said]] = defaultdict(list)
+    for one in rows:
+        for key in _keys(one):
+            found[key].append(one)
+    return found
+
+
+def _keys(one: Said) -> list[tuple[str, str, str]]:
+    return [(one.namespace, one.mechanism, key) for key in one.lineage]
 
 
 def _first_beside(one: Said, others: Iterable[Said]) -> Said | None:

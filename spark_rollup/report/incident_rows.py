@@ -14,7 +14,7 @@ from spark_rollup.judging.lineage import Row
 from spark_rollup.schemas import EVIDENCE, FINDING, INCIDENT
 
 _KEY = ("namespace", "id", "pod")
-"""What tells rows of `findings` apart: several agents may report one finding, of a volume that moved."""
+"""What distinguishes rows of `findings`: several agents may report one finding, of a volume that moved."""
 
 
 def homes(incidents: Iterable[FleetIncident]) -> dict[tuple[object, ...], str]:
@@ -32,7 +32,7 @@ def homes(incidents: Iterable[FleetIncident]) -> dict[tuple[object, ...], str]:
 
 
 def key(row: Row) -> tuple[object, ...]:
-    """Tell a row of `findings` apart."""
+    """Return what distinguishes a row of `findings`."""
     return tuple(row[name] for name in _KEY)
 
 

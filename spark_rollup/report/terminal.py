@@ -44,7 +44,7 @@ class Shown:
 
 
 def readable(outcome: Outcome, shown: Shown) -> list[str]:
-    """Print what was found: what is open and what was looked at, then incidents with one next step each."""
+    """Print what was found: what is open and what was read, then incidents with one next step each."""
     wanted = [x for x in outcome.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     lines = [
@@ -92,7 +92,7 @@ def _watched(outcome: Outcome) -> str:
 
 
 def _read(outcome: Outcome) -> str:
-    """Say what was looked at."""
+    """Say what was read."""
     names = sorted(outcome.applications)
     known = f"{_number(len(names), 'application')}: {printable(named(names))}" if names else "no application"
     seen = [str(row["first_seen"]) for row in outcome.coverage if row["first_seen"]]

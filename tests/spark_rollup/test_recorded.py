@@ -102,6 +102,17 @@ def run(spark, replays) -> Run:
 
 
 @pytest.fixture(scope="module")
+def incidents(run, replays) -> Mapping[str, list[Row]]:
+    """Give the open incidents of each scenario that are more than remarks."""
+    rows = [json.loads(line) for line in (run.out / "incidents.jsonl").read_text().splitlines()]
+    found: dict[str, list[Row]] = {name: [] for name in replays[1].values()}
+    for row in rows:
+        if row["status"] == "open" and row["severity"] != "info" and row["namespace"] != TOLD.name:
+            found[replays[1][row["application_id"]]].append(row)
+    return found
+
+
+@pytest.fixture(scope="module")
 def verdicts(run, replays) -> Mapping[str, list[Row]]:
     """Give the findings of each scenario."""
     return by_scenario(run.printed, replays[1])
@@ -124,7 +135,7 @@ def test_every_output_says_the_same(run):
     lines = [line for part in parts for line in part.splitlines()]
     marker = json.loads((run.out / "_SUCCESS.json").read_text())
     assert marker["watermark"] == max(json.loads(line)["time"] for line in lines)
-    for name in ("findings", "timelines", "coverage", "pods", "quarantine"):
+    for name in ("findings", "incidents", "timelines", "coverage", "pods", "quarantine"):
         assert list((run.out / name).glob("*.parquet")), name
     assert "pod-a holds 50 at offset 2050" in (run.out / "report.html").read_text()
 
@@ -133,6 +144,24 @@ def test_every_output_says_the_same(run):
 def test_the_fleet_says_what_happened(verdicts, name):
     """Every bug is confirmed on its task and pod, and a correct run raises nothing of warning or above."""
     assert loud(verdicts[name]) == EXPECTED.get(name, set())
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_bug_is_one_incident(incidents, run, name):
+    """All tasks that it hit, and all that was found about them; its id is one that an agent gave it."""
+    assert len(incidents[name]) == (name in BUGS)
+    for one in incidents[name]:
+        assert set(one["tasks"]) == {task for _, task, _, _ in EXPECTED[name]}
+        assert one["id"] in one["absorbed"]
+        members = {row["id"] for row in run.printed if row["incident_id"] == one["id"]}
+        assert members == {row["id"] for row in one["findings"]}
+
+
+def test_a_bug_of_four_tasks_has_one_next_step(incidents):
+    """The copy that is wrong, and the same for the others; not that it is wrong."""
+    (one,) = incidents["kafka-8187-stage2-2.0.1"]
+    assert one["next_action"].startswith("Stop the instance on kafka-8187-stage2-2.0.1.pod-a, keep a copy")
+    assert one["next_action"].endswith("Then the same for 0_1, 0_2, 0_3.")
 
 
 @pytest.mark.parametrize("rule", TWINS)

@@ -182,6 +182,42 @@ def test_what_agents_do_not_know_joins_one_incident_that_shares_its_lineage():
     assert (found.id, len(found.members)) == ("i-a", 2)
 
 
+def test_what_only_bears_out_an_incident_gives_it_no_instruction():
+    """That copies differ is no step; how to repair the wrong one is."""
+    damage = row("a", 1, local_incidents=[about("i-a", "confirms")])
+    differ = row(
+        "d", 2, detector="diverged-replica", mechanism=UNEQUAL, pod=None, local_incidents=[about("i-a", "confirms")]
+    )  # fmt: skip
+    assert one([damage, differ]).next_action == "action of a"
+
+
+def test_some_tasks_of_an_application_are_part_of_an_incident_and_others_are_not():
+    """What lacks a copy because of a bug is part of that; what lacks one for another reason is not."""
+    few = {"mechanism": "too-few-copies", "detector": "missing-standby"}
+    bug = row("a", 1, lineage=["orders/0_0"], local_incidents=[about("i-a", "confirms")], **few)
+    alone = [
+        row(f"{n + 1}", n + 2, task_id=f"0_{n}", lineage=["orders", f"orders/0_{n}"], **few) for n in range(3)
+    ]
+    found = sorted(gather([bug, *alone]), key=lambda x: x.since_us)
+    assert [(x.id[:3], x.tasks) for x in found] == [("i-a", ("0_0",)), ("i-2", ("0_1", "0_2"))]
+    other = alone[0] | {
+        "detector": "unprotected-task",
+        "opened_at": rfc3339(0),
+        "pod": None,
+        "pods": ["pod-b"],
+    }
+    part = one([bug, other])
+    assert (roles(part)[0], part.pods, part.since_us) == (("1", Role.CONSEQUENCE), ("pod-a",), 1)
+
+
+def test_an_instruction_that_names_its_task_names_the_others_too():
+    """With the pod where that is another one; a second store of the task is nothing new."""
+    said = {"local_incidents": [about("i-a", "confirms")], "next_action": "Remove 0_0 on pod-a."}
+    places = [("0_0", "pod-a"), ("0_0", "pod-a"), ("0_1", "pod-a"), ("0_2", "pod-b")]
+    rows = [row(f"{n}", n, task_id=task, pod=pod, **said) for n, (task, pod) in enumerate(places, 1)]
+    assert one(rows).next_action == "Remove 0_0 on pod-a. Then the same for 0_1, 0_2 on pod-b."
+
+
 def test_pods_are_named_where_no_task_is():
     """Silent agents are one incident with one next step, not one for each pod."""
     silent = {
