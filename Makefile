@@ -72,8 +72,9 @@ chart-docs: setup-charts ## write the charts' README.md
 	@tests/cluster/build.sh helm-docs
 	@$${STATEWARDEN_CACHE:-$$HOME/.cache/statewarden}/bin/helm-docs --chart-search-root=helm --sort-values-order=file --log-level=error
 
-packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium) where that can be done
+packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium, axe-core) where that can be done
 	@tools/packages.sh
+	@tools/setup_axe.sh
 
 lint: setup ## format, lint, types, import contracts, words, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }

@@ -48,8 +48,9 @@ def run(spark: SparkSession, options: AuditOptions) -> Outcome:
     Raises:
         UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
     """
+    began_us = clock.now_us()
     events, loaded, as_of_us = prepare(spark, options)
-    return write(tables(events, loaded, options, as_of_us), options.output)
+    return write(tables(events, loaded, options, as_of_us), options.output, began_us)
 
 
 def reading(options: AuditOptions) -> Reading:

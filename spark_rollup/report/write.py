@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.mechanisms import TITLES
-from spark_rollup import __version__
+from spark_rollup import __version__, clock
 from spark_rollup.config import AGENT, FLEET
 from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.report import incident_rows, last_audit, page
+from spark_rollup.report.restart_answer import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
@@ -89,8 +90,13 @@ class Outcome:
         return max(levels, key=lambda level: level.rank, default=None)
 
 
-def write(tables: Tables, output: Path) -> Outcome:
+def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     """Evaluate and write; the same tables give the same findings, line by line.
+
+    Args:
+        tables: What to write.
+        output: Where.
+        began_us: When the run began, microseconds since the epoch; 0 = not known.
 
     Raises:
         UsageError: the output directory cannot be written, or holds files of others.
@@ -121,7 +127,7 @@ def write(tables: Tables, output: Path) -> Outcome:
     reasons = {
         str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
     }
-    shown = _page_data(tables, findings, reasons)
+    shown = _page_data(tables, findings, incidents, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     last_audit.write(_about_restarts(tables, shown.disabled), place)
     marker = {
@@ -181,7 +187,11 @@ def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
 
 
 def _page_data(
-    tables: Tables, findings: Sequence[Mapping[str, object]], reasons: Mapping[str, int]
+    tables: Tables,
+    findings: Sequence[Mapping[str, object]],
+    incidents: Sequence[FleetIncident],
+    reasons: Mapping[str, int],
+    began_us: int,
 ) -> page.PageData:
     keys = list(
         dict.fromkeys(
@@ -191,6 +201,7 @@ def _page_data(
     return page.PageData(
         as_of_us=tables.as_of_us,
         version=__version__,
+        incidents=incidents,
         findings=findings,
         coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
         pods=_rows(tables.pods.orderBy("namespace", "pod")),
@@ -199,6 +210,10 @@ def _page_data(
         quarantine=reasons,
         releases=_rows(tables.releases.orderBy("namespace", "application_id")),
         disabled=_rows(tables.disabled.orderBy("detector", "namespace", "pod", "application_id")),
+        restarts=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
+        answers=ANSWERS,
+        written_us=(written_us := clock.now_us()),
+        took_s=(written_us - began_us) / 1e6 if began_us else None,
     )
 
 

@@ -236,7 +236,10 @@ class TestRealRuns:
             in (out / "metrics.prom").read_text()
         )
         page = (out / "report.html").read_text()
-        assert "1 task with state that cannot be trusted on <bdi>pod-a</bdi>" in page
+        assert (
+            "<h1>1 critical incident: <bdi>shop</bdi>/<bdi>orders</bdi> <bdi>0_0</bdi> on <bdi>pod-a</bdi>"
+            in page
+        )
         # an audit of a time before anything is no all-clear, and the last report stays
         assert main([*asked, "--as-of", "2020-01-01"]) == 2
         assert "no event up to --as-of 2020-01-01" in capsys.readouterr().err

@@ -234,7 +234,7 @@ def coverage_strip(unknown: Sequence[Row], from_us: int, to_us: int) -> str:
 
 
 HATCH = (
-    '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>'
+    '<svg width="0" height="0" aria-hidden="true" class="defs"><defs>'
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<line class="blind" x1="0" y1="0" x2="0" y2="6"/></pattern></defs></svg>'
 )
@@ -254,7 +254,10 @@ _KEYS = {
 
 LEGEND = (
     '<div class="legend">'
-    + "".join(f'<span><svg viewBox="0 0 26 14">{shape}</svg>{text}</span>' for text, shape in _KEYS.items())
+    + "".join(
+        f'<span><svg viewBox="0 0 26 14" aria-hidden="true">{shape}</svg>{text}</span>'
+        for text, shape in _KEYS.items()
+    )
     + "</div>"
 )
 """What each shape means."""

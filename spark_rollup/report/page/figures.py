@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_rollup.report.page.data import PageData, Row, TaskKey
-from spark_rollup.report.page.drawing import LEGEND, Axis, Flag, axis_of, task_drawing
-from spark_rollup.report.page.text import (
-    PAGE,
-    anchor,
-    count,
+from spark_rollup.report.page.address import (
+    Cards,
+    card_of,
     has_namespaces,
-    name,
+    marks,
     natural,
-    paged,
-    parse_us,
+    pod_key,
     task_key,
     timeline_id,
 )
+from spark_rollup.report.page.caps import OPEN_AT_ONCE, TIMELINES_BYTES, fitting, paged
+from spark_rollup.report.page.data import PageData, Row, TaskKey, level
+from spark_rollup.report.page.drawing import LEGEND, Axis, Flag, axis_of, task_drawing
+from spark_rollup.report.page.text import clip, count, name, parse_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,20 @@ def charts(data: PageData) -> list[Chart]:
     return found
 
 
-def timelines(data: PageData, drawn: Sequence[Chart], shown: Container[str]) -> str:
-    """Draw every task that has a finding, all of one application on one time axis.
+def timelines(data: PageData, drawn: Sequence[Chart], cards: Cards) -> tuple[str, frozenset[TaskKey]]:
+    """Draw tasks that have a finding, all of one application on one time axis, as far as the page has room.
 
     Args:
         data: The page's data.
         drawn: What to draw.
-        shown: Addresses of the findings that are on the page.
+        cards: Incidents that have a card.
+
+    Returns:
+        The section, and the tasks that are drawn.
     """
-    head = '<h2 id="timelines">Task timelines</h2>'
+    head = '<section aria-labelledby="timelines"><h2 id="timelines">Task timelines</h2>'
     if not drawn:
-        return f'{head}<p class="lead">No task has a finding, so none is drawn.</p>'
+        return f'{head}<p class="lead">No task has a finding, so none is drawn.</p></section>', frozenset()
     parts = [
         head,
         '<p class="lead">One row per pod. The line is the changelog offset that the copy claims, the area what was '
@@ -67,24 +70,33 @@ def timelines(data: PageData, drawn: Sequence[Chart], shown: Container[str]) -> 
         LEGEND,
     ]
     unknown = [row for row in data.timelines if row["lane"] == "unknown"]
-    rows, findings = _by_task(data.timelines), _by_task(data.findings)
-    before = 0
+    rows, findings, links = _by_task(data.timelines), _by_task(data.findings), _links(data, cards)
+    left_bytes, before, keys = TIMELINES_BYTES, 0, list[TaskKey]()
     for chart in drawn:
-        figures = "".join(
-            paged(
-                [_figure(key, rows[key], unknown, findings[key], chart.axis, shown) for key in chart.tasks],
-                "tasks",
-            )
+        figures = fitting(
+            (_figure(key, rows[key], unknown, findings[key], chart.axis, links) for key in chart.tasks),
+            left_bytes,
         )
-        head, many = name(chart.application), count(len(chart.tasks), "task")
-        if before < PAGE:
-            parts.append(f"<h3>{head}</h3>{figures}")
+        left_bytes -= sum(len(figure.encode()) for figure in figures)
+        keys += chart.tasks[: len(figures)]
+        if not figures:
+            break
+        title, body = name(chart.application), "".join(paged(figures, "tasks"))
+        if before < OPEN_AT_ONCE:
+            parts.append(f"<h3>{title}</h3>{body}")
         else:
+            many = count(len(figures), "task")
             parts.append(
-                f'<details class="page group"><summary>{head} &middot; {many}</summary>{figures}</details>'
+                f'<details class="page group"><summary>{title} &middot; {many}</summary>{body}</details>'
             )
-        before += min(len(chart.tasks), PAGE)
-    return "".join(parts)
+        before += min(len(figures), OPEN_AT_ONCE)
+    left = len({task_key(row) for row in data.findings if row["task_id"]}) - len(keys)
+    if left > 0:
+        parts.append(
+            f'<p class="lead rest">Not drawn: {count(left, "task")} more with findings; all are in the table '
+            "<code>timelines</code>.</p>"
+        )
+    return "".join(parts) + "</section>", frozenset(keys)
 
 
 def _figure(
@@ -93,17 +105,31 @@ def _figure(
     unknown: Sequence[Row],
     findings: Sequence[Row],
     axis: Axis,
-    shown: Container[str],
+    links: Mapping[TaskKey, Sequence[str]],
 ) -> str:
     flags = _flags(findings)
     pods = sorted({str(row["pod"]) for row in rows} | {flag.pod for flag in flags})
-    unwatched = [row for row in unknown if row["namespace"] == key[0] and row["task_id"] in (None, key[2])]
-    words = count(len(findings), "finding")
-    link = f'<a href="#{anchor(findings[0])}">{words}</a>' if anchor(findings[0]) in shown else words
+    unwatched = [row for row in unknown if pod_key(row)[0] == key[0] and row["task_id"] in (None, key[2])]
+    words = ", ".join(links.get(key, ())) or count(len(findings), "finding")
     return (
-        f'<figure id="{timeline_id(key)}"><figcaption>{name(key[2])} <small>{link}</small></figcaption>'
+        f'<figure id="{timeline_id(key)}"{marks([key[0]], [key[1]], pods)}>'
+        f'<figcaption><a href="#{timeline_id(key)}">{name(key[2])}</a> <small>{words}</small></figcaption>'
         f"{task_drawing(rows, unwatched, pods, flags, axis)}</figure>"
     )
+
+
+def _links(data: PageData, cards: Cards) -> Mapping[TaskKey, list[str]]:
+    """Link each task to its incidents, at most four."""
+    found: dict[TaskKey, list[str]] = defaultdict(list)
+    for incident in data.incidents:
+        address = card_of(incident, cards)
+        if not address:
+            continue
+        link = f'<a href="#{address}"><code>{clip(incident.id, 80)}</code></a>'
+        for key in dict.fromkeys(task_key(row) for _, row in incident.findings if row["task_id"]):
+            if len(found[key]) < 4:
+                found[key].append(link)
+    return found
 
 
 def _by_task(rows: Sequence[Row]) -> Mapping[TaskKey, list[Row]]:
@@ -116,7 +142,7 @@ def _by_task(rows: Sequence[Row]) -> Mapping[TaskKey, list[Row]]:
 
 def _flags(rows: Sequence[Row]) -> list[Flag]:
     return [
-        Flag(str(row["pod"]), at_us, str(row["severity"]), f"{row['detector']}: {row['summary']}")
+        Flag(str(row["pod"]), at_us, level(row["severity"]), f"{row['detector']}: {row['summary']}"[:300])
         for row in rows
         if row["pod"] and (at_us := parse_us(row["opened_at"])) is not None
     ]

@@ -1,16 +1,19 @@
-"""The page's style sheet: light, dark and print, from one set of colour names."""
+"""The page's style sheet: light and dark from one set of colour names; `style_media` has phones and paper."""
 
-CSS = """
+from spark_rollup.report.page.style_media import CSS as MEDIA
+
+_SCREEN = """
 :root {
   color-scheme: light dark;
-  --paper: #f7f6f3; --card: #ffffff; --ink: #1d2126; --soft: #5b6470; --line: #dedbd3; --wash: #efede7;
+  --paper: #f7f6f3; --card: #ffffff; --ink: #1d2126; --soft: #5b6470; --line: #dedbd3; --edge: #8a8f96; --wash: #efede7;
   --critical: #b3261e; --critical-wash: #fbe9e7; --warning: #8a5a00; --warning-wash: #fdf3dc;
   --info: #2b5f8a; --info-wash: #e8f1f8; --good: #2e6b46; --good-wash: #e6f2ea;
   --hold: #3d6f9e; --puts: #c9b27c; --offset: #7a4d9c; --hatch: #9aa1a9;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --paper: #14171b; --card: #1c2025; --ink: #e6e4df; --soft: #a0a8b2; --line: #333a42; --wash: #23282e;
+    --paper: #14171b; --card: #1c2025; --ink: #e6e4df; --soft: #a0a8b2; --line: #333a42; --edge: #7c858f;
+    --wash: #23282e;
     --critical: #ff8a80; --critical-wash: #3a1f1e; --warning: #f0c063; --warning-wash: #352a15;
     --info: #8fc1ea; --info-wash: #1b2b38; --good: #8fd1a8; --good-wash: #1b3024;
     --hold: #6ea3d3; --puts: #83713f; --offset: #c49be6; --hatch: #6b737c;
@@ -30,24 +33,56 @@ header { padding-top: 34px; padding-bottom: 8px; }
 .brand { letter-spacing: .09em; text-transform: uppercase; font-size: 12px; color: var(--soft); margin: 0; }
 h1 { font-size: 29px; line-height: 1.22; font-weight: 640; margin: 8px 0 8px; letter-spacing: -.012em;
   max-width: 30em; }
+h1 bdi { display: inline-block; max-width: 100%; }
 .facts { color: var(--soft); margin: 0; }
 nav { margin: 18px 0 0; display: flex; gap: 18px; flex-wrap: wrap; font-size: 14px; }
 h2 { font-size: 19px; font-weight: 640; margin: 40px 0 4px; letter-spacing: -.005em; }
 h3 { font-size: 15px; font-weight: 640; margin: 22px 0 6px; }
 .lead { color: var(--soft); margin: 0 0 12px; max-width: 46em; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 22px 0 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; margin: 22px 0 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px 11px; }
 .tile b { display: block; font-size: 27px; line-height: 1.15; font-weight: 620; font-variant-numeric: tabular-nums; }
 .tile span { color: var(--soft); font-size: 13px; }
 .tile.critical b { color: var(--critical); } .tile.warning b { color: var(--warning); }
 .tile.info b { color: var(--info); } .tile.good b { color: var(--good); }
 .tile.none b { color: var(--soft); font-weight: 400; }
-.todo { background: var(--card); border: 1px solid var(--line); border-left: 4px solid var(--critical);
-  border-radius: 10px; padding: 12px 20px 14px; margin: 18px 0 0; }
-.todo h2 { margin: 0 0 6px; font-size: 16px; }
-.todo ol { margin: 0; padding-left: 20px; } .todo li { margin: 5px 0; }
-.todo .who { color: var(--soft); }
-.finding, figure { content-visibility: auto; contain-intrinsic-size: auto 90px; }
+.todo, .unseen, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
+.todo, .unseen { padding: 12px 20px 14px; margin: 18px 0 0; border-left: 4px solid var(--critical); }
+.unseen { border-left-color: var(--hatch); }
+.todo h2, .unseen h2 { margin: 0 0 6px; font-size: 16px; }
+.todo ol { margin: 0; padding-left: 22px; } .todo li { margin: 8px 0; }
+.todo li::marker { font-weight: 600; }
+.unseen .lead { margin: 0 0 6px; } .unseen ul { margin: 0; padding-left: 18px; } .unseen li { margin: 3px 0; }
+.who, .unseen small { color: var(--soft); }
+#age:not(:empty) { color: var(--warning); background: var(--warning-wash); border-radius: 999px; padding: 1px 9px; }
+.filter { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: end;
+  background: var(--paper); border-bottom: 1px solid var(--line); margin: 22px -8px 0; padding: 10px 8px; }
+.filter[hidden] { display: none; }
+.filter label { display: grid; gap: 2px; font-size: 12.5px; color: var(--soft); flex: 1 1 140px; min-width: 0; }
+.filter select, .filter input, .filter button { font: inherit; font-size: 14px; color: var(--ink);
+  min-width: 0; width: 100%;
+  background: var(--card); border: 1px solid var(--edge); border-radius: 7px; padding: 6px 9px; height: 36px; }
+.filter ::placeholder { color: var(--soft); opacity: 1; }
+.filter button { flex: 0 0 auto; width: auto; cursor: pointer; }
+.filter output { flex-basis: 100%; font-size: 13px; color: var(--soft); } .filter output:empty { display: none; }
+[hidden] { display: none !important; } section.empty { display: none; }
+section.empty:has(#incidents) { display: block; }
+h2, h3, figure, .incident, .restart { scroll-margin-top: 84px; }
+.card { padding: 12px 20px 12px; margin: 12px 0; }
+.card.calm, .card.doubt { border-left: 4px solid var(--good); } .card.doubt { border-left-color: var(--hatch); }
+.incident { border-left: 4px solid var(--hatch); content-visibility: auto; contain-intrinsic-size: auto 210px; }
+.incident.critical { border-left-color: var(--critical); } .incident.warning { border-left-color: var(--warning); }
+.incident.info { border-left-color: var(--info); } .incident.done { border-left-color: var(--line); }
+.incident:target, .incident:has(.also:target) { outline: 3px solid var(--info); outline-offset: 1px; }
+.incident:focus:not(:target) { outline: none; } .incident h3 { margin: 0 0 4px; font-size: 16px; line-height: 1.4; }
+.incident h3 .chip { margin-right: 4px; } .incident .id { font-weight: 400; color: var(--soft); white-space: nowrap; }
+.incident p { margin: 3px 0; } .incident .where { font-weight: 600; overflow-wrap: anywhere; }
+.incident .when { color: var(--soft); font-size: 14px; } .incident .say { margin: 7px 0; max-width: 60em; }
+.incident .also { display: block; scroll-margin-top: 90px; }
+.sure { font-weight: 600; color: var(--ink); }
+figure, .restart, .index li { content-visibility: auto; }
+figure { contain-intrinsic-size: auto 120px; } .restart { contain-intrinsic-size: auto 44px; }
+.index li { contain-intrinsic-size: auto 24px; }
 .page { margin: 8px 0; } .page > summary { cursor: pointer; color: var(--soft); font-size: 14px; padding: 6px 2px; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
@@ -67,20 +102,35 @@ td .chip { margin: 1px 0; }
 .chip.info { color: var(--info); background: var(--info-wash); }
 .chip.good { color: var(--good); background: var(--good-wash); }
 .chip.quiet { color: var(--soft); border-color: var(--line); }
-details.finding { background: var(--card); border: 1px solid var(--line); border-radius: 10px; margin: 8px 0; }
-details.finding > summary { list-style: none; cursor: pointer; padding: 11px 16px; display: grid;
-  grid-template-columns: 86px 1fr; gap: 4px 10px; align-items: baseline; border-radius: 10px; }
-details.finding > summary::-webkit-details-marker { display: none; }
-details.finding > summary:hover { background: var(--wash); }
-details.finding > summary .where { font-weight: 600; }
-details.finding > summary .where small { font-weight: 400; color: var(--soft); font-size: 13px; }
-details.finding > summary .say { grid-column: 2; color: var(--soft); }
-details.finding[open] > summary .say { color: var(--ink); }
-.body { padding: 2px 16px 16px 112px; }
-.body p { margin: 8px 0; max-width: 52em; }
-.action { border-left: 3px solid var(--good); padding: 6px 12px; background: var(--good-wash);
-  border-radius: 0 6px 6px 0; }
-.action b { display: block; font-size: 12.5px; color: var(--good); }
+details > summary { cursor: pointer; }
+.evidence { margin: 8px 0 0; } .evidence > summary { font-size: 14px; font-weight: 560; padding: 4px 0; }
+.evidence > summary small { font-weight: 400; color: var(--soft); }
+.finding { border-top: 1px solid var(--line); padding: 7px 0 3px 14px; margin-left: 4px; overflow-wrap: anywhere; }
+.finding > summary { padding: 2px 0; } .finding > summary small { color: var(--soft); }
+.finding > p { max-width: 60em; }
+.role { display: inline-block; font-size: 12px; font-weight: 600; color: var(--soft); border: 1px solid var(--line);
+  border-radius: 5px; padding: 0 6px; margin-right: 2px; }
+.word { font-weight: 600; } .word.critical { color: var(--critical); } .word.warning { color: var(--warning); }
+.word.info { color: var(--info); }
+.action { border-left: 3px solid var(--good); padding: 7px 13px; background: var(--good-wash); max-width: 60em;
+  border-radius: 0 6px 6px 0; } .action b { color: var(--good); margin-right: 4px; }
+.done .action { border-left-color: var(--line); background: none; color: var(--soft); }
+.done .action b { color: inherit; }
+.page > summary::after { content: attr(data-hits); font-weight: 600; }
+.restart { background: var(--card); border: 1px solid var(--line); border-radius: 8px; margin: 6px 0; }
+.restart .line { padding: 8px 14px; overflow-wrap: anywhere; } .restart .where { font-weight: 600; }
+.restart .kinds { margin: 0 6px; } .restart .say { color: var(--soft); font-size: 14px; }
+.restart .tasks { margin: 0; padding: 2px 14px 10px 34px; font-size: 14px; } .restart .tasks li { margin: 5px 0; }
+.restart .tasks ul { padding-left: 2px; list-style: none; color: var(--soft); }
+.restart .tasks ul b { font-weight: 560; }
+.restart .tasks ul li { margin: 1px 0; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 5px 12px; margin: 6px 0 10px; font-size: 14px; }
+dd { margin: 0; }
+.index { list-style: none; padding: 0; margin: 8px 0; columns: 2; column-gap: 36px; font-size: 14px; }
+.index li { break-inside: avoid; padding: 3px 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.index small { color: var(--soft); font-size: 13px; } .index b { font-weight: 560; margin-right: 4px; }
+.rest { border: 1px dashed var(--hatch); border-radius: 8px; padding: 8px 14px; max-width: none; margin: 10px 0; }
+.defs { position: absolute; }
 .meta { color: var(--soft); font-size: 13px; }
 ol.chain { list-style: none; margin: 12px 0 6px; padding: 0; position: relative; }
 ol.chain li { display: grid; grid-template-columns: 106px 1fr; gap: 14px; padding: 0 0 10px; position: relative; }
@@ -95,12 +145,10 @@ ol.chain div { padding-left: 14px; overflow-wrap: anywhere; }
 ol.chain small { color: var(--soft); display: block;
   font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12px; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 13px; overflow-wrap: anywhere; }
-.page.group { margin: 2px 0; } .page.group > summary { font-size: 13px; }
-.group { color: var(--soft); font-size: 13px; margin: 20px 0 2px; font-weight: 560; }
+.page.group > summary { font-size: 15px; font-weight: 560; color: var(--ink); }
 figure { margin: 0 0 14px; background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 12px 16px 6px; overflow-x: auto; break-inside: avoid; }
 figure > svg { max-width: 100%; min-width: 720px; height: auto; display: block; }
-h2, h3, figure, .body { scroll-margin-top: 12px; } .body { scroll-margin-top: 90px; }
 figcaption { font-weight: 600; margin-bottom: 4px; } figcaption small { font-weight: 400; color: var(--soft); }
 svg text { font: 11.5px system-ui, "DejaVu Sans", sans-serif; fill: var(--soft); }
 svg .pod { fill: var(--ink); font-size: 12.5px; font-weight: 560; }
@@ -121,47 +169,6 @@ svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch);
 .legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }
 footer { color: var(--soft); font-size: 13px; padding-top: 26px; padding-bottom: 44px; }
 footer ul { padding-left: 18px; margin: 6px 0; }
-@media (max-width: 1100px) {
-  th, td { padding: 8px 9px; } .strip { width: 120px; }
-  td.k { white-space: normal; overflow-wrap: anywhere; min-width: 4.5em; }
-}
-@media screen and (max-width: 720px) {
-  main, header, footer { padding-left: 16px; padding-right: 16px; }
-  h1 { font-size: 23px; }
-  .tiles { grid-template-columns: repeat(auto-fit, minmax(96px, 1fr)); gap: 8px; }
-  .tile { padding: 9px 12px; } .tile b { font-size: 22px; }
-  nav a { padding: 6px 0; }
-  .body { padding-left: 16px; }
-  details.finding > summary { grid-template-columns: 1fr; } details.finding > summary .say { grid-column: 1; }
-  ol.chain li { grid-template-columns: 1fr; gap: 0; padding-left: 14px; }
-  ol.chain li::before { left: 4px; } ol.chain li::after { left: 4px; } ol.chain div { padding-left: 0; }
-  table.stack, .stack tbody { display: block; } .stack thead { display: none; }
-  .stack tr { display: flex; flex-wrap: wrap; gap: 3px 12px; padding: 10px 14px; border-bottom: 1px solid var(--line); }
-  .stack tr:last-child { border-bottom: 0; }
-  .stack td { padding: 0; border: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
-  .stack td:empty { display: none; } .stack td:first-child { font-weight: 600; }
-  .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); font-size: 12.5px; }
-  .stack td:has(> svg) { flex-basis: 100%; }
-  .stack td[data-name="watched"]::before { content: none; }
-}
-@media print {
-  @page { margin: 14mm 12mm; }
-  :root { --paper: #fff; --card: #fff; }
-  body { font-size: 11px; } nav, .skip { display: none; }
-  main, header, footer { padding-left: 0; padding-right: 0; max-width: none; }
-  h1 { font-size: 22px; } h2 { margin-top: 22px; font-size: 15px; }
-  h2, h3, .lead, .group, .legend { break-after: avoid; }
-  .tiles { grid-template-columns: repeat(5, 1fr); gap: 8px; } .tile { padding: 8px 10px; } .tile b { font-size: 20px; }
-  .tile, details.finding, figure, .scroll { border-color: #bbb; }
-  .finding, figure { content-visibility: visible; }
-  code, ol.chain small { font-size: 9.5px; }
-  details.finding > summary { break-after: avoid; } .action, ol.chain li, tr, .todo li { break-inside: avoid; }
-  .body { padding-left: 112px; } .meta, .group, .legend, ol.chain time, .tile span { font-size: 10px; }
-  .scroll, figure { overflow: visible; } figure > svg { min-width: 0; width: 100%; }
-  table { font-size: 10px; } th, td { padding: 4px 6px; } th { font-size: 9.5px; white-space: normal; }
-  td.k { white-space: normal; overflow-wrap: anywhere; } .strip { width: 96px; } .bars { width: 150px; }
-  /* evidence is paper's business, folded pages of thousands are not */
-  details.finding::details-content { content-visibility: visible; display: block; }
-  svg, .chip, .action, .todo { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-}
 """
+
+CSS = _SCREEN + MEDIA

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
-import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
-from spark_rollup.config import AGENT
-from spark_rollup.report.page.data import PageData, Row, TaskKey
 
-PAGE = 25
-"""How many blocks of one kind are shown at once."""
+CLIP = 2000
+"""Longer texts are cut: agents' words are free text."""
+
+NAMED = 12
+"""A line has so many names; of more it gives the number."""
 
 
 def escape(value: object) -> str:
@@ -35,15 +34,38 @@ def _visible(char: str) -> str:
     return f"\\u{ord(char):04x}"
 
 
+def clip(value: object, limit: int = CLIP) -> str:
+    """Make a text safe, and cut it where it is longer than a page has room for."""
+    text = "" if value is None else str(value)
+    left = len(text) - limit
+    return f"{escape(text[:limit])} &hellip; ({left} characters more)" if left > 0 else escape(text)
+
+
 def name(value: object) -> str:
     """Write a name from disk so that its text direction cannot disturb its surroundings."""
-    return f"<bdi>{escape(value)}</bdi>"
+    return f"<bdi>{clip(value, 300)}</bdi>"
+
+
+def named(values: Sequence[object], limit: int = NAMED) -> str:
+    """List names for a line of text; behind the first ones it is a number."""
+    more = f" and {len(values) - limit} more" if len(values) > limit else ""
+    return ", ".join(map(name, values[:limit])) + more
 
 
 def clock(at_us: int, *, millis: bool = False) -> str:
     """Write the time of day, UTC."""
     text = _utc(at_us).strftime("%H:%M:%S")
     return f"{text}.{at_us % 1_000_000 // 1000:03d}" if millis else text
+
+
+def stamp(at_us: int) -> str:
+    """Write date and time, UTC."""
+    return f"{day(at_us)} {clock(at_us)} UTC"
+
+
+def moment(at_us: int) -> str:
+    """Write date and time as an element that machines can read."""
+    return f'<time datetime="{_utc(at_us).strftime("%Y-%m-%dT%H:%M:%SZ")}">{stamp(at_us)}</time>'
 
 
 def day(at_us: int) -> str:
@@ -67,52 +89,15 @@ def parse_us(text: object) -> int | None:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
-def first_seen_us(data: PageData) -> int:
-    """Find when the covered time begins, microseconds since the epoch."""
-    times = (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage)
-    return min(times, default=data.as_of_us)
-
-
-def task_key(row: Row) -> TaskKey:
-    """Name the task of a row."""
-    return str(row["namespace"]), str(row["application_id"]), str(row["task_id"])
-
-
-def natural(key: TaskKey) -> list[tuple[int, int, str]]:
-    """Order tasks as people count: `0_2` before `0_10`."""
-    parts = re.split(r"([0-9]+)", "/".join(key))
-    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
-
-
-def timeline_id(key: TaskKey) -> str:
-    """Give a task's drawing an address that no name from disk can break."""
-    return f"t-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
-
-
-def anchor(row: Row) -> str:
-    """Give a finding an address on the page; two pods' agents may report one finding by one id."""
-    if row["reported_by"] != AGENT:
-        return f"f-{escape(row['id'])}"
-    return f"f-{hashlib.sha256(repr((row['namespace'], row['pod'], row['id'])).encode()).hexdigest()[:16]}"
-
-
-def has_namespaces(data: PageData) -> bool:
-    """Return whether pods and tasks must be named with their namespace."""
-    return len({row["namespace"] for row in (*data.findings, *data.pods)}) > 1
-
-
-def service(row: Row) -> str:
-    """Name the application that a row is about, with its namespace."""
-    return "/".join(name(part) for part in (row["namespace"], row["application_id"]) if part) or "the fleet"
-
-
 def span(seconds: float) -> str:
     """Write a duration in the unit that people would use."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 2 * 3600:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    if seconds < 2 * 86_400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.0f} days"
 
 
 def count(number: int, noun: str) -> str:
@@ -136,30 +121,14 @@ def percent(share: float) -> str:
     return "100\u202f%" if text == "100.0" and share >= 1 else f"{min(float(text), 99.9):.1f}\u202f%"
 
 
+def size(value: object) -> str:
+    """Write a number of bytes: `812 B`, `3.4 GiB`."""
+    amount, units = number(value), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{amount:.0f} {units[0]}" if amount >= 100 or units[0] == "B" else f"{amount:.1f} {units[0]}"
+
+
 def items_of(value: object) -> list[object]:
     """Read a list from a row; null is empty."""
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def place(row: Row) -> str:
-    """Name the task, store and pod that a row is about."""
-    task = (
-        f"{name(row['task_id'])}"
-        if row["task_id"]
-        else name(row["application_id"])
-        if row["application_id"]
-        else ""
-    )
-    store = f" / {name(row['store'])}" if row.get("store") else ""
-    pod = name(row["pod"]) if row["pod"] else ""
-    return f"{task}{store}{' on ' if task and pod else ''}{pod}" or "fleet"
-
-
-def paged(blocks: Sequence[str], noun: str, size: int = PAGE) -> list[str]:
-    """Fold everything behind the first page, so that thousands of blocks open as fast as a few."""
-    parts = list(blocks[:size])
-    for start in range(size, len(blocks), size):
-        some = blocks[start : start + size]
-        head = f"{noun} {start + 1} to {start + len(some)} of {len(blocks)}"
-        parts.append(f'<details class="page"><summary>{head}</summary>{"".join(some)}</details>')
-    return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spark_rollup.judging.incidents import gather
 from spark_rollup.report.page import PageData
 
 START_US = 1_795_000_000_000_000
@@ -33,6 +34,23 @@ def lane(
     return row | given
 
 
+ANSWERS = {
+    "safe": "a healthy copy is elsewhere", "not-running": "no process holds it", "restore": "no copy elsewhere",
+    "unknown": "not watched", "keep": "the only healthy copy", "clean-stop-only": "stop it cleanly",
+    "damaged": "an open critical finding",
+}  # fmt: skip
+
+
+def answer(**given: object) -> dict[str, object]:
+    """Make a row of the table of restarts."""
+    row: dict[str, object] = {
+        "namespace": "shop", "application_id": "orders", "task_id": "0_0", "pod": "pod-a", "answer": "restore",
+        "kinds": ["restore"], "follow": [], "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
+        "restore_bytes": None, "unclean_stop": "the store is wiped", "doubt": None,
+    }  # fmt: skip
+    return row | given
+
+
 def page(**given: object) -> PageData:
     """Make the data of a whole page: one pod, one finding."""
     values: dict[str, object] = {
@@ -59,5 +77,9 @@ def page(**given: object) -> PageData:
         ],
         "local": [],
         "quarantine": {},
+        "answers": ANSWERS,
     }  # fmt: skip
-    return PageData(**(values | given))  # type: ignore[arg-type]
+    values |= given
+    if "incidents" not in values:
+        values["incidents"] = gather(values["findings"])  # type: ignore[arg-type]
+    return PageData(**values)  # type: ignore[arg-type]

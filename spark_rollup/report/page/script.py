@@ -1,0 +1,103 @@
+"""The page's only script: filters, deep links and the page's age. Without it the page is whole, but for these."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+SCRIPT = """
+(() => {
+  'use strict';
+  const form = document.getElementById('filter'), found = document.getElementById('found');
+  const blocks = [...document.querySelectorAll('[data-n]')];
+  const cards = blocks.filter(x => x.matches('.incident'));
+  const folds = [...document.querySelectorAll('details.page')].filter(x => x.querySelector('[data-n]'));
+  const lists = document.querySelectorAll('main section');
+  const texts = new Map(), keys = ['a', 'n', 'p', 's', 't'], AT_ONCE = 50;
+  const text = x => texts.get(x) ?? texts.set(x, x.textContent.toLowerCase()).get(x);
+  const has = (x, key, value) => (x.dataset[key] ?? '').split('\\n').includes(value);
+  const asked = () => Object.fromEntries(keys.map(k => [k, form.elements[k]?.value.trim() ?? '']));
+
+  function matches(x, q, words) {
+    if (q.s && x.dataset.s !== q.s && (x.dataset.s || x.closest('.index'))) return false;
+    if (q.a && !has(x, 'a', q.a)) return false;
+    if (q.n && !has(x, 'n', q.n)) return false;
+    if (q.p && !(x.dataset.p ?? '').toLowerCase().includes(q.p.toLowerCase())) return false;
+    return words.every(word => text(x).includes(word));
+  }
+
+  function apply() {
+    const q = asked(), active = keys.some(k => q[k]), words = q.t.toLowerCase().split(/\\s+/).filter(Boolean);
+    for (const x of blocks) x.hidden = active && !matches(x, q, words);
+    const open = new Map();
+    for (const fold of folds) {
+      const list = fold.closest('section'), own = [...fold.querySelectorAll('[data-n]')];
+      const hits = own.filter(x => !x.hidden).length;
+      const before = open.get(list) ?? [...list.querySelectorAll('[data-n]')].filter(
+        x => !x.hidden && !x.closest('details.page')).length;
+      fold.hidden = active && !hits;
+      if (fold.querySelector('details.page')) { fold.open = active && before < AT_ONCE; continue; }
+      fold.open = active && hits > 0 && before < AT_ONCE;
+      open.set(list, before + (fold.open ? hits : 0));
+      fold.firstElementChild.dataset.hits = active ? `: ${hits} match` : '';
+    }
+    for (const list of lists) {
+      const own = list.querySelectorAll('[data-n]');
+      list.classList.toggle('empty', active && own.length > 0 && [...own].every(x => x.hidden));
+    }
+    const left = cards.filter(x => !x.hidden).length;
+    found.textContent = active ? `${left} of ${cards.length} incidents on this page match` : '';
+    const kept = new URLSearchParams(keys.filter(k => q[k]).map(k => [k, q[k]]));
+    const hash = active ? `#?${kept}` : location.hash.startsWith('#?') ? '#' : location.hash;
+    if (hash !== location.hash && !(hash === '#' && !location.hash)) history.replaceState(null, '', hash || '#');
+  }
+
+  function follow() {
+    if (location.hash.startsWith('#?')) {
+      const kept = new URLSearchParams(location.hash.slice(2));
+      for (const k of keys) if (form.elements[k]) form.elements[k].value = kept.get(k) ?? '';
+      return apply();
+    }
+    let id = location.hash.slice(1);
+    try { id = decodeURIComponent(id); } catch { /* not an address of this page */ }
+    if (!id) return;
+    const target = document.getElementById(id);
+    if (!target) {
+      if (id.startsWith('i-')) found.textContent = `${id} is not on this page: all incidents are in incidents.jsonl`;
+      return;
+    }
+    if (target.closest('[hidden]')) { form.reset(); for (const x of [...blocks, ...folds]) x.hidden = false; }
+    for (let x = target; x; x = x.parentElement) if (x.tagName === 'DETAILS') x.open = true;
+    const card = target.closest('.incident');
+    if (card && (target === card || target.matches('.also'))) {
+      const folded = card.querySelector('details.evidence');
+      if (folded) folded.open = true;
+      card.focus({ preventScroll: true });
+      card.scrollIntoView();
+    } else target.scrollIntoView();
+  }
+
+  const age = document.getElementById('age');
+  function grow() {
+    const minutes = Math.floor((Date.now() - Number(age.dataset.at)) / 60000);
+    const words = minutes < 120 ? `${minutes} min` : minutes < 2880 ? `${Math.floor(minutes / 60)} h`
+      : `${Math.floor(minutes / 1440)} days`;
+    const line = minutes >= 60 ? `This page is ${words} old.` : '';
+    if (age.textContent !== line) age.textContent = line;
+  }
+
+  let due = 0;
+  form.hidden = false;
+  form.addEventListener('submit', event => event.preventDefault());
+  form.addEventListener('input', () => { clearTimeout(due); due = setTimeout(apply, 120); });
+  form.addEventListener('reset', () => setTimeout(apply));
+  addEventListener('hashchange', follow);
+  if (age) { grow(); setInterval(grow, 60000); }
+  follow();
+})();
+"""
+
+
+def digest(text: str) -> str:
+    """Name an inline script or style to the browser: it runs this one and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,146 @@
+"""However much is found: the page stays small, and what it leaves out is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from agent.contract.events import Severity
+from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.page import PageData, caps, render
+from spark_rollup.report.page.caps import by_severity, fitting, paged
+from tests.spark_rollup.report.page.page_check import only_match, section, words
+from tests.spark_rollup.report.page.page_rows import answer, finding, lane, page
+
+MANY, LIMIT_BYTES = 100_000, 15 << 20
+SEVERITIES = ("critical", "warning", "info")
+
+
+def many(groups: int) -> PageData:
+    """Make a fleet of 5,000 pods with 100,000 findings in so many incidents."""
+    (template,) = page().incidents
+    ((role, _),) = template.findings
+    evidence = [
+        {"at": "2026-11-18T11:08:00.000000Z", "what": f"step {n} " + "x" * 80, "where": "y" * 60}
+        for n in range(6)
+    ]
+    rows = [
+        finding(
+            id=f"{n:08x}", task_id=f"0_{n % 400}", pod=f"pod-{n % 5000}", application_id=f"app-{n % 40}",
+            severity=SEVERITIES[n % 3], summary="s" * 300, next_action="n" * 300, evidence=evidence,
+        )
+        for n in range(MANY)
+    ]  # fmt: skip
+    incidents: list[FleetIncident] = []
+    for group in range(groups):
+        own = rows[group::groups]
+        incidents.append(
+            replace(
+                template, id=f"i-{group:012x}", application_id=f"app-{group % 40}",
+                severity=Severity(str(own[0]["severity"])),
+                tasks=tuple(sorted({str(row["task_id"]) for row in own})), lead=own[0], sentence="s" * 300,
+                pods=tuple(sorted({str(row["pod"]) for row in own})), findings=tuple((role, row) for row in own),
+                absorbed=tuple(f"i-a{group:05x}{n:05x}" for n in range(min(len(own), 30))), next_action="n" * 300,
+            )
+        )  # fmt: skip
+    (pod,), (seen,) = page().pods, page().coverage
+    pods = [{**pod, "pod": f"pod-{n}", "agent_state": ("watching", "silent")[n % 2]} for n in range(5000)]
+    lanes = [
+        lane(
+            kind, at, at + 5, f"pod-{n}", task_id=f"0_{n}", application_id=f"app-{n % 40}", offset=at, puts=at
+        )
+        for n in range(200)
+        for at in range(0, 800, 8)
+        for kind in ("holder", "size", "checkpoint", "deleted")
+    ]
+    return page(
+        findings=rows, incidents=incidents, pods=pods, timelines=lanes,
+        coverage=[{**seen, "pod": f"pod-{n}"} for n in range(5000)],
+        restarts=[answer(pod=f"pod-{n % 5000}", task_id=f"0_{n % 400}") for n in range(20_000)],
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("groups", [100_000, 50])
+def test_a_hundred_thousand_findings_fit(groups):
+    """Below 15 MiB, whether each is an incident or all are a few; nothing is left out without its number."""
+    data = many(groups)
+    text = render(data)
+    assert len(text.encode()) < LIMIT_BYTES
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in re.findall(r' href="([^"]+)"', text)} <= set(ids)
+    cards = text.count("<article")
+    assert cards == min(groups, caps.INCIDENTS)
+    if groups > cards:
+        rest = words(only_match(r'<p class="lead rest">.*?</p>', section(text, "incidents")))
+        assert rest == (
+            "Not on this page: 98\u202f000 incidents more (31334 critical, 33333 warning, 33\u202f333 remarks), "
+            "none worse. All are in incidents.jsonl, their findings in findings.jsonl."
+        ).replace("\u202f", " ")
+    for name, table in (
+        ("restarts", "restarts"),
+        ("tasks", "timelines"),
+        ("pods", "pods"),
+        ("timelines", "timelines"),
+    ):
+        part = section(text, name)
+        if 'class="lead rest"' in part:
+            assert re.search(rf"(Not on this page|Not drawn): [\d\u202f]+ \w+ more.*{table}", part), name
+    assert 'class="lead rest"' in section(text, "restarts")
+
+
+def test_every_finding_of_an_incident_is_shown_or_counted():
+    """The rest is counted by severity, with where it is."""
+    rows = [
+        finding(id=f"f{n}", task_id=f"0_{n}", severity="critical" if n % 2 else "warning")
+        for n in range(caps.FINDINGS_OF_ONE + 10)
+    ]
+    (incident,) = page(findings=rows[:1]).incidents
+    ((role, _),) = incident.findings
+    text = render(
+        page(findings=rows, incidents=[replace(incident, findings=tuple((role, row) for row in rows))])
+    )
+    assert text.count('<details class="finding"') == caps.FINDINGS_OF_ONE
+    assert "Further findings, not on this page: 5 critical, 5 warning; all in findings.jsonl" in words(text)
+
+
+def test_long_addresses_have_all_names_behind_a_fold():
+    """The line names the first; the others are one click away, and beyond that counted."""
+    (incident,) = page().incidents
+    tasks = tuple(f"0_{n}" for n in range(700))
+    text = render(page(incidents=[replace(incident, tasks=tasks)]))
+    assert "<bdi>0_11</bdi> and 688 more" in text
+    assert "<bdi>0_499</bdi> and 200 more, in <code>incidents.jsonl</code>" in text
+
+
+def test_no_block_is_made_beyond_the_limit():
+    """Blocks are taken from the front while they fit; what is behind is not even made."""
+    made = []
+
+    def blocks() -> Iterator[str]:
+        for n in range(100):
+            made.append(n)
+            yield "ab\u202f"
+
+    assert len(fitting(blocks(), 26)) == 5
+    assert made == [0, 1, 2, 3, 4, 5]
+
+
+def test_pages_hold_everything():
+    """The first page is open, the others are folded and say what they hold."""
+    pages = paged([str(n) for n in range(60)], "things")
+    assert pages[:25] == [str(n) for n in range(25)]
+    assert [re.findall("<summary>(.*?)</summary>", one) for one in pages[25:]] == [
+        ["things 26 to 50 of 60"],
+        ["things 51 to 60 of 60"],
+    ]
+
+
+def test_counts_by_severity_leave_out_what_is_not_there():
+    """A severity of a newer version counts with the warnings."""
+    assert by_severity(["critical", "odd", "info", "info"]) == "1 critical, 1 warning, 2 remarks"
+    assert by_severity([]) == ""

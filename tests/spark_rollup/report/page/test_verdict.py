@@ -1,0 +1,144 @@
+"""The first lines of the page: verdict, age, what was read and what was not."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_rollup.report.page import render
+from tests.spark_rollup.report.page.page_check import headline, section, whole, words
+from tests.spark_rollup.report.page.page_rows import START_US, finding, lane, page
+
+WHOLE = {**page().coverage[0], "unknown_seconds": 0.0}
+
+
+def test_one_incident_is_named_with_its_address():
+    """Severity, application, task and pod are in the first line."""
+    assert headline(render(page())) == "1 critical incident: shop/orders 0_0 on pod-a"
+
+
+def test_several_incidents_are_counted_by_severity():
+    """The first line counts incidents, not findings, and names the applications."""
+    rows = [
+        finding(),
+        finding(id="b", application_id="bills", severity="warning"),
+        finding(
+            id="c", application_id="bills", task_id="0_1", severity="warning", detector="missing-standby"
+        ),
+        finding(id="d", application_id="users", severity="info"),
+    ]
+    assert headline(render(page(findings=rows))) == "1 critical and 2 warning incidents in bills, orders"
+
+
+def test_an_all_clear_says_what_it_is_about():
+    """Nothing wrong means nothing wrong in what was watched: what was not is named beside it."""
+    (pod,) = page().pods
+    assert headline(render(page(findings=[], coverage=[WHOLE]))) == "Nothing wrong found in what was watched"
+    partly = page(
+        findings=[], pods=[{**pod, "agent_state": "silent"}], quarantine={"not-json": 2},
+        coverage=[*page().coverage, {**page().coverage[0], "pod": "pod-b"}],
+    )  # fmt: skip
+    assert headline(render(partly)) == (
+        "Nothing wrong found in what was watched (not seen: pod-a, 1 pod with gaps, 2 lines or files not used)"
+    )
+    ended = page(findings=[], pods=[{**pod, "agent_state": "stopped"}], coverage=[WHOLE])
+    assert headline(render(ended)).endswith("(1 pod without an agent by now)")
+    nothing = render(page(findings=[], pods=[], coverage=[], timelines=[]))
+    assert headline(nothing) == "Nothing was read: no pod has reported"
+    whole(nothing)
+
+
+def test_remarks_are_no_damage_and_are_counted():
+    """Open remarks leave the verdict as it is, and are said."""
+    row = finding(severity="info")
+    assert headline(render(page(findings=[row], coverage=[WHOLE]))) == (
+        "Nothing wrong found in what was watched but 1 remark"
+    )
+
+
+def test_what_is_not_seen_is_in_the_first_line_beside_incidents():
+    """A pod that is silent may have more: the line with the incident names it."""
+    (pod,) = page().pods
+    rows = [pod, {**pod, "pod": "pod-q", "agent_state": "silent"}]
+    assert headline(render(page(pods=rows))).endswith("on pod-a; not seen: pod-q")
+    many = [{**pod, "pod": f"pod-{n}", "agent_state": "silent"} for n in range(9)]
+    assert headline(render(page(pods=many))).endswith("; not seen: 9 pods")
+
+
+def test_the_age_is_said():
+    """The audit's time with its date, how old the newest event was, how long the run took."""
+    text = render(page(written_us=START_US + 1_020_000_000, took_s=41.4))
+    assert "as of 2026-11-18 11:21:40 UTC, newest event 2 min old, run took 41 s" in words(text)
+    ahead = words(render(page(written_us=START_US + 800_000_000)))
+    assert "newest event 100 s ahead of this clock" in ahead
+    assert "newest event" not in words(render(page()))
+
+
+def test_what_was_read_is_said_where_nothing_was_found():
+    """Pods, applications, tasks and time stand in the place of incidents; silence is no promise."""
+    text = words(section(render(page(findings=[], coverage=[WHOLE])), "incidents"))
+    assert (
+        "No open incident in what was read: read 1 pod · 1 application: orders · 1 task held now"
+        in text.replace("&middot;", "·")
+    )
+    assert "No finding does not mean no damage" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("silent", "Silent now: pod-a last heard 2026-11-18 11:21:40 UTC"),
+        ("stopped", "Agent has ended: pod-a last heard 2026-11-18 11:21:40 UTC"),
+        ("dreaming", "State not known: pod-a dreaming"),
+    ],
+)
+def test_pods_that_were_not_seen_are_named(state, said):
+    """By what was the matter, with the time of the last word."""
+    (pod,) = page().pods
+    assert said in words(section(render(page(pods=[{**pod, "agent_state": state}])), "unseen"))
+
+
+def test_blind_pods_and_gaps_are_named_with_their_share():
+    """A pod that is blind right now is another matter than one that was blind for a while."""
+    text = words(section(render(page()), "unseen"))
+    assert "Not watched for a while: pod-a 45 s of 15 min missing, 95.0 % watched" in text
+    blind = lane("unknown", 850, 900, task_id=None, application_id=None, detail="queue-overflow")
+    text = words(section(render(page(timelines=[blind])), "unseen"))
+    assert "Blind now: pod-a since 2026-11-18 11:20:50 UTC: queue-overflow" in text
+    assert "Not watched for a while" not in text
+
+
+def test_very_many_unseen_pods_are_folded_and_counted():
+    """The first are named at once, the others behind one line; no name is lost without a count."""
+    (pod,) = page().pods
+    pods = [{**pod, "pod": f"pod-{n:04}", "agent_state": "silent"} for n in range(1500)]
+    text = section(render(page(pods=pods)), "unseen")
+    assert "and 1488 more" in text
+    assert "pod-0999" in text
+    assert "pod-1000" not in text
+    assert "500 pods more in the table" in text
+
+
+def test_unused_lines_and_disabled_detectors_are_part_of_what_was_not_seen():
+    """Both qualify the all-clear; the table says why a detector is disabled, and where."""
+    row = {
+        "namespace": "shop", "application_id": "orders", "pod": "pod-a", "detector": "torn-store", "reason": "<old>",
+    }  # fmt: skip
+    rows = [row, row | {"pod": "pod-b"}]
+    text = render(page(findings=[], coverage=[WHOLE], disabled=rows, quarantine={"not-json": 3}))
+    assert headline(text).endswith("(3 lines or files not used, 1 detector disabled)")
+    assert "Not searched for: torn-store, disabled by settings" in words(section(text, "unseen"))
+    assert "Not used: 3 not-json" in words(section(text, "unseen"))
+    assert (
+        '<tr><td class="k">torn-store</td><td>&lt;old&gt;</td><td><bdi>pod-a</bdi>, <bdi>pod-b</bdi></td></tr>'
+    ) in section(text, "disabled")
+    assert "Disabled detectors" not in render(page())
+
+
+def test_tiles_count_incidents_and_pods():
+    """Incidents by severity, resolved ones, and how many pods are seen right now."""
+    (pod,) = page().pods
+    rows = [finding(), finding(id="b", task_id="0_1", status="resolved", application_id="bills")]
+    text = render(page(findings=rows, pods=[pod, {**pod, "pod": "pod-q", "agent_state": "silent"}]))
+    assert '<div class="tile critical"><b>1</b><span>critical, open</span></div>' in text
+    assert "<b>1</b><span>resolved</span>" in text
+    assert '<div class="tile warning"><b>1 of 2</b><span>pods seen now</span></div>' in text
