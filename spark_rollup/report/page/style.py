@@ -67,7 +67,7 @@ h3 { font-size: 15px; font-weight: 640; margin: 22px 0 6px; }
 .filter output { flex-basis: 100%; font-size: 13px; color: var(--soft); } .filter output:empty { display: none; }
 [hidden] { display: none !important; } section.empty { display: none; }
 section.empty:has(#incidents) { display: block; }
-h2, h3, figure, .incident, .restart { scroll-margin-top: 84px; }
+h2, h3, figure, .incident, .restart { scroll-margin-top: 100px; }
 .card { padding: 12px 20px 12px; margin: 12px 0; }
 .card.calm, .card.doubt { border-left: 4px solid var(--good); } .card.doubt { border-left-color: var(--hatch); }
 .incident { border-left: 4px solid var(--hatch); content-visibility: auto; contain-intrinsic-size: auto 210px; }
@@ -78,7 +78,7 @@ h2, h3, figure, .incident, .restart { scroll-margin-top: 84px; }
 .incident h3 .chip { margin-right: 4px; } .incident .id { font-weight: 400; color: var(--soft); white-space: nowrap; }
 .incident p { margin: 3px 0; } .incident .where { font-weight: 600; overflow-wrap: anywhere; }
 .incident .when { color: var(--soft); font-size: 14px; } .incident .say { margin: 7px 0; max-width: 60em; }
-.incident .also { display: block; scroll-margin-top: 90px; }
+.incident .also { display: block; scroll-margin-top: 100px; }
 .sure { font-weight: 600; color: var(--ink); }
 figure, .restart, .index li { content-visibility: auto; }
 figure { contain-intrinsic-size: auto 120px; } .restart { contain-intrinsic-size: auto 44px; }
@@ -90,7 +90,7 @@ th { text-align: left; font-weight: 560; font-size: 12.5px; color: var(--soft); 
 th, td { padding: 8px 14px; border-bottom: 1px solid var(--line); vertical-align: middle; }
 tr:last-child td { border-bottom: 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-td.n, td.k, td .chip { white-space: nowrap; }
+td.n, td .chip { white-space: nowrap; } td.k { overflow-wrap: anywhere; min-width: 8em; }
 td .chip { margin: 1px 0; }
 .bars { display: block; width: 192px; height: 24px; }
 .bars .critical { fill: var(--critical); } .bars .warning { fill: var(--warning); } .bars .info { fill: var(--info); }

@@ -3,9 +3,18 @@
 CSS = """
 @media (max-width: 1100px) {
   th, td { padding: 8px 9px; } .strip { width: 120px; }
-  td.k { white-space: normal; overflow-wrap: anywhere; min-width: 4.5em; }
 }
 @media screen and (max-width: 860px) { .index { columns: 1; } }
+@media screen and (max-width: 1000px) {
+  table.stack, .stack tbody { display: block; } .stack thead { display: none; }
+  .stack tr { display: flex; flex-wrap: wrap; gap: 3px 12px; padding: 10px 14px; border-bottom: 1px solid var(--line); }
+  .stack tr:last-child { border-bottom: 0; }
+  .stack td { padding: 0; border: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .stack td:empty { display: none; } .stack td:first-child { font-weight: 600; }
+  .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); font-size: 12.5px; }
+  .stack td:has(> svg) { flex-basis: 100%; }
+  .stack td[data-name="watched"]::before { content: none; }
+}
 @media screen and (max-width: 720px) {
   main, header, footer { padding-left: 16px; padding-right: 16px; }
   header { padding-top: 20px; } h1 { font-size: 22px; overflow-wrap: anywhere; }
@@ -18,14 +27,6 @@ CSS = """
   dl { grid-template-columns: 1fr; gap: 2px; } dd { margin-bottom: 6px; }
   ol.chain li { grid-template-columns: 1fr; gap: 0; padding-left: 14px; }
   ol.chain li::before { left: 4px; } ol.chain li::after { left: 4px; } ol.chain div { padding-left: 0; }
-  table.stack, .stack tbody { display: block; } .stack thead { display: none; }
-  .stack tr { display: flex; flex-wrap: wrap; gap: 3px 12px; padding: 10px 14px; border-bottom: 1px solid var(--line); }
-  .stack tr:last-child { border-bottom: 0; }
-  .stack td { padding: 0; border: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
-  .stack td:empty { display: none; } .stack td:first-child { font-weight: 600; }
-  .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); font-size: 12.5px; }
-  .stack td:has(> svg) { flex-basis: 100%; }
-  .stack td[data-name="watched"]::before { content: none; }
 }
 @media print {
   @page { margin: 14mm 12mm; }
@@ -47,7 +48,7 @@ CSS = """
   .meta, .legend, ol.chain time, .tile span { font-size: 10px; }
   .scroll, figure { overflow: visible; } figure > svg { min-width: 0; width: 100%; }
   table { font-size: 10px; } th, td { padding: 4px 6px; } th { font-size: 9.5px; white-space: normal; }
-  td.k { white-space: normal; overflow-wrap: anywhere; } .strip { width: 96px; } .bars { width: 150px; }
+  .strip { width: 96px; } .bars { width: 150px; }
   /* evidence, and what is dangerous to restart, are paper's business; folded pages of thousands are not */
   .evidence::details-content, .finding::details-content, .restart.bad::details-content
     { content-visibility: visible; display: block; }

@@ -17,6 +17,9 @@ from tests.support.chromium import Browser
 pytestmark = [pytest.mark.packages, pytest.mark.e2e]
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 MANY = 2000
+NO_TABLE_IS_CUT = (
+    "[...document.querySelectorAll('table')].every(x => x.scrollWidth <= x.parentElement.clientWidth)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +84,35 @@ def test_it_fits_and_is_legible(browser: Browser, report: Path, width: int, dark
         "rgb(20, 23, 27)" if dark else "rgb(247, 246, 243)"
     )
     assert browser.lowest_contrast() >= 4.5
-    tables = (
-        "[...document.querySelectorAll('table')].every(x => x.scrollWidth <= x.parentElement.clientWidth)"
-    )
-    assert browser.ask(tables), "a table is cut off"
+    assert browser.ask(NO_TABLE_IS_CUT)
+
+
+@pytest.mark.parametrize("width", [1400, 1024, 800, 390])
+def test_long_names_fit(browser: Browser, tmp_path: Path, width: int) -> None:
+    """Names as operators generate them push no column off the page, and no link lands below the filter."""
+    long = "kafka-streams-order-enrichment-production-eu-central-1"
+    (pod,) = page().pods
+    row = {
+        "application_id": long,
+        "pod": f"{long}-17",
+        "store": f"{long}-store",
+        "detector": "resurrected-checkpoint",
+    }
+    pods = [
+        {**pod, "pod": f"{long}-{n}", "node": "ip-10-0-113-24.internal", "applications": [long]}
+        for n in range(9)
+    ]
+    data = page(findings=[finding(**row, pods=[row["pod"]])], pods=pods, restarts=[answer(pod=row["pod"])],
+                releases=[{"namespace": "shop", "application_id": long, "release": "3.9.1"}],
+                timelines=[lane("holder", 10, 60, pod=row["pod"], application_id=long)])  # fmt: skip
+    browser.open(written(data, tmp_path).as_uri(), width, 800)
+    assert browser.ask("document.documentElement.scrollWidth") <= width
+    assert browser.ask(NO_TABLE_IS_CUT)
+    browser.ask("location.hash = '#pods'")
+    settle(browser)
+    below = "document.querySelector('#pods').getBoundingClientRect().top"
+    bar = "Math.max(0, document.getElementById('filter').getBoundingClientRect().bottom)"
+    assert browser.ask(f"{below} >= {bar}")
 
 
 def test_it_loads_nothing_else(browser: Browser, report: Path) -> None:
