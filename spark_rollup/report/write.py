@@ -211,6 +211,7 @@ def _page_data(
         releases=_rows(tables.releases.orderBy("namespace", "application_id")),
         disabled=_rows(tables.disabled.orderBy("detector", "namespace", "pod", "application_id")),
         restarts=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
+        known_pods=_rows(tables.known_pods.orderBy("namespace", "pod")),
         answers=ANSWERS,
         written_us=(written_us := clock.now_us()),
         took_s=(written_us - began_us) / 1e6 if began_us else None,
