@@ -118,6 +118,7 @@ def test_a_json_line_says_everything() -> None:
         "mechanism": "offset-without-data",
         "incident_id": "i-0123456789ab",
         "process_ended_at": "2023-11-14T22:13:20.000000Z",
+        "lasting": False,
     }
 
 
