@@ -98,7 +98,15 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference)
     unseen = [done for done in resets if done not in late and _wiped_before_a_close(run, timeline, done)]
     if unseen and difference.extra:
         return "changelog-truncated: up to 4.2 exactly-once keeps an offset once it has closed; a kill wipes before"
+    if _read_one_too_far(run, timeline, at_us) and (difference.lost, difference.extra) == (1, 0):
+        return "overlaid-store: from 2.6 on an offset of 2.5 is read one record too far"
     return ""
+
+
+def _read_one_too_far(run: Run, timeline: Timeline, at_us: int) -> bool:
+    """An upgrade in place to 2.6 or later: the record that another pod wrote at the old offset is skipped."""
+    new = any(numbers(timeline.release(pod, at_us)) >= (2, 6) for pod in run.pods)
+    return run.guarantee != EOS and new and numbers(run.release) < (2, 6)
 
 
 def _wiped_before_a_close(run: Run, timeline: Timeline, reset: Done) -> bool:
