@@ -231,10 +231,20 @@ def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
     reason = true[0].what if true else excuse(case)
     wrong = "blind" if said.detector == "auditor-blind" else "false_alarm"
     replaced = of_copy and case.timeline.is_replaced(case.pod, case.at_us)
-    nobody = of_copy and bool(asked) and (due is None or replaced or _is_expired(case, due))
+    nobody = (
+        of_copy
+        and bool(asked)
+        and (due is None or replaced or _is_expired(case, due) or _is_wiped(case, due))
+    )
     kind = "excused" if reason else "undecided" if nobody else wrong
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)
+
+
+def _is_wiped(case: Case, due: Asked) -> bool:
+    """Tell whether the pod ended uncleanly between a word and the look: exactly-once wipes what it then finds."""
+    ends = case.timeline.unclean(case.pod, due.at_us)
+    return case.run.guarantee == EOS and any(at_us > case.at_us for at_us in ends)
 
 
 def _is_expired(case: Case, due: Asked) -> bool:

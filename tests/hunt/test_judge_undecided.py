@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tests.hunt.test_judge import LOST, kinds, look, run, said, true
+from tests.live.plan import ALOS, EOS
 
 
 def test_a_word_about_a_segment_that_started_to_expire_is_undecided():
@@ -44,3 +45,16 @@ def test_a_word_about_a_volume_that_was_replaced_before_the_next_start_is_undeci
         assert kinds(run(), words=[word], marks=marks, asked=[look("a")]) == [kind]
     elsewhere = said("lost-segment", "critical", agent="b-told", at_us=47)
     assert kinds(run(), words=[elsewhere], marks=marks, asked=[look("b")]) == ["false_alarm"]
+
+
+def test_a_word_about_a_store_that_a_kill_has_wiped_since_is_undecided():
+    """Found by the hunt: exactly-once wipes what a killed pod left, so that the next look cannot say what was there."""
+    killed = ((10, "a starts 4.1.0"), (53, "a is killed"), (54, "a starts 4.1.0"), (60, "truth: right"))
+    word = said("resurrected-checkpoint", "critical", at_us=50)
+    for guarantee, marks, kind in (
+        (EOS, killed, "undecided"),
+        (EOS, (*killed[:1], (49, "a is killed"), *killed[2:]), "false_alarm"),
+        (EOS, (*killed[:1], (53, "b is killed"), *killed[2:]), "false_alarm"),
+        (ALOS, killed, "false_alarm"),
+    ):
+        assert kinds(run("4.1.0", guarantee), words=[word], marks=marks, asked=[look("a")]) == [kind]
