@@ -249,6 +249,8 @@ EXCUSES: dict[str, Callable[[Case], str]] = {
     "stale-segment-offset": _old_segment,
     "orphaned-task": _locked_by_the_start,
     "missing-standby": _lost_standby,
+    "unowned-task": _lost_standby,
+    "unprotected-task": _lost_standby,
     "task-churn": _moved_often,
     "torn-store": _torn,
     "store-shrank": _torn_segment,

@@ -231,11 +231,7 @@ def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
     reason = true[0].what if true else excuse(case)
     wrong = "blind" if said.detector == "auditor-blind" else "false_alarm"
     replaced = of_copy and case.timeline.is_replaced(case.pod, case.at_us)
-    nobody = (
-        of_copy
-        and bool(asked)
-        and (due is None or replaced or _is_expired(case, due) or _is_wiped(case, due))
-    )
+    nobody = of_copy and bool(asked) and (due is None or replaced or any(x(case, due) for x in _UNDECIDED))
     kind = "excused" if reason else "undecided" if nobody else wrong
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)
@@ -260,6 +256,14 @@ def _is_expired(case: Case, due: Asked) -> bool:
         else int(settings["retention.ms"])
     )
     return max(named) <= newest_ms - kept_ms
+
+
+def _may_be_of_a_standby(case: Case, due: Asked) -> bool:
+    """Tell whether the word may be about a standby, and the release lets its copy not be asked."""
+    return due.copies is None and int(case.run.settings.get("num.standby.replicas", 0)) > 0
+
+
+_UNDECIDED = (_is_expired, _is_wiped, _may_be_of_a_standby)
 
 
 def _tells_of(look: Asked, said: Said, pod: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tests.hunt.test_judge import LOST, kinds, look, run, said, true
+from tests.hunt.timeline import Asked
 from tests.live.plan import ALOS, EOS
 
 
@@ -58,3 +59,12 @@ def test_a_word_about_a_store_that_a_kill_has_wiped_since_is_undecided():
         (ALOS, killed, "false_alarm"),
     ):
         assert kinds(run("4.1.0", guarantee), words=[word], marks=marks, asked=[look("a")]) == [kind]
+
+
+def test_a_word_that_may_be_about_a_standby_that_cannot_be_asked_is_undecided():
+    """Found by the hunt: on 2.0.1 a standby had 2,000 of 7,700 entries, and the active store was right."""
+    marks = ((10, "a starts 2.0.1"), (60, "truth: right"))
+    word = said("carried-checkpoint", "critical", at_us=50)
+    for standbys, kind in ((1, "undecided"), (0, "false_alarm")):
+        of = dataclasses.replace(run("2.0.1"), settings={"num.standby.replicas": standbys})
+        assert kinds(of, words=[word], marks=marks, asked=[Asked(60, None)]) == [kind]
