@@ -121,7 +121,7 @@ def _incidents(facts: Facts) -> Series:
 
 
 def _incident_info(facts: Facts) -> Series:
-    # what agents report alone has alerts without this list: a fleet of it must keep nothing out that only the audit knows
+    # what agents report alone has alerts without this list: it must not keep out what only the audit knows
     listed = sorted(
         _open_incidents(facts),
         key=lambda x: (x.severity is not Severity.CRITICAL, x.lead["reported_by"] != FLEET),
