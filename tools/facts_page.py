@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.contract.reporting import ACCEPTS
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 from spark_rollup.correlate import RULES
@@ -17,6 +18,8 @@ def render_facts_page(page: str) -> str:
             *(f"[{x.meta.id}](detectors/{x.meta.id}.md)" for x in DETECTORS if key.name in x.meta.needs),
             *(f"[rules/{x.meta.id}](rules/{x.meta.id}.md)" for x in RULES if key.name in x.meta.needs),
         ]
+        if key.name == ACCEPTS:
+            units = ["none: it raises no alert about what is accepted"]
         rows.append(f"| `{key.name}` | `{key.kafka_name}` | {', '.join(units) or 'none asks for it'} |")
     table = "\n".join(rows)
     return f"{page.partition(MARKER)[0]}{MARKER}\n{table}\n"

@@ -38,8 +38,10 @@ def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool)
     if paint:
         mark = f"{_COLOURS[incident.severity]}{mark}{_RESET}"
     what = incident.lead.detector
+    state = [incident.confidence.value, incident.status.value]
+    state += ["accepted by configuration"] if incident.accepted else []
     lines = [
-        f"{mark} {what}  {printable(address(incident))}  ({incident.confidence.value}, {incident.status.value})",
+        f"{mark} {what}  {printable(address(incident))}  ({', '.join(state)})",
         wrapped(printable(incident.sentence), width),
         wrapped(_since(incident), width),
     ]

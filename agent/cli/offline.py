@@ -110,7 +110,8 @@ def scan(
         findings = judge_again(pipeline, clock.now_us())
     _warn_of_settings(pipeline, config)
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
-    print_findings(findings, pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
+    closing = _and_disabled(closing, config, as_json=shown.as_json)
+    print_findings(findings, pod, shown=shown, closing=closing, accepts=config.applications.accepts)
     return exit_code(findings, fail_on)
 
 
@@ -166,7 +167,8 @@ def replay_trace(
         f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
         f" what happened before the first one is not seen{_from_properties(config)}"
     )
-    print_findings(findings, pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
+    closing = _and_disabled(closing, config, as_json=shown.as_json)
+    print_findings(findings, pod, shown=shown, closing=closing, accepts=config.applications.accepts)
     return exit_code(findings, fail_on)
 
 

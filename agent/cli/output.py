@@ -14,7 +14,7 @@ from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
 from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
-from agent.findings.incidents import Incident, about_state, gather
+from agent.findings.incidents import Accepts, Incident, about_state, gather
 
 
 def finding_line(finding: Finding, pod: str, incident: Incident | None = None) -> str:
@@ -40,6 +40,8 @@ def _incident_fields(incident: Incident, finding: Finding) -> dict[str, object]:
         "severity": incident.severity.value,
         "confidence": incident.confidence.value,
         "status": incident.status.value,
+        "lasting": incident.lasting,
+        "accepted": incident.accepted,
         "application_id": incident.application_id or None,
         "tasks": incident.tasks,
         "stores": incident.stores,
@@ -67,7 +69,13 @@ class Shown:
 
 
 def print_findings(
-    findings: Sequence[Finding], pod: str, *, shown: Shown, closing: str, out: TextIO | None = None
+    findings: Sequence[Finding],
+    pod: str,
+    *,
+    shown: Shown,
+    closing: str,
+    accepts: Accepts = lambda application: (),
+    out: TextIO | None = None,
 ) -> None:
     """Print what was found: a summary, incidents, the worst first, and which settings would decide more.
 
@@ -76,10 +84,11 @@ def print_findings(
         pod: Where.
         shown: How much of it.
         closing: What was read, and what cannot be seen that way: nothing found is worth no more than that.
+        accepts: What the operator accepted: it is shown, and marked.
         out: Where to; None = standard output.
     """
     stream = out or sys.stdout
-    everything = gather(findings)
+    everything = gather(findings, accepts)
     if shown.as_json:
         of_finding = {finding.id: incident for incident in everything for _, finding in incident.findings}
         for finding in findings:

@@ -183,7 +183,7 @@ def load_config(
         add_flag(text, common, own, problems)
     read = _Reader(document, environment or {}, flags or {}, str(file), problems)
     agent = read.group("agent", AgentSettings)
-    notes = add_properties(agent.properties, common, own, problems)
+    notes = add_properties(agent.properties, read.origins["properties"], common, own, problems)
     notes += add_release(agent.streams_version, read.origins["streams_version"], common)
     judges = read.group("detectors", DetectorSettings)
     strange = [id_ for id_ in judges.disabled if detectors is not None and id_ not in detectors]

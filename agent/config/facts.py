@@ -15,6 +15,9 @@ from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting
 PROPERTIES = "properties"
 """Origin of facts that the application's own file says."""
 
+_MOST_BYTES = 1 << 20
+"""As much as a ConfigMap holds: what is larger is no settings file."""
+
 
 def tables_of(
     table: object, where: str, problems: list[str]
@@ -49,15 +52,26 @@ def add_flag(
 
 
 def add_properties(
-    file: str, common: dict[str, Setting], own: dict[str, dict[str, Setting]], problems: list[str]
+    file: str,
+    origin: str,
+    common: dict[str, Setting],
+    own: dict[str, dict[str, Setting]],
+    problems: list[str],
 ) -> list[str]:
-    """Add what only an application's own file says; give what of it cannot be used."""
+    """Add what only an application's own file says; give what of it cannot be used.
+
+    A file that cannot be read is a problem only if a flag names it. In a pod an environment variable does, and the
+    application waits for its agent: it must not wait for a file.
+    """
     if not file:
         return []
     try:
-        content = Path(file).read_bytes()
+        content = _content(file)
     except OSError as error:
-        problems.append(f"properties {file}: cannot be read: {error.strerror or error}")
+        reason = f"cannot be read: {error.strerror or error}"
+        if origin != "flag":
+            return [f"{file}: {reason}"]
+        problems.append(f"properties {file}: {reason}")
         return []
     try:
         text = content.decode("utf-8")
@@ -73,6 +87,14 @@ def add_properties(
     else:
         own[given.application_id] = {**values, **own.get(given.application_id, {})}
     return notes
+
+
+def _content(file: str) -> bytes:
+    with Path(file).open("rb") as opened:
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(f"it is larger than {_MOST_BYTES} bytes")
+    return content
 
 
 def add_release(text: str, origin: str, common: dict[str, Setting]) -> list[str]:

@@ -177,7 +177,12 @@ class Ledger:
     ) -> Finding | None:
         known = self._findings.get(key)
         if known is None:
-            finding = self._with_incident(key, _open(meta, place, verdict, self.read_once_us), ended_us)
+            opened = _open(meta, place, verdict, self.read_once_us)
+            if self.read_once_us is not None and opened.id in self._by_id:
+                opened = replace(
+                    opened, id=_hashed((opened.id, verdict.subject))
+                )  # two segments of one store
+            finding = self._with_incident(key, opened, ended_us)
             what = (place.application_id, meta.id, finding.severity)
             self._reported[what] = Reported(
                 self._reported[what].times + 1 if what in self._reported else 1, finding.id
@@ -291,7 +296,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
         "" if is_of_reading else str(verdict.opened_at_us),
     )
     return Finding(
-        id=hex_digest("\x00".join(parts).encode(errors="surrogateescape"))[:16],
+        id=_hashed(parts),
         detector=meta.id,
         level=verdict.level or meta.level,
         severity=verdict.severity,
@@ -319,6 +324,10 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
         mechanism=meta.mechanism.slug if meta.mechanism else meta.id,
         lasting=verdict.lasting,
     )
+
+
+def _hashed(parts: Sequence[str]) -> str:
+    return hex_digest("\x00".join(parts).encode(errors="surrogateescape"))[:16]
 
 
 def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) -> Finding:

@@ -29,6 +29,8 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _UNICODE = re.compile(r"[0-9a-fA-F]{4}", re.ASCII)
 _BLANKS = " \t\f"
 _MAX_SHOWN = 60
+_MARKS = ("\ufeff", "\u00ef\u00bb\u00bf")
+"""A byte order mark of UTF-8, as it is read in that encoding and in Latin-1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,10 @@ def facts_of(text: str) -> Given:
         text: Content of the file.
     """
     given, notes = parse(text), []
+    if text.startswith(_MARKS):
+        notes.append(
+            "it begins with a byte order mark, which Java reads as part of the first key: that key is not used"
+        )
     values: dict[str, str] = {}
     for key in KEYS:
         if "." not in key.kafka_name:  # no setting of Kafka's: the release is that of a library
@@ -104,7 +110,7 @@ def parse(text: str) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[str]:
     """Join lines that end in an odd number of backslashes; a comment cannot be continued."""
     held: str | None = None
-    for raw in re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")):
+    for raw in re.split(r"\r\n|\r|\n", text):
         line = raw.lstrip(_BLANKS)
         if held is None and (not line or line[0] in "#!"):
             continue

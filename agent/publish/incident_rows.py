@@ -12,16 +12,19 @@ from agent.findings.incidents import Accepts, Incident, gather
 from agent.publish.snapshot import Exposure, IncidentCount, IncidentRow
 
 INCIDENTS_LISTED = 100
-"""Incidents with a series each at most, the worst first; what is left out is counted in one series."""
+"""Incidents with a series each at most; what is left out is counted in one series."""
 
 
 def incident_rows(incidents: Sequence[Incident]) -> tuple[tuple[IncidentRow, ...], int]:
-    """List incidents, the worst first.
+    """List incidents: what raises an alert before what is for reading only, the worst first.
+
+    Args:
+        incidents: In the order of people, who see what is over and what the agent does not know last.
 
     Returns:
         The rows, and how many incidents are in none of them.
     """
-    listed = incidents[:INCIDENTS_LISTED]
+    listed = sorted(incidents, key=lambda x: (x.lasting, -x.severity.rank))[:INCIDENTS_LISTED]
     return tuple(map(_row, listed)), len(incidents) - len(listed)
 
 

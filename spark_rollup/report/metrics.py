@@ -28,7 +28,7 @@ ROWS_LISTED = 500
 """Series of findings by task at most, the worst first."""
 
 INCIDENTS_LISTED = 100
-"""Incidents with a series each at most, the worst first."""
+"""Incidents with a series each at most."""
 
 PUSH_TIMEOUT_S = 10.0
 _PUSH_PATH = "/metrics/job/statewarden-rollup"
@@ -121,7 +121,12 @@ def _incidents(facts: Facts) -> Series:
 
 
 def _incident_info(facts: Facts) -> Series:
-    return {_names(one): 1.0 for one in _open_incidents(facts)[:INCIDENTS_LISTED]}
+    # what agents report alone has alerts without this list: it must not keep out what only the audit knows
+    listed = sorted(
+        _open_incidents(facts),
+        key=lambda x: (x.severity is not Severity.CRITICAL, x.lead["reported_by"] != FLEET),
+    )
+    return {_names(one): 1.0 for one in listed[:INCIDENTS_LISTED]}
 
 
 def _unlisted(facts: Facts) -> Series:
@@ -187,7 +192,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, labels=("severity",)),
     Metric(
         "statewarden_rollup_incident_info",
-        "An open incident of the fleet, in the words of the finding that names it; the worst 100.",
+        "An open incident of the fleet, in the words of the finding that names it; 100 at most, the fleet's own first.",
         _incident_info,
         labels=(
             "audited_cluster",

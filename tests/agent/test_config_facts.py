@@ -50,6 +50,20 @@ def test_a_file_without_facts_is_noted(tmp_path: Path) -> None:
         load_config(flags={"properties": str(tmp_path / "absent")})
 
 
+def test_a_file_that_cannot_be_read_does_not_stop_a_sidecar(tmp_path: Path) -> None:
+    """The application waits for the agent to be ready: a ConfigMap without the key, or a binary, must not keep it."""
+    large = tmp_path / "large"
+    large.write_bytes(b"#" * ((1 << 20) + 1))
+    for file, why in (
+        (tmp_path / "absent", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (large, "it is larger than 1048576 bytes"),
+    ):
+        config = load_config(environment={"STATEWARDEN_PROPERTIES": str(file)})
+        assert config.applications.common == {}
+        assert config.notes == (f"{file}: cannot be read: {why}",)
+
+
 @pytest.mark.parametrize(
     ("label", "sets", "release", "notes"),
     [

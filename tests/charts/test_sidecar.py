@@ -70,7 +70,7 @@ def test_properties_of_the_application_are_mounted_read_only(sidecar: Helm) -> N
     )
     (volume,) = (x for x in pod["volumes"] if x["name"] == "statewarden-properties")
     items = [{"key": "kafka.properties", "path": "streams.properties"}]
-    assert volume["configMap"] == {"name": "orders", "items": items}
+    assert volume["configMap"] == {"name": "orders", "optional": True, "items": items}
     (mount,) = (x for x in agent["volumeMounts"] if x["name"] == "statewarden-properties")
     assert mount["readOnly"]
     assert environment(agent)["STATEWARDEN_PROPERTIES"] == f"{mount['mountPath']}/streams.properties"

@@ -185,6 +185,18 @@ def test_alerts_fire_and_stay_quiet(repository: Path) -> None:
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
+def test_a_page_keeps_back_no_ticket_about_anything_else(repository: Path) -> None:
+    """What is inhibited beyond one incident is for reading only: a task that ended uncleanly is the last warning."""
+    text = (repository / "deploy/alerts/alertmanager.yaml").read_text(encoding="utf-8")
+    rules = re.findall(r"target_matchers: \[(.*)\]\n  equal: \[(.*)\]", text)
+    assert len(rules) == text.count("source_matchers:")
+    (wide,) = (targets for targets, equal in rules if "incident_id" not in equal)
+    names = re.fullmatch(r"""'alertname=~"(.*)"'""", wide)
+    assert names is not None
+    severities = {x.name: x.severity for x in ALERTS}
+    assert {severities[name] for name in names[1].split("|")} == {"info"}
+
+
 @pytest.mark.packages
 def test_alertmanager_accepts_its_example(repository: Path) -> None:
     """`amtool check-config` reads the routing example."""

@@ -88,15 +88,18 @@ class Alert:
         """Write the description as Prometheus takes it: by how sure it is, and by whose instruction comes first."""
         if not self.suspected:
             return fill(self.description, WHERE)
-        sure, unsure = (fill(_yielding(x), WHERE) for x in (self.description, self.suspected))
+        texts = (self.description, self.suspected)
+        if self.labels.get("reporter") == "agent":  # the audit has put together what belongs together
+            texts = (_yielding(self.description), _yielding(self.suspected))
+        sure, unsure = (fill(x, WHERE) for x in texts)
         return f'{{{{ if eq $labels.confidence "confirmed" }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}'
 
     def said(self, labels: Mapping[str, str], words: Mapping[str, str]) -> str:
         """Write the description as it reads with these labels and words for the placeholders."""
         confirmed = not self.suspected or labels.get("confidence") == "confirmed"
         text = self.description if confirmed else self.suspected
-        if labels.get("first"):
-            text = f"{text.partition(_STEP)[0]}{_STEP}{_first(labels['first'])}"
+        if words.get("<first>"):
+            text = f"{text.partition(_STEP)[0]}{_STEP}{_first(words['<first>'])}"
         return fill(text, words)
 
 
@@ -137,7 +140,12 @@ _VARIABLES = (
 
 
 _STEP = " Next: "
-_FIRST = "{{ $labels.first }}"
+_FIRST = "{{ $first }}"
+_ASKS_FIRST = (
+    '{{ $first := "" }}{{ with printf `statewarden_incident_info{incident_id=%q}` $labels.incident_id | query }}'
+    '{{ $first = . | first | label "first" }}{{ end }}'
+)
+"""As a label it would make an alert another one: beside it the old one, with the old step, would go on for a while."""
 
 
 def _first(named: str) -> str:
@@ -147,7 +155,7 @@ def _first(named: str) -> str:
 def _yielding(text: str) -> str:
     """Let the step yield to that of the incident that comes first."""
     head, _, step = text.partition(_STEP)
-    condition = f"{{{{ if $labels.first }}}}{_first(_FIRST)}{{{{ else }}}}{step}{{{{ end }}}}"
+    condition = f"{_ASKS_FIRST}{{{{ if $first }}}}{_first(_FIRST)}{{{{ else }}}}{step}{{{{ end }}}}"
     return f"{head}{_STEP}{condition}"
 
 

@@ -176,11 +176,11 @@ AGENT: tuple[Alert, ...] = (
         "all detectors run", at_m=40, early_m=33,
     ),
     _agent_alert(
-        "StatewardenFindingsUnlisted", "statewarden_task_findings_unlisted > 0", 30,
-        "More findings on one pod than are listed by task",
-        "findings are left out of the series that alerts read; the worst are listed. Next: read all of them on the agent's own "
-        "page or with `statewarden scan`.",
-        {_on_pod("statewarden_task_findings_unlisted"): "12x200"}, {_on_pod("statewarden_task_findings_unlisted"): "0x200"},
+        "StatewardenIncidentsUnlisted", "statewarden_incidents_unlisted > 0", 30,
+        "More incidents on one pod than alerts can see",
+        "incidents are left out of the series that alerts read; those that raise an alert are listed first, the worst of them "
+        "before all. Next: read all of them on the agent's page or with `statewarden scan`.",
+        {_on_pod("statewarden_incidents_unlisted"): "12x200"}, {_on_pod("statewarden_incidents_unlisted"): "0x200"},
         "all are listed", at_m=31, early_m=29, severity="info",
     ),
 )  # fmt: skip

@@ -159,7 +159,7 @@ def _expr(unit: str, severity: Severity, scope: Scope | None) -> str:
         return f"max by ({SAME}, rule, confidence) ({named}) > 0"
     lasting = "" if severity is Severity.CRITICAL else ',lasting="false"'
     chosen = f'{LOCAL}{{detector="{unit}",severity="{severity}"{lasting}}}'
-    return f"max by ({SAME}, pod, detector, confidence, first) ({chosen}) > 0"
+    return f"max by ({SAME}, pod, detector, confidence) ({chosen}) > 0"
 
 
 def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_m: int) -> tuple[Case, ...]:
@@ -188,9 +188,18 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
     ]
     if scope is not None:
         after = _incident(unit, severity, scope, first="i-aaaaaaaaaaaa")
-        labelled = {**confirmed, "first": "i-aaaaaaaaaaaa"}
+        yields = {**SAYS, "<first>": "i-aaaaaaaaaaaa"}
         cases.append(
-            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labelled, SAYS)
+            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, confirmed, yields)
+        )
+        cases.append(
+            Case(
+                "is the same alert, with the other step, when another incident comes first",
+                {series: f"1x{for_m + 5} stale", after: f"_x{for_m + 6} 1x50"},
+                for_m + 8,
+                confirmed,
+                yields,
+            )
         )
     if for_m:
         cases.append(Case(f"does not fire yet after {for_m - 1} minutes", {series: "1x200"}, for_m - 1))

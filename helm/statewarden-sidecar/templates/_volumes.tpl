@@ -32,9 +32,10 @@
 {{- with $v.agent.propertiesFrom.configMap }}
 - volume: statewarden-properties
   mountPath: /etc/statewarden/properties
+  {{- /* The agent starts without it, and says so: no pod of the application waits for a ConfigMap or a key. */}}
   setting: PROPERTIES
   value: /etc/statewarden/properties/streams.properties
-  source: {configMap: {name: {{ . }}, items: [{key: {{ $v.agent.propertiesFrom.key | quote }}, path: streams.properties}]}}
+  source: {configMap: {name: {{ . }}, optional: true, items: [{key: {{ $v.agent.propertiesFrom.key | quote }}, path: streams.properties}]}}
 {{- end }}
 {{- with $v.privacy.keySecret }}
 - volume: statewarden-hash-key

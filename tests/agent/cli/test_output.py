@@ -65,11 +65,31 @@ def test_a_json_line_has_the_whole_incident():
     assert first == second
     assert first == {
         "id": FINDING.incident_id, "detector": "torn-store", "severity": "critical", "confidence": "suspected",
-        "status": "open", "application_id": "orders", "tasks": ["0_3"], "stores": ["totals"],
+        "status": "open", "lasting": False, "accepted": False,
+        "application_id": "orders", "tasks": ["0_3"], "stores": ["totals"],
         "title": "A store goes on from an offset whose data it does not have", "sentence": later.summary,
         "next_action": later.next_action, "since": "2023-11-14T22:13:20.250000Z", "ended": None,
     }  # fmt: skip
     assert third["id"] == "i-2"
+
+
+def test_what_is_accepted_is_shown_as_such() -> None:
+    """It is printed behind what needs something, and both ways of printing mark it."""
+    exposed = replace(
+        FINDING, id="4" * 16, incident_id="i-4", detector="stale-eos-checkpoint", level=Level.EXPOSURE, lasting=True
+    )  # fmt: skip
+    texts = []
+    for as_json in (False, True):
+        out = io.StringIO()
+        print_findings(
+            [exposed, FINDING], "pod-a", shown=Shown(as_json=as_json), closing="read",
+            accepts=lambda _: ["stale-eos-checkpoint"], out=out,
+        )  # fmt: skip
+        texts.append(out.getvalue())
+    marked = [line for line in texts[0].splitlines() if "(suspected, open" in line]
+    assert ["accepted by configuration" in line for line in marked] == [False, True]
+    rows = [json.loads(line)["incident"] for line in texts[1].splitlines()]
+    assert [(x["lasting"], x["accepted"]) for x in rows] == [(True, True), (False, False)]
 
 
 def test_a_terminal_gets_no_line_that_it_would_break():

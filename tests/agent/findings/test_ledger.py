@@ -390,3 +390,16 @@ def test_an_exposure_that_no_longer_lasts_is_reported_again():
     settle(ledger, verdict(lasting=True, next_action="stop it cleanly"))
     (changed,) = settle(ledger, verdict(next_action="before the next start"))
     assert (changed.lasting, changed.next_action) == (False, "before the next start")
+
+
+def test_two_findings_of_one_reading_have_two_ids():
+    """Two damaged segments of a store share its identity, and of one reading no time tells them apart."""
+
+    def read(now: int) -> list[str]:
+        ledger = Ledger()
+        ledger.read_once_us = now
+        both = (verdict(x, store="s", at_us=now) for x in ("damaged s/1", "damaged s/2"))
+        return [x.id for x in settle(ledger, *both, now=now)]
+
+    assert len(set(read(20))) == 2
+    assert read(20) == read(30)

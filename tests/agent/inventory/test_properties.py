@@ -30,7 +30,7 @@ from agent.inventory.properties import facts_of, parse
         (r"a=\u12", {"a": "u12"}),
         ("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
         ("a=1\na=2", {"a": "2"}),
-        ("\ufeffa=1", {"a": "1"}),
+        ("\ufeffa=1", {"\ufeffa": "1"}),
         ("=b", {"": "b"}),
     ],
 )
@@ -116,3 +116,11 @@ def test_a_value_that_kafka_refuses_is_no_fact():
         "processing.guarantee=exactly_twice",
         "num.standby.replicas=many",
     ]
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", "\u00ef\u00bb\u00bf"])
+def test_a_byte_order_mark_takes_the_first_key_away(mark):
+    """Java reads it as part of the key, so the application runs with the default: the agent must not know better."""
+    given = facts_of(f"{mark}processing.guarantee=exactly_once_v2\nnum.standby.replicas=1\n")
+    assert given.values == {"num_standby_replicas": "1"}
+    assert "byte order mark" in given.notes[0]

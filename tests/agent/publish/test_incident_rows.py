@@ -50,6 +50,24 @@ def test_incidents_are_bounded_and_the_worst_stay() -> None:
     assert (len(rows), rows[0].incident_id, left) == (INCIDENTS_LISTED, "i-worst", 5)
 
 
+def test_what_raises_no_alert_keeps_nothing_out_that_does() -> None:
+    """Exposures by release and remarks are many; suspected damage, a moment, and a blind agent raise tickets."""
+    lasting = [replace(EXPOSED, id=f"{n:016x}", incident_id=f"i-{n}") for n in range(INCIDENTS_LISTED)]
+    remarks = [
+        replace(EXPOSED, id=f"a{n:015x}", incident_id=f"i-a{n}", severity=Severity.INFO, lasting=False)
+        for n in range(INCIDENTS_LISTED)
+    ]
+    suspected = replace(
+        DAMAGED, id="c" * 16, incident_id="i-suspected", severity=Severity.WARNING, confidence=Confidence.SUSPECTED,
+        opened_at_us=9_000,
+    )  # fmt: skip
+    moment = replace(suspected, incident_id="i-moment", status=Status.RESOLVED, resolved_at_us=9_000)
+    blind = replace(suspected, incident_id="i-blind", level=Level.SELF, application_id="", task_id=None)
+    rows, left = incident_rows(shown_incidents([*lasting, *remarks, suspected, moment, blind], lambda _: ()))
+    assert [x.incident_id for x in rows[:3]] == ["i-suspected", "i-moment", "i-blind"]
+    assert left == INCIDENTS_LISTED + 3
+
+
 def test_open_incidents_are_counted_with_accepted_ones_apart() -> None:
     """What is over is not counted."""
     payments = replace(EXPOSED, id="c" * 16, application_id="payments", incident_id="i-2")

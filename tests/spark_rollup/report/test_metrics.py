@@ -102,6 +102,22 @@ def test_listed_incidents_are_bounded() -> None:
     assert found["statewarden_rollup_incidents_unlisted", frozenset()] == 3
 
 
+def test_a_fleet_of_agents_incidents_keeps_no_rules_out() -> None:
+    """200 pods on a release that exposes them are 200 older incidents, whose alerts are the agents'."""
+    rows = [
+        {
+            **whole(number << 80), "task_id": f"0_{number}", "severity": "warning", "reported_by": "agent",
+            "opened_at": "2026-11-20T03:00:00.000000Z",
+        }
+        for number in range(1, 201)
+    ]  # fmt: skip
+    rows.append({**whole(201 << 80), "task_id": "0_201", "severity": "warning"})
+    found = samples(metrics.render(facts(*rows, incidents=gather(rows))))
+    listed = [dict(pairs) for name, pairs in found if name == "statewarden_rollup_incident_info"]
+    assert len(listed) == metrics.INCIDENTS_LISTED
+    assert [x["tasks"] for x in listed if x["reported_by"] == "fleet"] == ["0_201"]
+
+
 def test_open_findings_are_counted_by_task_and_rule() -> None:
     """Two open findings of one task are one series of two; a resolved one is none."""
     found = samples(
