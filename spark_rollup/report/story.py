@@ -22,7 +22,9 @@ _FREQUENT = ("checkpoint", "size")
 def headline(
     address: str, pods: Sequence[str], as_of_us: int, verdicts: Iterable[Row], said: Iterable[Row]
 ) -> str:
-    """Say in one line what is wrong with a task: what a rule finds, else what an agent says, else that none does.
+    """Say in one line what is wrong with a task: the worst that a rule finds, or what an agent says if that is worse.
+
+    What a rule refutes is not wrong, whatever its agent says.
 
     Args:
         address: The task.
@@ -32,12 +34,25 @@ def headline(
         said: Agents' findings.
     """
     where = f"{address} on {', '.join(sorted(pods))}, as of {moment(as_of_us)}"
-    for rows, who in ((verdicts, ""), (said, " (its agent says so; no rule says more)")):
-        open_ = [row for row in rows if row["status"] == Status.OPEN.value]
-        worst = max(open_, key=_rank, default=None)
-        if worst is not None:
-            return f"{worst['severity']}, {worst['confidence']}: {worst['detector']}{who}: {where}"
-    return f"no open finding: {where}"
+    found = list(verdicts)
+    refuted = {name for row in found for name in _names(row.get("refutes"))}
+    left = [row for row in said if row.get("finding_id") not in refuted]
+    of_rules, of_agents = _worst(found), _worst(left)
+    if of_agents is not None and (of_rules is None or _rank(of_agents) > _rank(of_rules)):
+        return f"{_words_of(of_agents)} (its agent says so; no rule says more): {where}"
+    return f"{_words_of(of_rules)}: {where}" if of_rules is not None else f"no open finding: {where}"
+
+
+def _worst(rows: Iterable[Row]) -> Row | None:
+    return max((row for row in rows if row["status"] == Status.OPEN.value), key=_rank, default=None)
+
+
+def _words_of(row: Row) -> str:
+    return f"{row['severity']}, {row['confidence']}: {row['detector']}"
+
+
+def _names(value: object) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []
 
 
 def verdict_lines(rows: Iterable[Row]) -> list[str]:

@@ -108,6 +108,12 @@ def test_the_verdict_is_the_first_line():
         f"warning, suspected: torn-store (its agent says so; no rule says more): {where}"
     )
     assert first_line(rules[2:], []) == f"no open finding: {where}"
+    # a rule's remark does not hide what the agent says; what a rule refutes is not wrong
+    assert first_line([rules[0], rules[2]], said).startswith("warning, suspected: torn-store (its agent")
+    refuting = finding("missing-standby", "info", "resolved", refutes=["f"])
+    refuted = finding("unowned-task", "warning", finding_id="f")
+    assert first_line([refuting], [refuted]) == f"no open finding: {where}"
+    assert first_line([refuting], [refuted, *said]).startswith("warning, suspected: torn-store")
 
 
 def test_the_worst_comes_first_and_what_is_over_last():
