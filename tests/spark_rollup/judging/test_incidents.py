@@ -254,6 +254,16 @@ def test_pods_are_named_where_no_task_is():
     assert (found.pods, found.about_state) == (("pod-a", "pod-b", "pod-c"), False)
 
 
+def test_the_worst_comes_first():
+    """Lists are cut at their end (`--top`, metrics): what is over, or a remark, must not push out a silent agent."""
+    silent = {"level": "self", "detector": "unaudited", "mechanism": "unaudited", "severity": "warning"}
+    rows = [
+        row("a", 1, status="resolved", resolved_at=rfc3339(2)), row("b", 1, severity="info"), row("c", 2, **silent),
+        row("d", 3, severity="warning"),
+    ]  # fmt: skip
+    assert [x.id[2] for x in gather(rows)] == ["d", "c", "b", "a"]
+
+
 def test_no_two_instructions_about_one_task_contradict():
     """A rule's instruction comes before an agent's, and an agent's before a rule's, by one list."""
     remove = row("a", 1, local_incidents=[about("i-a", "confirms")])
