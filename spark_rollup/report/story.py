@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Change, Severity, Status
+from agent.contract.events import Change, Level, Severity, Status
 
 Row = Mapping[str, object]
 
@@ -17,6 +17,22 @@ _MARKS = {change.value: change.value.replace("-", " ") for change in Change}
 
 _FREQUENT = ("checkpoint", "size")
 """Lanes of marks that come again and again."""
+
+
+def about_task(rows: Iterable[Row], pods: Sequence[str]) -> list[Row]:
+    """Keep what concerns a task: what is said of it, and what is open about its whole application on its pods.
+
+    Args:
+        rows: Findings about the task, or about its application as a whole.
+        pods: Where the task was seen.
+    """
+    return [row for row in rows if row["task_id"] is not None or _concerns_all(row, pods)]
+
+
+def _concerns_all(row: Row, pods: Sequence[str]) -> bool:
+    urgent = row["status"] == Status.OPEN.value and row["severity"] != Severity.INFO.value
+    there = set(_names(row.get("pods"))) or {str(row["pod"])}
+    return urgent and row["level"] != Level.SELF.value and bool(there & set(pods))
 
 
 def headline(

@@ -116,6 +116,19 @@ def test_the_verdict_is_the_first_line():
     assert first_line([refuting], [refuted, *said]).startswith("warning, suspected: torn-store")
 
 
+def test_what_is_open_about_the_whole_application_on_its_pods_concerns_a_task():
+    """Two pods share a volume: no task there is fine, though no finding names one."""
+    whole = {"task_id": None, "level": "damage"}
+    clones = finding("cloned-volume", "critical", pods=["pod-a", "pod-b"], **whole)
+    by_agent = finding("shared-state-dir", "critical", **whole)
+    of_task = finding("torn-store", "info", "resolved", task_id="0_0", level="damage")
+    others = [
+        clones | {"pods": ["pod-c", "pod-d"]}, clones | {"status": "resolved"}, clones | {"severity": "info"},
+        clones | {"level": "self"}, by_agent | {"pod": "pod-c"},
+    ]  # fmt: skip
+    assert story.about_task([clones, *others, by_agent, of_task], ["pod-a"]) == [clones, by_agent, of_task]
+
+
 def test_the_worst_comes_first_and_what_is_over_last():
     """Only open findings ask for something."""
     lines = story.verdict_lines(
