@@ -60,8 +60,10 @@ def why(
     lived = (F.col("lane") == "process") & (F.col("application_id") == application)
     around = of_pod & ((F.col("lane") == "unknown") | lived)
     steps = _rows(drawn.where(here | around).orderBy("from_us", "pod", "lane"))
-    said = _rows(facts.local.where(here).orderBy("opened_at_us", "pod"))
-    verdicts = _rows(found.where(here).orderBy("opened_at", "detector"))
+    whole = F.col("task_id").isNull() & (F.col("application_id") == application)
+    said = _rows(facts.local.where(here | whole).orderBy("opened_at_us", "pod"))
+    verdicts = _rows(found.where(here | whole).orderBy("opened_at", "detector"))
+    said, verdicts = story.about_task(said, pods), story.about_task(verdicts, pods)
     address = f"{space + '/' if space else ''}{application}/{task}"
     return [
         story.headline(address, pods, as_of_us, verdicts, said),

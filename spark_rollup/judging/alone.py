@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -9,9 +11,6 @@ from agent.contract.events import Severity, Status
 from spark_rollup.columns import no_texts, rfc3339
 from spark_rollup.config import AGENT
 from spark_rollup.schemas import FINDING
-
-_REFUTED = len(Severity)
-"""Above every severity: what is refuted is settled, however severe it was."""
 
 
 def alone(local: DataFrame, found: DataFrame) -> DataFrame:
@@ -27,18 +26,41 @@ def alone(local: DataFrame, found: DataFrame) -> DataFrame:
     mine = F.col("status") == Status.OPEN.value
     urgent = local.where(mine & (rank(F.col("severity")) > Severity.INFO.rank))
     key = ["namespace", "finding_id"]
-    refuted = found.select(
-        "namespace", F.explode("refutes").alias("finding_id"), F.lit(_REFUTED).alias("settled")
-    )
+    refuted = refuted_on(found.select("namespace", F.explode("refutes").alias("finding_id"), "pods"), key)
     borne_out = found.where(mine).select(
         "namespace",
         F.explode(F.concat("confirms", "explains")).alias("finding_id"),
         rank(F.col("severity")).alias("settled"),
     )
     # an id names the finding, not the pod: of another namespace it is another one
-    settled = refuted.unionByName(borne_out).groupBy(*key).agg(F.max("settled").alias("settled"))
-    left = urgent.join(settled, key, "left").where(F.coalesce("settled", F.lit(-1)) < rank(F.col("severity")))
-    return left.select(*_columns())
+    settled = borne_out.groupBy(*key).agg(F.max("settled").alias("settled"))
+    said = urgent.join(settled, key, "left").join(refuted, key, "left")
+    left = F.coalesce("settled", F.lit(-1)) < rank(F.col("severity"))
+    return said.where(left & ~is_refuted()).select(*_columns())
+
+
+def refuted_on(refuted: DataFrame, key: Sequence[str], *more: Column) -> DataFrame:
+    """Collect where each agents' finding is refuted.
+
+    Args:
+        refuted: `key` and `pods` of what refutes.
+        key: Names of the columns that name an agents' finding.
+        more: Further aggregates.
+
+    Output columns: `key`, refuted_on (pods), and `more`.
+    """
+    pods = F.array_distinct(F.flatten(F.collect_list("pods")))
+    return refuted.groupBy(*key).agg(pods.alias("refuted_on"), *more)
+
+
+def is_refuted() -> Column:
+    """Return whether a finding (identity, pod) is what was refuted (`refuted_on`; null = nothing was).
+
+    Agents on several pods may have given one id to what they found. Of one incarnation of a store it is the same;
+    without an identity only a word about that pod is about it.
+    """
+    here = F.col("identity").isNotNull() | F.array_contains("refuted_on", F.col("pod"))
+    return F.col("refuted_on").isNotNull() & F.coalesce(here, F.lit(False))
 
 
 def rank(severity: Column) -> Column:

@@ -83,8 +83,8 @@ def gather(rows: Iterable[Row], titles: Mapping[str, str] = TITLES) -> list[Flee
         titles: By mechanism, of rules that are a mechanism by themselves too.
 
     Returns:
-        The worst first: open before resolved, by severity, by confidence, the oldest first; about state before what
-        is about agents.
+        The worst first: open before resolved, by severity, about state before what is about agents, by confidence,
+        the oldest first.
     """
     pairs = [_incident(group, titles) for group in lineage.groups(lineage.read(row) for row in rows)]
     before = shared.precedents(claim for _, claim in pairs if claim is not None)
@@ -97,11 +97,11 @@ def gather(rows: Iterable[Row], titles: Mapping[str, str] = TITLES) -> list[Flee
     return sorted(agreed, key=_order)
 
 
-def _order(one: FleetIncident) -> tuple[bool, bool, int, int, int, str, str]:
+def _order(one: FleetIncident) -> tuple[bool, int, bool, int, int, str, str]:
     return (
-        not one.about_state,
         one.status is Status.RESOLVED,
         -one.severity.rank,
+        not one.about_state,
         -one.confidence.rank,
         one.since_us,
         one.id,

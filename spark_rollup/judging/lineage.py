@@ -4,7 +4,8 @@ By mechanism and lineage, never by time alone. A row belongs together with
 - the agents' incidents of its mechanism that it confirms: those become one;
 - where it confirms none, rows of its mechanism that share its `lineage` (a task, a pod, an instruction: the rule says
   what) while both last.
-What it refutes or only takes into account it is evidence of, and joins nothing to it.
+What it refutes or only takes into account it is evidence of, and joins nothing to it; but what is open and worse than
+all that these incidents say is part of the oldest of them: no incident may hide what its evidence says.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ IS, CONFIRMS, REFUTES, EXPLAINS = "is", "confirms", "refutes", "explains"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 _NEVER = float("inf")
+
+_MOST = max(severity.rank for severity in Severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +281,11 @@ def _first_beside(one: Said, others: Iterable[Said]) -> Said | None:
     return next((x for x in others if x.opened_at_us <= one.until and one.opened_at_us <= x.until), None)
 
 
+def _urgency(rows: Iterable[Said]) -> int:
+    """Rank the worst of what is open; a remark, and what is over, asks for nothing."""
+    return max((x.severity.rank for x in rows if x.status is Status.OPEN), default=Severity.INFO.rank)
+
+
 def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Group]:
     """Add rows as evidence to the incidents that they name without being one with them.
 
@@ -287,6 +295,7 @@ def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Grou
         Groups that had to be made.
     """
     homes = {local: group for group in of_row.values() for local in group.locals_}
+    says = {id(group): _urgency(group.rows) for group in of_row.values()}
     made = []
     for one in rows:
         named = sorted(
@@ -299,6 +308,10 @@ def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Grou
         )
         lost = [x for x in named if x.incident not in homes]
         own = of_row.get(one)
+        # of a group that was made the evidence itself says how bad it is
+        if own is None and at_home and _urgency([one]) > max(says.get(id(x), _MOST) for x in at_home):
+            own = at_home[0]
+            own.rows.append(one)
         for group in at_home:
             if group is not own:
                 group.beside.append(one)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Status
 from spark_rollup.errors import UsageError
+from spark_rollup.judging.alone import is_refuted, refuted_on
 from spark_rollup.schemas import FINDING
 from spark_rollup.spark.outputs import MARKER, VERIFY, is_ours
 
@@ -64,19 +65,16 @@ def settled(found: DataFrame, proofs: DataFrame, said: DataFrame) -> DataFrame:
 
     Output columns: `FINDING`.
     """
-    refuted = (
-        proofs.select("namespace", F.explode("refutes").alias("of"), "opened_at")
-        .groupBy("namespace", "of")
-        .agg(F.max("opened_at").alias("refuted_at"))
-    )
-    mechanisms = said.select(
-        "namespace", F.col("finding_id").alias("of"), F.coalesce("mechanism", "detector").alias("same")
-    ).distinct()
+    of = ["namespace", "of"]
+    wrongs = proofs.select("namespace", F.explode("refutes").alias("of"), "opened_at", "pods")
+    refuted = refuted_on(wrongs, of, F.max("opened_at").alias("refuted_at"))
+    same = F.coalesce("mechanism", "detector").alias("same")
+    known = said.select("namespace", F.col("finding_id").alias("of"), same, "identity").distinct()
     again = found.where(
         (F.col("status") == Status.OPEN.value) & (F.col("confidence") != Confidence.CONFIRMED.value)
-    ).select("namespace", "id", "mechanism", F.explode("confirms").alias("of"))
-    judged = again.join(refuted, ["namespace", "of"], "left").join(mechanisms, ["namespace", "of"], "left")
-    wrong = F.col("refuted_at").isNotNull() & F.coalesce(F.col("same") == F.col("mechanism"), F.lit(True))
+    ).select("namespace", "id", "pod", "mechanism", F.explode("confirms").alias("of"))
+    judged = again.join(refuted, of, "left").join(known, of, "left")
+    wrong = is_refuted() & F.coalesce(F.col("same") == F.col("mechanism"), F.lit(True))
     over = (
         judged.groupBy("namespace", "id")
         .agg(F.bool_and(wrong).alias("wrong"), F.max("refuted_at").alias("refuted_at"))

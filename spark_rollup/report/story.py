@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Change, Severity, Status
+from agent.contract.events import Change, Level, Severity, Status
 
 Row = Mapping[str, object]
 
@@ -19,10 +19,28 @@ _FREQUENT = ("checkpoint", "size")
 """Lanes of marks that come again and again."""
 
 
+def about_task(rows: Iterable[Row], pods: Sequence[str]) -> list[Row]:
+    """Keep what concerns a task: what is said of it, and what is open about its whole application on its pods.
+
+    Args:
+        rows: Findings about the task, or about its application as a whole.
+        pods: Where the task was seen.
+    """
+    return [row for row in rows if row["task_id"] is not None or _concerns_all(row, pods)]
+
+
+def _concerns_all(row: Row, pods: Sequence[str]) -> bool:
+    urgent = row["status"] == Status.OPEN.value and row["severity"] != Severity.INFO.value
+    there = set(_names(row.get("pods"))) or {str(row["pod"])}
+    return urgent and row["level"] != Level.SELF.value and bool(there & set(pods))
+
+
 def headline(
     address: str, pods: Sequence[str], as_of_us: int, verdicts: Iterable[Row], said: Iterable[Row]
 ) -> str:
-    """Say in one line what is wrong with a task: what a rule finds, else what an agent says, else that none does.
+    """Say in one line what is wrong with a task: the worst that a rule finds, or what an agent says if that is worse.
+
+    What a rule refutes is not wrong, whatever its agent says.
 
     Args:
         address: The task.
@@ -32,12 +50,25 @@ def headline(
         said: Agents' findings.
     """
     where = f"{address} on {', '.join(sorted(pods))}, as of {moment(as_of_us)}"
-    for rows, who in ((verdicts, ""), (said, " (its agent says so; no rule says more)")):
-        open_ = [row for row in rows if row["status"] == Status.OPEN.value]
-        worst = max(open_, key=_rank, default=None)
-        if worst is not None:
-            return f"{worst['severity']}, {worst['confidence']}: {worst['detector']}{who}: {where}"
-    return f"no open finding: {where}"
+    found = list(verdicts)
+    refuted = {name for row in found for name in _names(row.get("refutes"))}
+    left = [row for row in said if row.get("finding_id") not in refuted]
+    of_rules, of_agents = _worst(found), _worst(left)
+    if of_agents is not None and (of_rules is None or _rank(of_agents) > _rank(of_rules)):
+        return f"{_words_of(of_agents)} (its agent says so; no rule says more): {where}"
+    return f"{_words_of(of_rules)}: {where}" if of_rules is not None else f"no open finding: {where}"
+
+
+def _worst(rows: Iterable[Row]) -> Row | None:
+    return max((row for row in rows if row["status"] == Status.OPEN.value), key=_rank, default=None)
+
+
+def _words_of(row: Row) -> str:
+    return f"{row['severity']}, {row['confidence']}: {row['detector']}"
+
+
+def _names(value: object) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []
 
 
 def verdict_lines(rows: Iterable[Row]) -> list[str]:

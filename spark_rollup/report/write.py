@@ -30,7 +30,7 @@ MAX_TASKS_DRAWN = 200
 MAX_LOCAL_FINDINGS = 500
 
 MAX_GAPS_DRAWN = 50
-"""The page draws this many unwatched intervals of a pod, the longest: lossy fleets have very many short ones."""
+"""Of a pod the page draws this many unwatched intervals, the longest, and those that last: there may be very many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _page_data(
         findings=findings,
         coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
         pods=_rows(tables.pods.orderBy("namespace", "pod")),
-        timelines=_rows(_drawn(tables.timelines, keys)),
+        timelines=_rows(_drawn(tables.timelines, keys, tables.as_of_us)),
         local=_rows(_local(tables.local)),
         quarantine=reasons,
         releases=_rows(tables.releases.orderBy("namespace", "application_id")),
@@ -218,8 +218,8 @@ def _page_data(
     )
 
 
-def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFrame:
-    """Keep the timeline rows of the drawn tasks, and what concerns their pods as a whole."""
+def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]], as_of_us: int) -> DataFrame:
+    """Keep the timeline rows of the drawn tasks, and what concerns their pods as a whole: what lasts, however short."""
     applications = sorted({str(key[1]) for key in keys})
     tasks = sorted({str(key[2]) for key in keys})
     of_task = F.col("application_id").isin(applications) & F.col("task_id").isin(tasks)
@@ -228,7 +228,8 @@ def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]]) -> DataFram
         F.desc(F.col("to_us") - F.col("from_us")), "from_us", "detail"
     )
     ranked = timelines.where(of_pod).withColumn("rank", F.row_number().over(longest))
-    kept = ranked.where(F.col("rank") <= MAX_GAPS_DRAWN).drop("rank")
+    lasts = F.col("to_us").isNull() | (F.col("to_us") >= as_of_us)
+    kept = ranked.where((F.col("rank") <= MAX_GAPS_DRAWN) | lasts).drop("rank")
     return (
         timelines.where(of_task)
         .unionByName(kept)

@@ -10,7 +10,8 @@ from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page.data import PageData, PodKey, Row, TaskKey, level
 from spark_rollup.report.page.text import clip, escape, name, named, parse_us
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_PLAIN = re.compile(r"i-[A-Za-z0-9._-]{1,78}")
+"""Any other text may break the page, or be the address of something else on it."""
 
 
 def first_seen_us(data: PageData) -> int:

@@ -140,6 +140,29 @@ def test_a_refuted_incident_is_not_open():
     assert roles(still) == [("b", Role.CAUSE), ("e", Role.REFUTATION)]
 
 
+def test_evidence_that_is_open_and_worse_than_its_incident_is_not_hidden():
+    """A rule's remark, or what is over, confirms an agent's suspicion, and a task has no second copy because of it."""
+    follows = row(
+        "u", 9, detector="unprotected-task", severity="warning", pod=None,
+        local_incidents=[about("i-a", "explains")],
+    )  # fmt: skip
+    remark = row("a", 2, severity="info", local_incidents=[about("i-a", "confirms")])
+    over = remark | {"severity": "critical", "status": "resolved", "resolved_at": rfc3339(5)}
+    for quieter in (remark, over):
+        found = one([quieter, follows])
+        assert (found.id, found.status, found.severity.value) == ("i-a", Status.OPEN, "warning")
+        assert (found.lead["id"], found.next_action) == (follows["id"], "action of u")
+        assert len(found.members) == 2
+        more = row(
+            "v",
+            9,
+            detector="unprotected-task",
+            severity="warning",
+            local_incidents=[about("i-a", "explains")],
+        )
+        assert len(one([quieter, follows, more | {"task_id": "0_1"}]).tasks) == 2
+
+
 def test_a_proof_names_the_incident():
     """What was suspected is critical and confirmed once a comparison with the changelog proves it."""
     suspected = by_agent("a", "i-a", 1, severity="warning", confidence="suspected")
@@ -229,6 +252,16 @@ def test_pods_are_named_where_no_task_is():
     )
     assert found.sentence == "pod-a: silent. The same on pods pod-b, pod-c."
     assert (found.pods, found.about_state) == (("pod-a", "pod-b", "pod-c"), False)
+
+
+def test_the_worst_comes_first():
+    """Lists are cut at their end (`--top`, metrics): what is over, or a remark, must not push out a silent agent."""
+    silent = {"level": "self", "detector": "unaudited", "mechanism": "unaudited", "severity": "warning"}
+    rows = [
+        row("a", 1, status="resolved", resolved_at=rfc3339(2)), row("b", 1, severity="info"), row("c", 2, **silent),
+        row("d", 3, severity="warning"),
+    ]  # fmt: skip
+    assert [x.id[2] for x in gather(rows)] == ["d", "c", "b", "a"]
 
 
 def test_no_two_instructions_about_one_task_contradict():
@@ -337,6 +370,15 @@ def test_every_finding_and_every_id_of_an_agent_has_its_place(data: st.DataObjec
     absorbed = [name for found in incidents for name in found.absorbed]
     assert sorted(absorbed) == sorted({x["incident_id"] for each in rows for x in each["local_incidents"]})
     assert len({found.id for found in incidents}) == len(incidents)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_incidents_say_what_is_open_as_findings_do(rows: Sequence[Row]):
+    """The exit code is by findings, the page by incidents: one must not be calm beside the other."""
+    said = {x["severity"] for x in rows if x["status"] == "open"} - {"info"}
+    shown = {x.severity.value for x in gather(rows) if x.status is Status.OPEN} - {"info"}
+    assert ("critical" in said, bool(said)) == ("critical" in shown, bool(shown))
 
 
 @settings(max_examples=60, deadline=None)

@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from spark_rollup.judging import known, verified
+from spark_rollup.judging import alone, known, verified
 from spark_rollup.judging.incidents import gather
 from spark_rollup.schemas import FINDING
 from tests.spark_rollup.judging.test_incidents import UNEQUAL, by_agent, row
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-A, B, C = "a" * 32, "b" * 32, "c" * 32
+A, B, C, D = "a" * 32, "b" * 32, "c" * 32, "d" * 32
 
-SAID = "namespace string, finding_id string, incident_id string, mechanism string, detector string, opened_at_us long"
+SAID = (
+    "namespace string, finding_id string, incident_id string, mechanism string, detector string, opened_at_us long, "
+    "identity string"
+)
 
 
 def table(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
@@ -27,12 +31,13 @@ def table(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def said(spark) -> DataFrame:
-    """Three findings of agents: two of one incident, one by an agent of an older version; and a namesake."""
+    """Findings of agents: two of one incident, one by an agent of an older version, one of no known incarnation."""
     rows = [
-        ("shop", A, "i-crash", "offset-without-data", "resurrected-checkpoint", 5),
-        ("shop", B, "i-crash", "offset-without-data", "unrestored-store", 3),
-        ("shop", C, None, None, "wipe-storm", 7),
-        ("test", A, "i-other", "offset-without-data", "resurrected-checkpoint", 1),
+        ("shop", A, "i-crash", "offset-without-data", "resurrected-checkpoint", 5, "i"),
+        ("shop", B, "i-crash", "offset-without-data", "unrestored-store", 3, "i"),
+        ("shop", C, None, None, "wipe-storm", 7, None),
+        ("shop", D, "i-wipe", "offset-without-data", "store-shrank", 7, None),
+        ("test", A, "i-other", "offset-without-data", "resurrected-checkpoint", 1, "i"),
     ]
     return spark.createDataFrame(rows, SAID)
 
@@ -68,15 +73,29 @@ def test_a_suspicion_that_is_refuted_is_not_open_in_a_rules_words(spark, said):
         row("3", confirms=[A]),
         row("4", confirms=[A, B], **suspected),
         row("5", **suspected),
+        row("6", confirms=[A], pod="pod-b", **suspected),
+        row("7", confirms=[D], **suspected),
+        row("8", confirms=[D], pod="pod-b", **suspected),
     )
     equal = row(
         "e", 9, detector="state-equal", mechanism=UNEQUAL, severity="info", status="resolved", refutes=[A],
         level="event",
     )  # fmt: skip
     proofs = table(spark, equal)
-    found = verified.settled(rules, proofs, said)
-    assert {x["id"][:1] for x in found.collect() if x["status"] == "resolved"} == {"1"}
+    found = verified.settled(rules, table(spark, equal, equal | {"id": "g", "refutes": [D]}), said)
+    # the same incarnation on another pod is the same; without one nothing is known of that pod
+    assert {x["id"][:1] for x in found.collect() if x["status"] == "resolved"} == {"1", "6", "7"}
     whole = known.with_local_incidents(found.where("id like '1%'").unionByName(proofs), said)
     (one,) = gather(x.asDict(recursive=True) for x in whole.collect())
     assert (one.id, one.status.value, one.ended_us) == ("i-crash", "resolved", 9)
     assert one.findings[-1][0].value == "refutation"
+
+
+def test_what_is_refuted_on_one_pod_stays_open_on_another(spark):
+    """Agents made one id of what they found at their start; the incarnation alone says that it is the same."""
+    pods = [row("d", pod=pod) for pod in ("pod-a", "pod-b")]
+    said = table(spark, *pods).withColumns({"finding_id": F.col("id"), "opened_at_us": F.lit(1)})
+    refuting = table(spark, row("e", refutes=[pods[0]["id"]], status="resolved", severity="info"))
+    for identity, left in ((None, ["pod-b"]), ("i", [])):
+        local = said.withColumn("identity", F.lit(identity).cast("string"))
+        assert [x["pod"] for x in alone.alone(local, refuting).collect()] == left

@@ -108,6 +108,25 @@ def test_the_verdict_is_the_first_line():
         f"warning, suspected: torn-store (its agent says so; no rule says more): {where}"
     )
     assert first_line(rules[2:], []) == f"no open finding: {where}"
+    # a rule's remark does not hide what the agent says; what a rule refutes is not wrong
+    assert first_line([rules[0], rules[2]], said).startswith("warning, suspected: torn-store (its agent")
+    refuting = finding("missing-standby", "info", "resolved", refutes=["f"])
+    refuted = finding("unowned-task", "warning", finding_id="f")
+    assert first_line([refuting], [refuted]) == f"no open finding: {where}"
+    assert first_line([refuting], [refuted, *said]).startswith("warning, suspected: torn-store")
+
+
+def test_what_is_open_about_the_whole_application_on_its_pods_concerns_a_task():
+    """Two pods share a volume: no task there is fine, though no finding names one."""
+    whole = {"task_id": None, "level": "damage"}
+    clones = finding("cloned-volume", "critical", pods=["pod-a", "pod-b"], **whole)
+    by_agent = finding("shared-state-dir", "critical", **whole)
+    of_task = finding("torn-store", "info", "resolved", task_id="0_0", level="damage")
+    others = [
+        clones | {"pods": ["pod-c", "pod-d"]}, clones | {"status": "resolved"}, clones | {"severity": "info"},
+        clones | {"level": "self"}, by_agent | {"pod": "pod-c"},
+    ]  # fmt: skip
+    assert story.about_task([clones, *others, by_agent, of_task], ["pod-a"]) == [clones, by_agent, of_task]
 
 
 def test_the_worst_comes_first_and_what_is_over_last():

@@ -157,3 +157,11 @@ def test_what_an_agent_says_alone_is_an_incident_too():
     whole(text)
     assert "reported by the pod&#x27;s agent; no rule of the fleet says more" in text
     assert "<code>statewarden explain false-clean-store</code>" in text
+
+
+def test_an_id_from_an_event_is_never_the_address_of_something_else():
+    """A section, the filter or the age would be found under it."""
+    (one,) = gather([finding()])
+    odd = replace(one, id="restarts", absorbed=("age", "filter", "restarts"))
+    found = whole(render(page(incidents=[odd])))
+    assert found.ids.count("restarts") == found.ids.count("filter") == 1

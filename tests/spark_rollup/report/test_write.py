@@ -1,0 +1,22 @@
+"""What of the tables reaches the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_rollup.report import write
+from spark_rollup.schemas import TIMELINE
+from tests.spark_rollup.report.page.page_rows import START_US, lane
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def test_a_pod_that_is_blind_now_is_not_cut_off_behind_longer_gaps(spark):
+    """The page takes from these rows which pods are not seen now; a lossy pod has very many gaps."""
+    whole = {"application_id": None, "task_id": None}
+    over = [lane("unknown", 100 * n, 100 * n + 90, **whole) for n in range(write.MAX_GAPS_DRAWN + 5)]
+    now = lane("unknown", 9000, 9001, **whole)
+    rows = [tuple(row[name] for name in TIMELINE.names) for row in (*over, now)]
+    found = write._drawn(spark.createDataFrame(rows, TIMELINE), [], START_US + 9_001_000_000).collect()
+    assert len(found) == write.MAX_GAPS_DRAWN + 1
+    assert found[-1]["to_us"] == now["to_us"]
