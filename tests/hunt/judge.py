@@ -191,11 +191,13 @@ def _misses(
             for x in loud
             if x.agent.endswith("-told") and x.task in (truth.task, "-") and truth.pod in ("", *pods_of(x))
         ]
-        if not said:
-            announced = blind_spot(run, timeline, truth.at_us, truth.difference)
-            what = f"{truth.what} [{announced}]" if announced else truth.what
-            yield Judgement("blind_spot" if announced else "miss", "told", truth.task, what)
-        elif not any(explains(timeline, x.detector, truth) for x in said):
+        if any(explains(timeline, x.detector, truth) for x in said):
+            continue
+        if announced := blind_spot(run, timeline, truth.at_us, truth.difference):
+            yield Judgement("blind_spot", "told", truth.task, f"{truth.what} [{announced}]")
+        elif not said:
+            yield Judgement("miss", "told", truth.task, truth.what)
+        else:
             names = ", ".join(sorted({x.detector for x in said}))
             yield Judgement("wrong_reason", "told", truth.task, f"{truth.what}; said: {names}")
 
