@@ -4,7 +4,8 @@ Fires when a store was created while a checkpoint entry > 0 of an earlier owner 
 before it was deleted), or when the first checkpoint of a new store continues from the old offset although the
 store holds only what was written since.
 Stays quiet for a full restoration (its puts come with its offset), for a store that a new topology added (no
-entry), for young segments of a windowed store, for a wipe by the owner under its lock (`carried-checkpoint`).
+entry), for young segments of a windowed store, for a wipe by the owner under its lock (`carried-checkpoint`), or of
+the whole directory by the process that goes on (2.6 and later).
 Unknown, and said once per task, where file times are those of a copy.
 """
 
@@ -92,6 +93,8 @@ def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session)
     if store.segmented and (before is None or before.shape is not Shape.CLEANER_WALK):
         return None
     fact = task.checkpoint_at(born_us)
+    if _went_with_its_store(case, before, fact, born_us):
+        return None
     chain = [*_past_chain(task, store, before)]
     is_sure = not store.segmented and not _may_have_been_wiped(case, store, session, fact)
     if fact is not None:  # the history of checkpoints is bounded
@@ -115,6 +118,26 @@ def _carried_on_disk(case: TaskCase, task: Task, store: Store, session: Session)
         identity=store.identity,
         upstream=(TORN_DELETION.key,) if _torn(before) else (),
         affected=case.affected(TORN_DELETION if _torn(before) else KAFKA_8187),
+    )
+
+
+def _went_with_its_store(
+    case: TaskCase, before: PastDatabase | None, fact: CheckpointFact | None, born_us: int
+) -> bool:
+    """Return whether one process wiped the store and its checkpoint, and made the new one.
+
+    It found no checkpoint then, in whatever order the removals were read on a busy machine.
+
+    Source:
+        StateManagerUtil.closeStateManager deletes all of the directory before a revived task opens it (2.6.0 to 4.2.1).
+    """
+    if case.says(Fact.WIPE_TASK_DIRECTORY) is Truth.NO or before is None or fact is None:
+        return False
+    if before.shape is not Shape.OWNER_WALK or not fact.deleted:
+        return False
+    return any(
+        life.started_us <= before.ended_us and (life.ended_us is None or born_us <= life.ended_us)
+        for life in case.application.lives
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from agent.inventory.model import Shape
+from agent.inventory.model import Application, ProcessLife, Shape
 from tests.support.scenario_case import (
     at,
     case,
@@ -32,6 +32,37 @@ def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: f
     one.past += (past(25, puts=prior),)
     chosen = {"release": "2.0.1", "guarantee": "at_least_once", **settings}
     return case(task(one, checkpoints=[checkpoint(10, 2000, ended=24, deleted=True, in_walk=True)]), **chosen)
+
+
+ONE_LIFE = (ProcessLife(at(1)),)
+TWO_LIVES = (ProcessLife(at(1), at(27)), ProcessLife(at(28)))
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({}, []),
+        ({"release": None}, []),
+        ({"release": "2.5.1"}, [Severity.CRITICAL]),  # a wipe takes the store only
+        (
+            {"lives": TWO_LIVES},
+            [Severity.CRITICAL],
+        ),  # killed in its wipe: the next process read what was left
+        ({"lives": ()}, [Severity.CRITICAL]),
+        ({"shape": Shape.CLEANER_WALK}, [Severity.CRITICAL]),
+        ({"deleted": False}, [Severity.CRITICAL]),
+    ],
+)
+def test_a_process_that_wiped_its_directory_finds_no_checkpoint_in_it(more, found):
+    """On a busy machine the checkpoint's removal can be read before the others, and the new store before both."""
+    chosen = {"release": "4.1.0", "lives": ONE_LIFE, "shape": Shape.OWNER_WALK, "deleted": True, **more}
+    one = store([database(puts=50, born=30)], [session(30, created=True, offset_at_open=121)])
+    one.past += (past(25, shape=chosen["shape"], puts=200),)
+    gone = checkpoint(24, 121, ended=24.5 if chosen["deleted"] else None, deleted=chosen["deleted"])
+    app = Application("app", exists=True, first_seen_us=at(0))
+    app.lives += chosen["lives"]
+    wiped = case(task(one, checkpoints=[gone]), release=chosen["release"], application=app)
+    assert severities(ID, wiped) == found
 
 
 def test_puts_must_not_explain_the_offset():
