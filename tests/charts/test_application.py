@@ -22,12 +22,19 @@ def alerts(rule: Manifest) -> dict[str, Manifest]:
 
 def test_all_alerts_are_there_word_for_word(chart: Helm) -> None:
     given = {"enabled": True, "runbooks": RUNBOOKS, "dashboards": DASHBOARDS}
-    rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
+    rendered = chart.objects(DIRECTORY, pushgateway={"enabled": True}, prometheusRule=given)
+    rule = kind_of(rendered, "PrometheusRule")
     written = objects(
         "\n---\n".join(path.read_text("utf-8") for path in (ROOT / "deploy" / "alerts").glob("*.rules.yaml"))
     )
     wanted = {group["name"]: group for document in written for group in document["groups"]}
     assert {group["name"]: group for group in rule["spec"]["groups"]} == wanted
+
+
+def test_without_a_pushgateway_no_alert_waits_for_the_rollup(chart: Helm) -> None:
+    given = {"enabled": True, "runbooks": RUNBOOKS, "dashboards": DASHBOARDS}
+    rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
+    assert "statewarden-rollup-absent" not in {group["name"] for group in rule["spec"]["groups"]}
 
 
 def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:

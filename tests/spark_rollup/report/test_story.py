@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spark_rollup.report import story
 
 Row = dict[str, object]
@@ -118,7 +120,7 @@ def test_the_verdict_is_the_first_line():
 
 def test_what_is_open_about_the_whole_application_on_its_pods_concerns_a_task():
     """Two pods share a volume: no task there is fine, though no finding names one."""
-    whole = {"task_id": None, "level": "damage"}
+    whole: Any = {"task_id": None, "level": "damage"}
     clones = finding("cloned-volume", "critical", pods=["pod-a", "pod-b"], **whole)
     by_agent = finding("shared-state-dir", "critical", **whole)
     of_task = finding("torn-store", "info", "resolved", task_id="0_0", level="damage")

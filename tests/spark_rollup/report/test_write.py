@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spark_rollup.report import write
@@ -13,7 +15,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 def test_a_pod_that_is_blind_now_is_not_cut_off_behind_longer_gaps(spark):
     """The page takes from these rows which pods are not seen now; a lossy pod has very many gaps."""
-    whole = {"application_id": None, "task_id": None}
+    whole: Any = {"application_id": None, "task_id": None}
     over = [lane("unknown", 100 * n, 100 * n + 90, **whole) for n in range(write.MAX_GAPS_DRAWN + 5)]
     now = lane("unknown", 9000, 9001, **whole)
     rows = [tuple(row[name] for name in TIMELINE.names) for row in (*over, now)]
