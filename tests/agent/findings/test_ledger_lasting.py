@@ -1,0 +1,56 @@
+"""The ledger: what an orderly close ends, exposures that last, ids of one reading."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Level, Status
+from agent.findings.ledger import Ledger
+from agent.judging.base import Kind
+from tests.agent.findings.test_ledger import close, settle, verdict
+
+
+@pytest.mark.parametrize(
+    ("closed_us", "steps"),
+    [
+        (20, ["warning seen", "the task was closed in order: what was suspected ended with it"]),
+        (4, ["warning seen"]),
+        (5, ["warning seen"]),
+        (None, ["warning seen"]),
+    ],
+)
+def test_a_suspected_exposure_ends_with_an_orderly_close_and_says_so(closed_us, steps):
+    """Its last evidence is the close; one before it opened, or none, explains nothing."""
+    ledger = Ledger()
+    settle(ledger, verdict())
+    (ended,) = close(ledger, closed_us)
+    assert (ended.status, [x.what for x in ended.evidence]) == (Status.RESOLVED, steps)
+
+
+def test_suspected_damage_outlives_an_orderly_close():
+    """A clean stop puts back nothing that was lost: it stays open until the store is replaced."""
+    ledger = Ledger()
+    settle(ledger, verdict(level=Level.DAMAGE), kind=Kind.DAMAGE)
+    assert close(ledger, 20, kind=Kind.DAMAGE) == []
+    assert [x.status for x in ledger.open_findings()] == [Status.OPEN]
+
+
+def test_an_exposure_that_no_longer_lasts_is_reported_again():
+    """The process ended: the same severity, and another next step."""
+    ledger = Ledger()
+    settle(ledger, verdict(lasting=True, next_action="stop it cleanly"))
+    (changed,) = settle(ledger, verdict(next_action="before the next start"))
+    assert (changed.lasting, changed.next_action) == (False, "before the next start")
+
+
+def test_two_findings_of_one_reading_have_two_ids():
+    """Two damaged segments of a store share its identity, and of one reading no time tells them apart."""
+
+    def read(now: int) -> list[str]:
+        ledger = Ledger()
+        ledger.read_once_us = now
+        both = (verdict(x, store="s", at_us=now) for x in ("damaged s/1", "damaged s/2"))
+        return [x.id for x in settle(ledger, *both, now=now)]
+
+    assert len(set(read(20))) == 2
+    assert read(20) == read(30)
