@@ -10,7 +10,7 @@ import pytest
 
 from agent.contract.events import Confidence, Level, Severity, Status
 from tests.agent.detectors.test_unrestored_store import ID
-from tests.support.scenario import Scenario
+from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
 from tests.support.scenario_app import App
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 
@@ -173,3 +173,18 @@ def test_a_claim_needs_no_puts():
     assert judge(ID, one) == []
     held.first = held.last = mark(20, 90, 0)
     assert [x.severity for x in judge(ID, one)] == [Severity.CRITICAL]
+
+
+@pytest.mark.parametrize("release", ["2.0.1", "2.1.1"])
+def test_a_windowed_store_is_restored_without_a_reopen(release):
+    """On 2.0.1 RocksDBSegmentedBytesStore puts record by record: a restoration after a wipe looks like use."""
+    run, app = wiped(release, stores={"s": KEY_VALUE, "w": WINDOWED})
+    run.wait(0.1)
+    app.puts("0_0", 200, store="w", segment=0)
+    app.flushes("0_0")
+    run.wait(8)
+    assert [x.store for x in run.findings(ID)] == []
+    app.puts("0_0", 200, store="s")
+    app.flushes("0_0")
+    run.wait(8)
+    assert {x.store for x in run.findings(ID)} == {"s"}
