@@ -44,9 +44,13 @@ def open_sessions(application: Application, task: Task, reading: Observation) ->
 
 
 def _goes_on(store: Store, before: Session, at_us: int) -> bool:
-    """A new store is opened twice within milliseconds (timestamped ones up to 3.7): that is one session."""
+    """A new store is opened twice within milliseconds (timestamped ones up to 3.7): that is one session.
+
+    It is empty then: what holds data went to another thread.
+    """
     soon = at_us - (before.released_us or 0) <= OPENED_TWICE_WITHIN_US
-    return soon and before.created and before.last is None and bool(store.identities & before.identities)
+    is_new = before.created and before.last is None and not before.puts_at_release
+    return soon and is_new and bool(store.identities & before.identities)
 
 
 def _is_outlived(application: Application, task: Task, released_us: int) -> bool:

@@ -29,6 +29,14 @@ def test_worked_with_before_it_was_opened_again():
     assert len(one.store.sessions) == 2
 
 
+def test_given_to_another_thread():
+    """A new store that holds data when it is let go was worked with, even if it is opened again at once."""
+    one = Reducing()
+    one.see(task_look(0.5), database_look(1, born=1), database_look(5, born=1, puts=100, lock=FREE))
+    one.see(database_look(5.6, born=1, puts=100, manifest=6))
+    assert [x.puts_at_release for x in one.store.sessions] == [100, 0]
+
+
 def test_only_a_new_store_is_opened_twice():
     """The second session of an older store, however soon, is a session."""
     one = Reducing()
