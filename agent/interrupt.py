@@ -35,7 +35,7 @@ def guarded(work: Callable[[], int], *, is_all: bool = False) -> int:
 
 
 class _CutShortError(KeyboardInterrupt):
-    """Not KeyboardInterrupt itself: Python remembers one that leaves an `exec`, and ends by SIGINT whatever the code."""
+    """Not KeyboardInterrupt itself: where one left an `exec`, Python ends by SIGINT, whatever the exit code."""
 
 
 class _Guard:

@@ -84,7 +84,7 @@ def test_the_code_does_not_depend_on_what_a_library_raises(
 
 def test_what_a_destructor_drops_is_raised_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work that would go on for long ends soon."""
-    dropped = []
+    dropped: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", dropped.append)
 
     class Reader:

@@ -310,7 +310,7 @@ def test_an_early_end_leaves_nothing_behind(
 @pytest.mark.parametrize("asked", ["topics", "range", "read"])
 def test_an_interrupt_that_the_client_drops_is_not_lost(asked: str) -> None:
     """In a callback of the library it becomes an error about something else, which would be exit code 1 or 2."""
-    reading = Changelogs(f"127.0.0.1:{free_port()}", {"reconnect.backoff.ms": 10})
+    reading = Changelogs(f"127.0.0.1:{free_port()}", {"reconnect.backoff.ms": "10"})
     struck = []
 
     def strike(_: Any) -> None:
@@ -322,7 +322,7 @@ def test_an_interrupt_that_the_client_drops_is_not_lost(asked: str) -> None:
 
     def work() -> int:
         try:
-            ask = {
+            ask: dict[str, Callable[[], object]] = {
                 "topics": lambda: reading.topics(""),
                 "range": lambda: reading.range("t", 0),
                 "read": lambda: list(reading.read("t", 0, 0, 9, committed=True)),
