@@ -6,6 +6,7 @@ import argparse
 import os
 import socket
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from agent import __version__
@@ -20,12 +21,13 @@ from agent.config import Config, load_config
 from agent.contract.codec import printable
 from agent.detectors import ACCEPTABLE, BY_ID
 from agent.errors import StatewardenError
+from agent.interrupt import guarded
 
 EXIT_WRONG = 2
 
 EPILOG = """\
 exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use,
-unreadable input, unwritable output.
+unreadable input, unwritable output; 130 Ctrl-C; 143 SIGTERM.
 
 Settings that are not on disk decide many verdicts; give them with --set, for
 all applications or for one, or with --properties FILE, the application's own:
@@ -43,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code.
     """
+    return guarded(partial(_answer, arguments))
+
+
+def _answer(arguments: Sequence[str] | None) -> int:
     try:
         with guarded_output() as output:
             try:
@@ -52,8 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StatewardenError as error:
         complain(printable(str(error)))
         return EXIT_WRONG
-    except KeyboardInterrupt:
-        return 130
 
 
 def _obey(arguments: Sequence[str] | None) -> int:

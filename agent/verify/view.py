@@ -7,13 +7,12 @@ the application deletes meanwhile stays readable through its descriptor.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from agent.errors import UsageError
 from agent.layout.names import CURRENT_FILE
@@ -21,13 +20,12 @@ from agent.layout.names import CURRENT_FILE
 PREFIX = "statewarden-verify-"
 TRIES = 20
 DATA_SUFFIXES = (".sst", ".blob")
-TERMINATED = 128 + signal.SIGTERM
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextmanager
 def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
-    """Make the private directory, and remove it at any end: Ctrl-C and SIGTERM included.
+    """Make the private directory, and remove it at any end: interrupts included, in what `guarded` runs.
 
     Args:
         work: Where; None = where temporary files go.
@@ -39,20 +37,25 @@ def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
     parent = Path(work or tempfile.gettempdir()).resolve()
     if parent.is_relative_to(state_dir.resolve()):
         raise UsageError(f"{parent} is inside {state_dir}, where nothing is ever written; give --work")
-    before = signal.signal(signal.SIGTERM, _terminate)
+    directory = (
+        parent / f"{PREFIX}{secrets.token_hex(8)}"
+    )  # known before it is there: no interrupt comes between
     try:
-        directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    except OSError as error:
-        raise UsageError(f"{parent}: no directory can be made here: {error.strerror}; give --work") from error
-    try:
-        yield directory
-    finally:
+        try:
+            _make(directory)
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+    finally:  # an interrupt may have cut that short, or a database that is still open have added a file
         shutil.rmtree(directory, ignore_errors=True)
-        signal.signal(signal.SIGTERM, before)
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(TERMINATED)
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700)
+    except OSError as error:
+        why = f"{directory.parent}: no directory can be made here: {error.strerror}; give --work"
+        raise UsageError(why) from error
 
 
 def more_descriptors() -> None:

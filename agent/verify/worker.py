@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.clock import SystemClock
 from agent.contract.packed import MAX_ROWS, buckets_for
 from agent.errors import LayoutError, UsageError
+from agent.interrupt import guarded
 from agent.observe.kernel_disk import KernelDisk
 from agent.verify.digest import Origin, digest_store
 from agent.verify.pace import Pace
@@ -119,4 +121,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(guarded(partial(main, sys.argv[1:]), is_all=True))

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from agent.errors import UsageError
+from agent.interrupt import guarded
+from agent.verify.changelog import Changelogs
 from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, write_database
 from tests.delivery.secured import Secured, hands, secured, wait
 from tests.delivery.servers import Broker, Certificates, free_port
@@ -302,3 +305,32 @@ def test_an_early_end_leaves_nothing_behind(
     running.send_signal(number)
     assert running.wait(30) == code
     assert list(ground.work.iterdir()) == []
+
+
+@pytest.mark.parametrize("asked", ["topics", "range", "read"])
+def test_an_interrupt_that_the_client_drops_is_not_lost(asked: str) -> None:
+    """In a callback of the library it becomes an error about something else, which would be exit code 1 or 2."""
+    reading = Changelogs(f"127.0.0.1:{free_port()}", {"reconnect.backoff.ms": "10"})
+    struck = []
+
+    def strike(_: Any) -> None:
+        struck.append(True)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    reading._settings["error_cb"] = strike
+    reading._reader = reading._consumer(committed=False)
+
+    def work() -> int:
+        try:
+            ask: dict[str, Callable[[], object]] = {
+                "topics": lambda: reading.topics(""),
+                "range": lambda: reading.range("t", 0),
+                "read": lambda: list(reading.read("t", 0, 0, 9, committed=True)),
+            }
+            ask[asked]()
+        except (UsageError, SystemError):
+            return 2
+        return 1
+
+    assert guarded(work) == 130
+    assert struck

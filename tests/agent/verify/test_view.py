@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from agent.errors import UsageError
-from agent.verify.view import TERMINATED, View, private_directory
+from agent.interrupt import guarded
+from agent.verify.view import View, private_directory
 
 
 @pytest.fixture
@@ -109,20 +116,55 @@ def test_the_private_directory_is_never_in_the_state_directory(tmp_path: Path) -
         pytest.fail("made")
 
 
-def test_it_is_gone_after_sigterm(tmp_path: Path) -> None:
-    """And the handler is as it was."""
-    before = signal.getsignal(signal.SIGTERM)
+def test_it_is_gone_after_an_interrupt_at_any_point(tmp_path: Path) -> None:
+    """While it is made, used or removed: before each line that runs."""
     work = tmp_path / "work"
     work.mkdir()
 
-    def end_early() -> None:
-        with private_directory(work, tmp_path / "state") as made:
-            (made / "file").touch()
-            assert made.stat().st_mode & 0o777 == 0o700
-            os.kill(os.getpid(), signal.SIGTERM)
+    def use(point: int) -> int:
+        """Return how many lines ran."""
+        seen = 0
 
-    with pytest.raises(SystemExit) as ended:
-        end_early()
-    assert ended.value.code == TERMINATED
+        def trace(_frame: FrameType, event: str, _argument: object) -> Callable[..., Any]:
+            nonlocal seen
+            seen += event == "line"
+            if seen == point and event == "line":
+                os.kill(os.getpid(), signal.SIGTERM)
+            return trace
+
+        before = sys.gettrace()
+        try:
+            sys.settrace(trace)
+            with private_directory(work, tmp_path / "state") as made:
+                assert made.stat().st_mode & 0o777 == 0o700
+                (made / "file").touch()
+        finally:
+            sys.settrace(before)
+        return seen
+
+    points = guarded(partial(use, 0))
+    assert points > 50
+    for point in range(1, points + 1):
+        assert (point, guarded(partial(use, point))) == (point, 143)
+        assert (point, list(work.iterdir())) == (point, [])
+
+
+def test_a_second_interrupt_does_not_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for an end presses Ctrl-C again."""
+    work = tmp_path / "work"
+    work.mkdir()
+    remove = shutil.rmtree
+
+    def slowly(*arguments: Any, **named: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        remove(*arguments, **named)
+
+    monkeypatch.setattr(shutil, "rmtree", slowly)
+
+    def use() -> int:
+        with private_directory(work, tmp_path / "state"):
+            os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("went on")
+
+    assert guarded(use) == 130
     assert list(work.iterdir()) == []
-    assert signal.getsignal(signal.SIGTERM) is before
