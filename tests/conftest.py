@@ -16,6 +16,8 @@ from xdist.workermanage import WorkerController
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
+PATIENCE_S = 120.0
+"""How long a test waits for what must happen sooner or later: a machine that is busy is no failure."""
 T = TypeVar("T")
 
 # Deadlines measure the machine, not the code. CI looks at more examples and always at the same ones.
@@ -24,7 +26,7 @@ settings.register_profile("ci", deadline=None, max_examples=100, derandomize=Tru
 settings.load_profile("ci" if IN_CI else "local")
 
 
-def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
+def wait_until(predicate: Callable[[], T], timeout_s: float = PATIENCE_S) -> T:
     """Poll until the predicate is true and return its value; fail when the time is up."""
     give_up_at = time.monotonic() + timeout_s
     while not (value := predicate()):
@@ -36,7 +38,7 @@ def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
 
 @pytest.fixture
 def eventually() -> Callable[..., object]:
-    """Give `eventually(predicate, timeout_s=10)`, the only way to wait in a test."""
+    """Give `eventually(predicate)`, the only way to wait in a test."""
     return wait_until
 
 

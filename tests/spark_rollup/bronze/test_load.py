@@ -20,7 +20,7 @@ from spark_rollup.schemas import EVENT
 from tests.spark_rollup.conftest import LATER_US
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def good_line() -> str:
