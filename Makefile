@@ -18,8 +18,8 @@ STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
-# The rollup's tests beside the agent's; tests/conftest.py says which is which.
-HALVES := -n 2 --dist loadscope
+# The rollup's tests beside the agent's; tests/conftest.py says which is which. A third share waits as often as it works.
+SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
@@ -54,10 +54,10 @@ demo: setup ## three recorded incidents under live agents, then the fleet verdic
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest $(HALVES) -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
+	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
 
 test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
-	@$(PY) -m pytest $(HALVES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
+	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
 check: lint docs-check dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
 

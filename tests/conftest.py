@@ -16,6 +16,8 @@ from xdist.workermanage import WorkerController
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
+PATIENCE_S = 120.0
+"""How long a test waits for what must happen sooner or later: a machine that is busy is no failure."""
 T = TypeVar("T")
 
 # Deadlines measure the machine, not the code. CI looks at more examples and always at the same ones.
@@ -24,7 +26,7 @@ settings.register_profile("ci", deadline=None, max_examples=100, derandomize=Tru
 settings.load_profile("ci" if IN_CI else "local")
 
 
-def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
+def wait_until(predicate: Callable[[], T], timeout_s: float = PATIENCE_S) -> T:
     """Poll until the predicate is true and return its value; fail when the time is up."""
     give_up_at = time.monotonic() + timeout_s
     while not (value := predicate()):
@@ -36,7 +38,7 @@ def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
 
 @pytest.fixture
 def eventually() -> Callable[..., object]:
-    """Give `eventually(predicate, timeout_s=10)`, the only way to wait in a test."""
+    """Give `eventually(predicate)`, the only way to wait in a test."""
     return wait_until
 
 
@@ -46,7 +48,7 @@ def repository() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-ROLLUP, AGENT = "rollup", "agent"
+ROLLUP, TABLES, AGENT = "rollup", "tables", "agent"
 
 ANYWHERE = (
     "tests/agent/detectors/",
@@ -61,6 +63,8 @@ ANYWHERE = (
 )
 """Folders whose tests start no live agent and do not look at their own process."""
 
+ON_TABLES = ("tests/spark_rollup/bronze/", "tests/spark_rollup/history/", "tests/spark_rollup/intake/")
+"""Folders whose tests need a Spark session and not the audit of all stories, which the others of the rollup share."""
 
 BESIDE = {
     "tests/delivery/test_rollup_sources.py": "commands",
@@ -71,18 +75,20 @@ BESIDE = {
 }
 """Files beside real services whose tests start no live agent: what shares a Spark session has one name."""
 
-FIRST = (ROLLUP, AGENT, *dict.fromkeys(BESIDE.values()))
+FIRST = (ROLLUP, AGENT, TABLES, *dict.fromkeys(BESIDE.values()))
 """The longest shares, longest first: the short ones fill up what is left."""
 
 
-class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """What shares a Spark session for one worker, what starts live agents for the other, then the rest, by folder.
+class SharesScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """What shares one audit for one worker, what starts live agents for another, what writes tables, then the rest.
 
-    Not more workers: live agents beside each other would put each other's load on their deadlines. Marks of a group
+    Live agents are never beside each other: they would put their load on each other's time. Marks of a group
     (`--dist loadgroup`) would say the same, but xdist 3.8 does not see them with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(ON_TABLES):
+            return TABLES
         if nodeid.startswith("tests/spark_rollup/"):
             return ROLLUP
         if beside := BESIDE.get(nodeid.partition("::")[0]):
@@ -98,7 +104,7 @@ class HalvesScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Make these shares where scopes are asked for (`--dist loadscope`)."""
-    return HalvesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
+    return SharesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def skip_lines(reports: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:

@@ -19,8 +19,8 @@ from typing import Any
 LogLine = Mapping[str, Any]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-READY_WAIT_S = 30.0
-STOP_WAIT_S = 15.0
+READY_WAIT_S = 120.0
+STOP_WAIT_S = 60.0
 POLL_S = 0.05
 
 
@@ -140,7 +140,7 @@ class Agent:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2) as answer:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=10) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False

@@ -23,7 +23,7 @@ from typing import Any
 Operation = dict[str, Any]
 
 HOLDER = Path(__file__).with_name("lock_holder.py")
-EXIT_WAIT_S = 10.0
+EXIT_WAIT_S = 60.0
 _OLD_LOG = re.compile(r"(LOG\.old\.)(\d+)$", re.ASCII)  # RocksDB names it by the microsecond of the rename
 
 

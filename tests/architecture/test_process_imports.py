@@ -34,7 +34,7 @@ def loaded_after(names: list[str], root: Path) -> set[str]:
     """Import the modules in a fresh interpreter and tell which top-level packages it holds then."""
     program = LOADED.format(names=names)
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr
     return {name.partition(".")[0] for name in json.loads(done.stdout)}

@@ -25,7 +25,7 @@ def tracked_files(repository: Path) -> list[Path]:
     """List what git tracks or would track; without git, everything in plain sight."""
     command = ["git", "-C", str(repository), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
-        listed = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+        listed = subprocess.run(command, capture_output=True, check=True, timeout=240).stdout
     except (OSError, subprocess.CalledProcessError):
         trees = [path for path in repository.iterdir() if not path.name.startswith(".")]
         files = [

@@ -11,7 +11,7 @@ import pytest
 from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
 from tools.alerts.model import DASHBOARDS, RUNBOOKS
 
-pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 DIRECTORY = APPLICATION / "ci" / "directory-values.yaml"
 

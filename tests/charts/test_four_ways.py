@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.charts import ROOT, Helm, Manifest, essence, kind_of, objects
 
-pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 DEPLOY = ROOT / "deploy"
 

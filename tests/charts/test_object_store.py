@@ -18,7 +18,7 @@ from tests.delivery.servers import free_port
 from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
 from tests.support.charts import sidecar_values as own
 
-pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 OWN_STORE = {
     "bucket": "streams-audit",

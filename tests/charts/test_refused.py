@@ -9,7 +9,7 @@ import pytest
 from tests.support.charts import Helm, scenarios
 from tests.support.charts import sidecar_values as own
 
-pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 Cases = dict[str, tuple[dict[str, Any], str]]
 """What is wrong -> values, and what the refusal says."""

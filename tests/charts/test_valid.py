@@ -20,7 +20,7 @@ from tests.support.charts import (
     scenarios,
 )
 
-pytestmark = [pytest.mark.charts, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 CUSTOM = ("PodMonitor", "PrometheusRule")
 """Their schemas are generated in `tests/cluster`, where they are checked too."""

@@ -90,7 +90,7 @@ def test_used_modules_are_compiled(tmp_path: Path) -> None:
     )
     here = Path(compile_used.__file__).parent
     environment = {"PYTHONPATH": f"{tmp_path}:{here}", "PYTHONPYCACHEPREFIX": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, timeout=240)
     compiled = {path.name.partition(".")[0]: path for path in (tmp_path / "cache").rglob("*.pyc")}
     assert {"module", "colorsys", "__init__"} <= set(compiled)
     assert compiled["module"].read_bytes()[4:8] == (1).to_bytes(4, "little")  # hash-based, source not checked

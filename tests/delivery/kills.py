@@ -131,7 +131,7 @@ class Zygote:
         """End; agents that still run are not touched."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(120)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

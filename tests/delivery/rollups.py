@@ -87,7 +87,7 @@ def rollup(log: Path) -> Iterator[Rollup]:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
-        process.wait(60)
+        process.wait(120)
         process.stdout.close()
 
 

@@ -36,7 +36,7 @@ def hands(broker: Broker) -> Any:
 def wait(futures: Mapping[Any, Any]) -> None:
     """Wait until everything is done."""
     for future in futures.values():
-        future.result(30)
+        future.result(120)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tests.conftest import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(sys.prefix)
 JARS = VENV / "kafka-broker"
-READY_S = 90.0
+READY_S = 240.0
 BUCKET = "statewarden-events"
 KEY, SECRET = "statewarden-key", "statewarden-secret"
 
@@ -56,10 +56,10 @@ def running(command: Sequence[str], log: Path, port: int, **environment: str) ->
     finally:
         server.terminate()
         try:
-            server.wait(20)
+            server.wait(120)
         except subprocess.TimeoutExpired:
             server.kill()
-            server.wait(20)
+            server.wait(120)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def moto(work: Path) -> Iterator[S3]:
             secrets(work / "moto-secret", access_key_id=KEY, secret_access_key=SECRET),
         )
         request = urllib.request.Request(f"{service.endpoint}/{BUCKET}", method="PUT")
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=60).close()
         yield service
 
 
@@ -184,7 +184,7 @@ class Broker:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         client = AdminClient({"bootstrap.servers": self.address, "log_level": 2})
         for future in client.create_topics([NewTopic(name, 3, 1, config=settings)]).values():
-            future.result(60)
+            future.result(120)
 
     def values(self, topic: str) -> list[bytes]:
         """Read the values of all messages that a topic has now."""

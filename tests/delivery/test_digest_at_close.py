@@ -21,7 +21,7 @@ from tests.delivery.test_digests import tree
 from tests.support.packed import line_of
 from tests.support.shipped import Data, shipped_records
 
-pytestmark = [pytest.mark.delivery, pytest.mark.inotify, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.delivery, pytest.mark.inotify, pytest.mark.timeout(600)]
 
 APPLICATION = Path(__file__).parents[1] / "lifelike" / "application.py"
 CLOSE = ("flush 0_0 counts", "ckpt 0_0 orders-counts-changelog 0 {}", "close 0_0 counts", "taskunlock 0_0")
@@ -57,7 +57,7 @@ class Application:
         """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(120)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_the_event_is_the_line_that_the_command_writes(
     application.does(*close)
     closed = state / "orders" / task  # RocksDB goes on writing the LOG of a store that is open
     before = tree(closed)
-    eventually(lambda: len(digests(tmp_path)) == 1, 60)
+    eventually(lambda: len(digests(tmp_path)) == 1)
     assert tree(closed) == before
     output = tmp_path / "line.jsonl"
     assert main(["digest", str(state), "--output", str(output), "--pod", "orders-0", "--task", task]) == 0
@@ -142,11 +142,11 @@ def test_a_store_that_goes_on_has_a_digest_of_each_close(
 ) -> None:
     """Opened and closed again with more in it; closed with nothing new it needs none."""
     application.does(*(line.format(1999) for line in CLOSE))
-    eventually(lambda: outcomes(agent).get("made") == 1, 60)
+    eventually(lambda: outcomes(agent).get("made") == 1)
     application.does("tasklock 0_0", "open 0_0 counts", *(line.format(1999) for line in CLOSE))
     application.does("tasklock 0_0", "open 0_0 counts", "put 0_0 counts 2000 500", "sleep 1")
     application.does(*(line.format(2499) for line in CLOSE))
-    eventually(lambda: outcomes(agent).get("made") == 2, 60)
+    eventually(lambda: outcomes(agent).get("made") == 2)
     assert agent.stop() == 0
     assert [x["digests"][0]["offset"] for x in digests(tmp_path)] == [1999, 2499]
     assert [x["digests"][0]["databases"][0]["entries"] for x in digests(tmp_path)] == [2000, 2500]
@@ -157,10 +157,10 @@ def test_an_open_ends_the_making(agent: Agent, application: Application, state: 
     """No event of it, nothing left behind; the process that made it is gone."""
     application.does(*(line.format(1999) for line in CLOSE))
     home = tmp_path / "agent" / "spool" / "home"
-    eventually(lambda: list(home.glob("statewarden-verify-*")), 60)
+    eventually(lambda: list(home.glob("statewarden-verify-*")))
     application.does("tasklock 0_0", "open 0_0 counts")
-    eventually(lambda: outcomes(agent).get("overtaken") == 1, 60)
-    eventually(lambda: not list(home.glob("statewarden-verify-*")), 60)
+    eventually(lambda: outcomes(agent).get("overtaken") == 1)
+    eventually(lambda: not list(home.glob("statewarden-verify-*")))
     before = set(tree(state))
     assert agent.stop() == 0
     assert set(tree(state)) == before

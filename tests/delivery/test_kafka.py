@@ -17,7 +17,7 @@ from agent.ship.sinks.factory import make_sink
 from tests.agent.ship.ship_support import AT_US, ORIGIN, HandClock, finding, heartbeat, open_spool
 from tests.delivery.servers import Broker, free_port
 
-pytestmark = [pytest.mark.delivery, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.delivery, pytest.mark.timeout(600)]
 SHOWN = (
     "--property",
     "print.key=true",

@@ -21,7 +21,7 @@ from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, wr
 from tests.delivery.secured import Secured, hands, secured, wait
 from tests.delivery.servers import Broker, Certificates, free_port
 
-pytestmark = [pytest.mark.delivery, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.delivery, pytest.mark.timeout(600)]
 
 LONG = 90_000
 """Records; a producer keeps no more of them in its queue."""
@@ -129,7 +129,7 @@ def test_a_store_with_everything_is_equal_and_no_group_is_left(ground: Ground) -
     ground.hold(rows, 11_999)
     done = ground.verify(code=0)
     assert done.row["counts"] == {"equal": 12_000}
-    groups = hands(ground.broker).list_consumer_groups().result(30)
+    groups = hands(ground.broker).list_consumer_groups().result(120)
     assert not groups.errors
     assert not [x.group_id for x in groups.valid if "statewarden" in x.group_id]
 
@@ -303,7 +303,7 @@ def test_an_early_end_leaves_nothing_behind(
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     eventually(lambda: list(ground.work.iterdir()))
     running.send_signal(number)
-    assert running.wait(30) == code
+    assert running.wait(120) == code
     assert list(ground.work.iterdir()) == []
 
 

@@ -29,7 +29,7 @@ def test_a_benign_run_never_pages(name: str) -> None:
 
 @pytest.mark.packages
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_simulated_fleet_pages_for_its_bugs_only() -> None:
     """`make prove` in small: agents' and audits' series of a simulated fleet, evaluated by Prometheus' rule engine."""
     if shutil.which("promtool") is None:

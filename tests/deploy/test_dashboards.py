@@ -140,7 +140,7 @@ def test_prometheus_parses_every_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_boards_agree_with_grafanas_types(repository: Path) -> None:
     """TypeScript accepts every committed board as Grafana's own `Dashboard` (npm package @grafana/schema)."""
     if shutil.which("npm") is None:

@@ -17,7 +17,7 @@ ROUTE = Route("tickets", {}, ("application_id",), repeat_m=60, interval_m=5)
 
 @pytest.mark.packages
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_docs_show_what_the_rules_make_of_the_fleet(repository: Path, tmp_path: Path) -> None:
     """Before, tickets without end; now one notification to read per application, and tickets of the kills only."""
     if shutil.which("promtool") is None:

@@ -32,9 +32,9 @@ from tests.support.monitoring import Monitoring, Webhook
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
 INCIDENT, BENIGN = "kafka-20685-4.1.2", "benign-restart-alos-4.3.1"
 PODS = {"orders-0": INCIDENT, "payments-0": BENIGN}
-NOTIFIED_WITHIN_S = 30.0
+NOTIFIED_WITHIN_S = 120.0
 
-pytestmark = [pytest.mark.packages, pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.packages, pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(600)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
         assert words in said["description"]
     assert said["runbook_url"].endswith("/detectors/skipped-eos-wipe.html")
     assert "var-pod=orders-0" in said["dashboard_url"]
-    with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=10) as answer:
+    with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=60) as answer:
         assert f'id="{labels["incident_id"]}"' in answer.read().decode()
 
 
@@ -145,7 +145,7 @@ def test_the_pods_own_page_shows_the_same(proof: Proof) -> None:
     """The agent's page shows the finding with its evidence; that of the benign pod says that nothing is wrong."""
     pages = {}
     for pod, agent in proof.agents.items():
-        with urllib.request.urlopen(f"{agent.url}/", timeout=10) as answer:
+        with urllib.request.urlopen(f"{agent.url}/", timeout=60) as answer:
             pages[pod] = answer.read().decode()
     assert "1 critical incident" in pages["orders-0"]
     assert "skipped-eos-wipe" in pages["orders-0"]

@@ -25,7 +25,7 @@ def test_an_agent_without_a_usable_volume_says_so_and_works(
         return read(f'statewarden_agent_preflight{{kind="{check}"}}')
 
     def read(series: str) -> float | None:
-        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=60) as answer:
             rows = (line.rpartition(" ") for line in answer.read().decode().splitlines())
             return next((float(value) for name, _, value in rows if name == series), None)
 

@@ -17,7 +17,7 @@ from agent.cli import main
 from deploy.demo.agents import Agent
 from tests.support.shipped import shipped_records
 
-pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(600)]
 NAME = "kafka-20685-4.1.2"
 STORE = "customer-names"
 KEYS = re.compile(rb"(?<![0-9a-f-])a[1-9]\d{3}(?![0-9a-f-])")
@@ -53,7 +53,7 @@ def settings(repository: Path) -> Mapping[str, str]:
 
 def asked(url: str) -> bytes:
     """Read an answer of the agent's server."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return bytes(answer.read())
 
 
@@ -64,9 +64,9 @@ def outputs(
     agent = Agent("orders-0", state, work / "own", work / "sink", settings, on_line=lambda pod, line: None)
     try:
         agent.wait_ready()
-        eventually(lambda: any(line.get("detector") == "stale-eos-checkpoint" for line in agent.lines), 30)
+        eventually(lambda: any(line.get("detector") == "stale-eos-checkpoint" for line in agent.lines))
         # the log line is written at once, the series follow within the second
-        eventually(lambda: b"statewarden_task_findings{" in asked(f"{agent.url}/metrics"), 30)
+        eventually(lambda: b"statewarden_task_findings{" in asked(f"{agent.url}/metrics"))
         metrics, page = asked(f"{agent.url}/metrics"), asked(f"{agent.url}/")
         spool = b"".join(
             path.read_bytes() for path in sorted((work / "own" / "spool").rglob("*")) if path.is_file()

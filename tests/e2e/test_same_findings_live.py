@@ -30,7 +30,7 @@ BUGS = ("torn-clean-3.9.2", "kafka-20685-4.1.2", "kafka-7672-eos")
 BENIGN = ("benign-restart-alos-4.3.1", "benign-eos-crash-2.1.1")
 QUIET_S = 3  # how long the clock runs on after the last operation, live as in the replay
 
-pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(600)]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def replayed(scenario: Scenario, recorded_name: str) -> list[dict[str, Any]]:
     sets = [part for key, value in scenario.settings.items() for part in ("--set", f"{key}={value}")]
     command = [sys.executable, "-m", "agent", "replay", str(scenario.traces[recorded_name]), "--json", *sets]
     command += ["--pod", pod_name(scenario, recorded_name), "--quiet-period", f"{QUIET_S}s"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=240)
     assert done.returncode in (0, 1), done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agent.clock import SystemClock
 from agent.inventory.blind_causes import Missed
 from agent.lookout.canary import LATE_AFTER_S
 from agent.lookout.turn import Mode
+from agent.lookout.watch_keeper import Make
 from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import read_limits
@@ -21,6 +21,7 @@ from agent.watch.tree_watch import TreeWatch
 from tests.support.lookout_bench import (
     BRISK,
     BRISK_MODE,
+    DEADLINE_S,
     LiveLookout,
     SteppingClock,
     make_task,
@@ -38,10 +39,11 @@ def live(tmp_path: Path) -> LiveLookout:
     return LiveLookout(tmp_path / "state", tmp_path / "home")
 
 
-class GatedClock(SystemClock):
+class GatedClock:
     """A clock that holds up the reader while the gate is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: SteppingClock) -> None:
+        self.clock = clock
         self.gate = threading.Event()
         self.gate.set()
         self.is_asked = threading.Event()
@@ -49,8 +51,12 @@ class GatedClock(SystemClock):
     def now_us(self) -> int:
         """Tell the time when the gate is open."""
         self.is_asked.set()
-        assert self.gate.wait(30)
-        return super().now_us()
+        assert self.gate.wait(DEADLINE_S)
+        return self.clock.now_us()
+
+    def monotonic_s(self) -> float:
+        """Tell the seconds that passed."""
+        return self.clock.monotonic_s()
 
 
 def test_overflow_of_the_kernels_queue(tmp_path: Path) -> None:
@@ -58,12 +64,13 @@ def test_overflow_of_the_kernels_queue(tmp_path: Path) -> None:
     room = read_limits().max_queued_events or 0
     assert 0 < room <= 50_000, f"max_queued_events={room}: lower it for this test"
     task = make_task(tmp_path / "state")
-    clock = GatedClock()
-    with LiveLookout(tmp_path / "state", tmp_path / "home", source_clock=clock) as live:
-        clock.gate.clear()
-        clock.is_asked.clear()
+    clock = SteppingClock()
+    gated = GatedClock(clock)
+    with LiveLookout(tmp_path / "state", tmp_path / "home", clock, source_clock=gated) as live:
+        gated.gate.clear()
+        gated.is_asked.clear()
         (task / "x").touch()
-        assert clock.is_asked.wait(8)
+        assert gated.is_asked.wait(DEADLINE_S)
         stopped_us = live.clock.now_us()
         for number in range(room // 2 + 500):
             name = task.parent / f"f{number}"
@@ -71,7 +78,7 @@ def test_overflow_of_the_kernels_queue(tmp_path: Path) -> None:
             name.unlink()
         write_checkpoint(task, 77)
         make_task(tmp_path / "state", "app/0_9", 5)
-        clock.gate.set()
+        gated.gate.set()
         live.turn_until(lambda: "queue-overflow" in live.causes())
         live.turn_until(lambda: live.offset("app/0_0") == 77 and live.offset("app/0_9") == 5)
         (interval,) = live.pipeline.inventory.blind
@@ -83,16 +90,14 @@ def test_overflow_of_the_kernels_queue(tmp_path: Path) -> None:
         live.turn_until(lambda: live.offset("app/0_0") == 78)
 
 
-def test_a_mailbox_that_is_full(tmp_path: Path) -> None:
+def test_a_mailbox_that_is_full(tmp_path: Path, eventually: Callable[..., object]) -> None:
     """A worker that does not come round: hints are dropped, and a rescan stands for all of them."""
     root = tmp_path / "state"
     make_task(root)
-    with LiveLookout(root, tmp_path / "home", mailbox=Mailbox(capacity=20)) as live:
+    with LiveLookout(root, tmp_path / "home", capacity=20) as live:
         for number in range(1, 60):
             make_task(root, f"app/0_{number}", number)
-        deadline = time.monotonic() + 10
-        while not live.mailbox.counters().dropped and time.monotonic() < deadline:
-            threading.Event().wait(0.01)
+        eventually(lambda: live.mailbox.counters().dropped)
         live.turn_until(lambda: "mailbox-full" in live.causes())
         live.turn_until(lambda: all(live.offset(f"app/0_{n}") == n for n in range(1, 60)))
         assert live.lookout.mailbox.counters().dropped > 0
@@ -117,17 +122,21 @@ def test_a_reader_that_hangs(tmp_path: Path) -> None:
     """It lives and hears nothing: the canary stays away, a new reader takes over, the old one is never heard again."""
     root = tmp_path / "state"
     task = make_task(root)
-    mailbox, clock, stuck = Mailbox(), SteppingClock(), GatedClock()
+    clock = SteppingClock()
+    stuck = GatedClock(clock)
     made: list[InotifySource] = []
 
-    def make(cause: Cause, since_us: int) -> InotifySource:
-        reader = stuck if not made else clock
-        canary = tmp_path / "home" / "canary"
-        watch = TreeWatch(root, InotifyQueue(), reader, canary=canary, cause=cause, since_us=since_us)
-        made.append(InotifySource(watch, mailbox))
-        return made[-1]
+    def maker(mailbox: Mailbox) -> Make:
+        def make(cause: Cause, since_us: int) -> InotifySource:
+            reader = stuck if not made else clock
+            canary = tmp_path / "home" / "canary"
+            watch = TreeWatch(root, InotifyQueue(), reader, canary=canary, cause=cause, since_us=since_us)
+            made.append(InotifySource(watch, mailbox))
+            return made[-1]
 
-    with LiveLookout(root, tmp_path / "home", clock, mailbox=mailbox, make=make) as live:
+        return make
+
+    with LiveLookout(root, tmp_path / "home", clock, make=maker) as live:
         live.turn_until(lambda: live.lookout.keeper.passed >= 1)
         stuck.gate.clear()
         write_checkpoint(task, 50)
@@ -186,8 +195,8 @@ def test_nothing_is_missed_while_the_walk_races_with_notifications(brisk: LiveLo
 
         writer = threading.Thread(target=write)
         writer.start()
-        until = time.monotonic() + 0.8
-        live.turn_until(lambda: time.monotonic() > until)
+        rounds = live.lookout.reconciler.counters.rounds
+        live.turn_until(lambda: live.lookout.reconciler.counters.rounds > rounds + 3)
         stop.set()
         writer.join()
         rounds = live.lookout.reconciler.counters.rounds
@@ -206,7 +215,6 @@ def test_a_canary_directory_that_is_cleared_away(live: LiveLookout) -> None:
             path.unlink()
         live.canary.directory.rmdir()
         before = live.lookout.keeper.passed
-        assert isinstance(live.clock, SteppingClock)
         live.turn_until(lambda: not live.lookout.keeper.has_canary)
         live.turn_until(lambda: live.lookout.keeper.has_canary)
         live.clock.passed_s += 6.0

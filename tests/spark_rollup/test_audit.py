@@ -18,7 +18,7 @@ from spark_rollup.facts import heartbeats
 from spark_rollup.facts.gaps import FAST, fast_clocks
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:

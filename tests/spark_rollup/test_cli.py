@@ -149,7 +149,7 @@ def test_control_characters_do_not_reach_the_terminal():
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 class TestRealRuns:
     """Runs of the real command on small inputs; `test_recorded` has one of all rules and its outputs."""
 

@@ -16,7 +16,7 @@ from spark_rollup.sources.files import Directory, FileSource
 from spark_rollup.sources.labelled import labelled
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 CLUSTERS = ("eu-1", "us-1", "")

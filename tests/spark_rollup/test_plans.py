@@ -14,7 +14,7 @@ from spark_rollup.intake import ingest
 from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 """Columns that make events wide; only findings and marks are shown to people."""

@@ -18,7 +18,7 @@ from spark_rollup.correlate import RULES
 from tests.spark_rollup.support.fleet import damaged
 from tests.support.recorded_fleet import EXPECTED, Verdict, replayed
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 TWINS = {rule.meta.id: rule.meta.twin for rule in RULES if rule.meta.twin is not None}
 BUGS = (

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from agent.clock import Clock, SystemClock
@@ -14,33 +15,57 @@ from agent.contract.events import Kind, Record
 from agent.engine.pipeline import Pipeline
 from agent.findings.finding import Finding
 from agent.home.canary_file import CanaryFile
+from agent.inventory.hints import Hint
 from agent.inventory.model import Task
 from agent.lookout.self_limits import Ceilings, SelfLimits
 from agent.lookout.turn import Lookout, Mode
 from agent.lookout.walk import Pace
 from agent.lookout.watch_keeper import Make, WatchKeeper, inotify_maker
 from agent.observe.kernel_disk import KernelDisk
-from agent.watch.mailbox import Mailbox
+from agent.watch.mailbox import CAPACITY, Mailbox
 
-DEADLINE_S = 15.0
+DEADLINE_S = 120.0
+TURN_S = 0.005
+"""What a turn takes that found something: the reader waits as long before it reads what was announced."""
+
 BRISK = Pace(0.2, 1.0, 1e9)
 BRISK_MODE = Mode(watching=BRISK, polling=BRISK)
 
 
-class SteppingClock(SystemClock):
-    """The machine's clocks, which a test may set."""
+class SteppingClock:
+    """Clocks that advance by what the loop waits, and as a test says: a slow machine makes nothing late.
+
+    They never run ahead of the machine's, so other threads have as much time as the loop believes.
+    """
 
     def __init__(self) -> None:
+        self._began_us = SystemClock().now_us()
+        self._looks = count()
         self.step_us = 0
         self.passed_s = 0.0
 
     def now_us(self) -> int:
-        """Tell the wall clock time, with what it was set by."""
-        return super().now_us() + self.step_us + round(self.passed_s * 1e6)
+        """Tell the wall clock time, with what it was set by; each look is a microsecond later. For any thread."""
+        return self._began_us + self.step_us + round(self.passed_s * 1e6) + next(self._looks)
 
     def monotonic_s(self) -> float:
-        """Tell the monotonic time, with what is said to have passed."""
-        return super().monotonic_s() + self.passed_s
+        """Tell the seconds that passed."""
+        return self.passed_s
+
+
+class TimedMailbox(Mailbox):
+    """A mailbox whose taker's clock advances by what it waited."""
+
+    def __init__(self, clock: SteppingClock, capacity: int = CAPACITY) -> None:
+        """Make an empty mailbox; see `Mailbox`."""
+        super().__init__(capacity)
+        self._clock = clock
+
+    def drain(self, timeout_s: float) -> list[Hint]:
+        """Take everything that waits; see `Mailbox`."""
+        hints = super().drain(timeout_s)
+        self._clock.passed_s += min(timeout_s, TURN_S) if hints else timeout_s
+        return hints
 
 
 @dataclass
@@ -49,10 +74,10 @@ class LiveLookout:
 
     root: Path
     home: Path
-    clock: Clock = field(default_factory=SteppingClock)
+    clock: SteppingClock = field(default_factory=SteppingClock)
     source_clock: Clock | None = None
-    mailbox: Mailbox = field(default_factory=Mailbox)
-    make: Make | None = None
+    capacity: int = CAPACITY
+    make: Callable[[Mailbox], Make] | None = None
     sets: tuple[str, ...] = ()
     mode: Mode = field(default_factory=Mode)
     ceilings: Ceilings = field(default_factory=Ceilings)
@@ -62,6 +87,7 @@ class LiveLookout:
         """Wire it as the supervisor does."""
         self.home.mkdir(parents=True, exist_ok=True)
         self.canary = CanaryFile(self.home / "canary")
+        self.mailbox = TimedMailbox(self.clock, self.capacity)
         disk = KernelDisk(self.root)
         self.pipeline = Pipeline(
             disk,
@@ -71,7 +97,11 @@ class LiveLookout:
             rescan_us=0,
         )
         clock = self.source_clock or self.clock
-        make = self.make or inotify_maker(self.root, self.mailbox, clock, self.canary.directory)
+        make = (
+            self.make(self.mailbox)
+            if self.make is not None
+            else inotify_maker(self.root, self.mailbox, clock, self.canary.directory)
+        )
         self.lookout = Lookout(
             root=self.root,
             pipeline=self.pipeline,

@@ -21,7 +21,7 @@ from deploy.demo.agents import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RULES = REPOSITORY / "deploy" / "alerts"
-READY_WAIT_S = 30.0
+READY_WAIT_S = 120.0
 RECEIVERS = ("pages", "tickets", "reading", "dead-man")
 
 Alert = dict[str, Any]
@@ -145,14 +145,14 @@ class Monitoring:
 
     def _api(self, call: str, **parameters: object) -> Any:
         url = f"{self.url}/api/v1/{call}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return json.load(answer)["data"]
 
     def _wait_ready(self, name: str, address: str) -> None:
         give_up_at = time.monotonic() + READY_WAIT_S
         while time.monotonic() < give_up_at:
             try:
-                with urllib.request.urlopen(f"http://{address}/-/ready", timeout=2):
+                with urllib.request.urlopen(f"http://{address}/-/ready", timeout=10):
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.05)

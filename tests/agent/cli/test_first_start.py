@@ -71,7 +71,7 @@ def test_what_may_not_be_read_does_not_pass_as_empty(tmp_path: Path, repository:
     done = subprocess.run(
         [sys.executable, "-c", DROPPED, "scan", "state", EMPTY],
         cwd=tmp_path, env={"PYTHONPATH": str(repository), "PATH": os.environ["PATH"]},
-        capture_output=True, text=True, timeout=30, check=False,
+        capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     path.chmod(0o755)
     if closed == "state/app/0_0":

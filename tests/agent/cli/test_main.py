@@ -194,7 +194,7 @@ def test_a_log_without_standard_output_goes_to_the_other_stream(repository: Path
 def shell(repository: Path, script: str) -> subprocess.CompletedProcess[str]:
     """Run a line of shell."""
     return subprocess.run(
-        ["bash", "-c", script], cwd=repository, capture_output=True, text=True, timeout=30, check=False
+        ["bash", "-c", script], cwd=repository, capture_output=True, text=True, timeout=240, check=False
     )
 
 
@@ -205,7 +205,7 @@ def without_reader(repository: Path, *arguments: object) -> tuple[int, str]:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "agent", *map(str, arguments)],
-            cwd=repository, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=30, check=False,
+            cwd=repository, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=240, check=False,
         )  # fmt: skip
     finally:
         os.close(writing)
@@ -219,11 +219,14 @@ def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
         [sys.executable, "-m", "agent", "replay", trace, "--json", *PLAIN],
         cwd=repository,
         capture_output=True,
-        timeout=30,
+        timeout=240,
     )
     assert (fine.returncode, fine.stdout, fine.stderr) == (0, b"", b"")
     wrong = subprocess.run(
-        [sys.executable, "-m", "agent", "explain", "nothing"], cwd=repository, capture_output=True, timeout=30
+        [sys.executable, "-m", "agent", "explain", "nothing"],
+        cwd=repository,
+        capture_output=True,
+        timeout=240,
     )
     assert (wrong.returncode, wrong.stdout) == (2, b"")
     assert wrong.stderr.count(b"\n") == 1

@@ -46,7 +46,7 @@ def scan_as_stranger(place: Path, repository: Path) -> subprocess.CompletedProce
         env={"PYTHONPATH": str(repository), "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
     )
 
 

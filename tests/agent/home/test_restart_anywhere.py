@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -55,20 +56,26 @@ def about_application(run: Run) -> list[Finding]:
     return [x for x in run.pipeline.ledger.findings() if x.detector != "auditor-blind"]
 
 
+@cache
+def loud_uninterrupted(scenario: str, pod: str) -> Counter[tuple[str, str | None]]:
+    """Count what an agent finds that is not restarted."""
+    return loud(run_of(scenario, pod))
+
+
 @pytest.mark.parametrize("at", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize(("scenario", "pod"), BUGS)
 def test_a_bug_is_found_although_the_agent_was_restarted(scenario: str, pod: str, at: float) -> None:
     """What an uninterrupted agent finds is found, at least as a suspicion, and nothing louder is added."""
-    whole, broken = run_of(scenario, pod), restarted_run(scenario, pod, at=at, away=0)
-    assert loud(whole)
+    whole, broken = loud_uninterrupted(scenario, pod), restarted_run(scenario, pod, at=at, away=0)
+    assert whole
     told = {(x.detector, x.task_id) for x in about_application(broken)}
-    assert loud(whole).keys() <= told
-    assert loud(broken).keys() <= loud(whole).keys()
+    assert whole.keys() <= told
+    assert loud(broken).keys() <= whole.keys()
 
 
 @pytest.mark.parametrize(("at", "away"), [(0.15, 0), (0.4, 7), (0.65, 200), (0.9, 30)])
 @pytest.mark.parametrize(("scenario", "pod"), QUIET)
 def test_a_restart_raises_no_alarm(scenario: str, pod: str, at: float, away: int) -> None:
     """In a run in which nothing goes wrong, however long the agent is away: no more than without a restart."""
-    whole, broken = run_of(scenario, pod), restarted_run(scenario, pod, at=at, away=away)
-    assert loud(broken).keys() <= loud(whole).keys()
+    broken = restarted_run(scenario, pod, at=at, away=away)
+    assert loud(broken).keys() <= loud_uninterrupted(scenario, pod).keys()

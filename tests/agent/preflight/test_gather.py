@@ -152,7 +152,7 @@ def test_memory_and_read_only_mounts_are_seen(tmp_path: Path, repository: Path) 
     state.mkdir()
     spool.mkdir()
     command = [sys.executable, "-c", MOUNTED, str(state), str(spool)]
-    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=240, check=False)
     rows = {row["check"]: row for row in map(json.loads, done.stdout.splitlines())}
     assert (done.returncode, done.stderr) == (1, "")
     assert rows["file-system"]["level"] == "warning"

@@ -2,38 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agent.process.snapshots import FULL_EVERY_S, IDLE_EVERY_S, Snapshots
-from tests.support.lookout_bench import LiveLookout, SteppingClock, make_task, write_checkpoint
+from agent.process import snapshots as module
+from agent.process.snapshots import FULL_EVERY_S, FULL_SHARE, IDLE_EVERY_S, Snapshots
+from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
 
 pytestmark = pytest.mark.inotify
+COST_S = 2.0
 
 
-def test_a_change_is_shown_at_once_and_idleness_is_cheap(tmp_path: Path) -> None:
-    """Rows of tasks are made anew after a change; without one only the heartbeat moves, once a second."""
+class Shown:
+    """A lookout, and snapshots of it."""
+
+    def __init__(self, live: LiveLookout) -> None:
+        self.live = live
+        self.snapshots = Snapshots(live.lookout, live.clock)
+
+    def refresh(self, later_s: float) -> None:
+        """Refresh so much later."""
+        self.live.clock.passed_s += later_s
+        self.snapshots.refresh(None, None, None)
+
+    def change(self, offset: int) -> None:
+        """Write a checkpoint, and wait until the agent knows it."""
+        write_checkpoint(self.live.root / "app" / "0_0", offset)
+        self.live.turn_until(lambda: self.live.offset("app/0_0") == offset)
+
+    def offsets(self) -> list[int | None]:
+        """List the offsets that are shown."""
+        return [row.checkpoint_offset for row in self.snapshots.latest().tasks]
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Iterator[Shown]:
+    """Give snapshots of one task at offset 1."""
     make_task(tmp_path / "state", offset=1)
     with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
-        clock = live.clock
-        assert isinstance(clock, SteppingClock)
-        snapshots = Snapshots(live.lookout, clock)
+        yield Shown(live)
 
-        def refresh(later_s: float) -> None:
-            clock.passed_s += later_s
-            snapshots.refresh(None, None, None)
 
-        refresh(10.0)
-        first = snapshots.latest()
-        assert [row.checkpoint_offset for row in first.tasks] == [1]
-        assert first.ready
-        refresh(FULL_EVERY_S)
-        assert snapshots.latest() is first
-        refresh(IDLE_EVERY_S)
-        assert snapshots.latest().heartbeat_at_us > first.heartbeat_at_us
-        write_checkpoint(tmp_path / "state" / "app" / "0_0", 2)
-        live.turn_until(lambda: live.offset("app/0_0") == 2)
-        refresh(FULL_EVERY_S)
-        assert [row.checkpoint_offset for row in snapshots.latest().tasks] == [2]
-        assert snapshots.latest().watch.watches == 3
+def test_a_change_is_shown_at_once_and_idleness_is_cheap(shown: Shown) -> None:
+    """Rows of tasks are made anew after a change; without one only the heartbeat moves, once a second."""
+    shown.refresh(10.0)
+    first = shown.snapshots.latest()
+    assert shown.offsets() == [1]
+    assert first.ready
+    shown.refresh(FULL_EVERY_S)
+    assert shown.snapshots.latest() is first
+    shown.refresh(IDLE_EVERY_S)
+    assert shown.snapshots.latest().heartbeat_at_us > first.heartbeat_at_us
+    shown.change(2)
+    shown.refresh(FULL_EVERY_S)
+    assert shown.offsets() == [2]
+    assert shown.snapshots.latest().watch.watches == 3
+
+
+def test_a_costly_snapshot_is_made_within_its_share(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a snapshot takes seconds a change waits for its share of the time; the heartbeat does not."""
+    take_snapshot, clock = module.take_snapshot, shown.live.clock
+
+    def take_slowly(*given: Any) -> object:
+        clock.passed_s += COST_S
+        return take_snapshot(*given)
+
+    monkeypatch.setattr(module, "take_snapshot", take_slowly)
+    shown.refresh(10.0)
+    began_s = clock.passed_s - COST_S
+    first = shown.snapshots.latest()
+    shown.change(2)
+    shown.refresh(began_s + COST_S * FULL_SHARE - FULL_EVERY_S - clock.passed_s)
+    assert shown.offsets() == [1]
+    assert shown.snapshots.latest().heartbeat_at_us > first.heartbeat_at_us
+    shown.refresh(FULL_EVERY_S)
+    assert shown.offsets() == [2]

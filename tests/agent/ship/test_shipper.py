@@ -227,7 +227,7 @@ def test_the_thread_ships_and_flushes_at_its_end(
         spool.seal()
         eventually(lambda: len(sink.puts) == 1)
         spool.append(heartbeat())
-        assert thread.stop(flush_s=10.0)
+        assert thread.stop(flush_s=120.0)
     assert len(sink.ids()) == 2
 
 
@@ -244,7 +244,7 @@ def test_the_thread_survives_what_it_must_not_meet(
         spool.append(transition())
         spool.seal()
         eventually(lambda: len(sink.puts) == 1)
-        assert thread.stop(flush_s=10.0)
+        assert thread.stop(flush_s=120.0)
     assert ship.stats().failures == {"unexpected": 1}
 
 
@@ -255,7 +255,7 @@ def test_a_sink_that_hangs_does_not_hang_the_end(tmp_path: Path) -> None:
     class HangingSink:
         def put(self, name: str, payload: bytes) -> None:
             entered.set()
-            release.wait(30)
+            release.wait(300)
             raise RetryableShipError("too late")
 
     clock = SystemClock()
@@ -264,7 +264,7 @@ def test_a_sink_that_hangs_does_not_hang_the_end(tmp_path: Path) -> None:
         spool.append(heartbeat())
         spool.seal()
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(120)
         assert not thread.stop(flush_s=0.05)
         assert spool.stats().segments == 1
         release.set()

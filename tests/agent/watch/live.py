@@ -14,7 +14,7 @@ from agent.watch.inotify_source import InotifySource
 from agent.watch.mailbox import Mailbox
 from agent.watch.tree_watch import TreeWatch
 
-DEADLINE_S = 8.0
+DEADLINE_S = 120.0
 
 
 class HandClock:

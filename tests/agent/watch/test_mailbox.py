@@ -136,11 +136,11 @@ def test_put_wakes_the_taker() -> None:
     """A taker that waits gets what another thread puts."""
     mailbox = Mailbox()
     taken: list[Hint] = []
-    taker = threading.Thread(target=lambda: taken.extend(mailbox.drain(8)))
+    taker = threading.Thread(target=lambda: taken.extend(mailbox.drain(120)))
     taker.start()
     hint = Hint("a", HintKind.CREATED, 1)
     mailbox.put(hint)
-    taker.join(8)
+    taker.join(120)
     assert taken == [hint]
 
 

@@ -20,7 +20,7 @@ from spark_rollup.schemas import EVENT
 from tests.spark_rollup.conftest import LATER_US
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def good_line() -> str:
@@ -83,37 +83,44 @@ def loaded(spark, tmp_path_factory):
     return load(spark, source)
 
 
-def test_each_bad_line_has_its_reason(loaded):
+@pytest.fixture(scope="module")
+def events(loaded):
+    """Give the rows of its events."""
+    return [row.asDict(recursive=True) for row in loaded.events.collect()]
+
+
+@pytest.fixture(scope="module")
+def quarantine(loaded):
+    """Give the rows of its quarantine."""
+    return loaded.quarantine.collect()
+
+
+def test_each_bad_line_has_its_reason(quarantine):
     """Every kind of bad line is quarantined under its own reason, with the line."""
-    rows = {row["line"]: row["reason"] for row in loaded.quarantine.collect() if row["line"]}
+    rows = {row["line"]: row["reason"] for row in quarantine if row["line"]}
     assert rows == BAD
 
 
-def test_cut_off_files_are_named(loaded):
+def test_cut_off_files_are_named(quarantine):
     """A segment that gave less than its name announces is in quarantine, also when it gave nothing."""
-    rows = {
-        row["file"].rsplit("/", 1)[-1]
-        for row in loaded.quarantine.collect()
-        if row["reason"] == "cut-off-file"
-    }
+    rows = {row["file"].rsplit("/", 1)[-1] for row in quarantine if row["reason"] == "cut-off-file"}
     assert rows == {"boot-1-400.jsonl.gz", "boot-1-9.jsonl.gz"}
 
 
-def test_good_lines_keep_every_field(loaded):
+def test_good_lines_keep_every_field(events):
     """A loaded row equals what the codec reads from the same line; unknown fields stay in the raw text."""
-    rows = [row.asDict(recursive=True) for row in loaded.events.collect()]
     plain: dict[str, Any] = decode(good_line())
-    row = next(row for row in rows if row["sequence"] == plain["sequence"])
+    row = next(row for row in events if row["sequence"] == plain["sequence"])
     assert {key: row[key] for key in plain if key != "stores"} == {
         key: plain[key] for key in plain if key != "stores"
     }
     assert row["stores"][0] | {"held": True} == {**dict.fromkeys(row["stores"][0]), **plain["stores"][0]}
-    assert any("brand_new_field" in row["line"] for row in rows)
+    assert any("brand_new_field" in row["line"] for row in events)
 
 
-def test_a_newer_minor_version_is_carried(loaded):
+def test_a_newer_minor_version_is_carried(events):
     """The row of a kind that is not known counts in its agent's sequence; its line is kept whole."""
-    (row,) = [row for row in loaded.events.collect() if row["kind"] == "gossip"]
+    (row,) = [row for row in events if row["kind"] == "gossip"]
     assert (row["sequence"], row["line"]) == (78, NEWER)
 
 
@@ -146,11 +153,11 @@ def test_kinds_that_are_not_known_leave_no_holes(spark, tmp_path):
     assert gaps.find_gaps(events, heartbeats.beats(events), at_us(HORIZON_S)).collect() == []
 
 
-def test_repeats_are_dropped_once(loaded):
+def test_repeats_are_dropped_once(loaded, events):
     """Two copies of an event leave one row."""
     ids = [row["id"] for row in one_row_per_id(loaded.events).select("id").collect()]
     assert len(ids) == len(set(ids))
-    assert len(ids) < loaded.events.count()
+    assert len(ids) < len(events)
 
 
 def test_no_python_runs_on_executors(loaded):

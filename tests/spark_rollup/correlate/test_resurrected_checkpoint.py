@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, Pod, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 RULE = "resurrected-checkpoint"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, at_us, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 RULE = "unrestored-task"
 

@@ -10,7 +10,7 @@ from agent.contract.events import Kind
 from spark_rollup.facts.gaps import merged
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @story

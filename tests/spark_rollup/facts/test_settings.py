@@ -12,7 +12,7 @@ from spark_rollup.config import Override
 from spark_rollup.facts.settings import effective_settings
 from tests.spark_rollup.support.fleet import Fleet, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @story

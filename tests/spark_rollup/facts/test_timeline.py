@@ -15,7 +15,7 @@ from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
 
 Row = Mapping[str, Any]
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @story

@@ -10,7 +10,7 @@ from spark_rollup.facts import timeline
 from spark_rollup.history import condense
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

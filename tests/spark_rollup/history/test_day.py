@@ -112,7 +112,7 @@ def test_old_snapshots_go(bronze, summed, monkeypatch):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_an_ingest_withdraws_before_it_adds(spark, tmp_path, monkeypatch):
     """Cut off before its events are there, the snapshots that will lack them hold no more."""
@@ -131,7 +131,7 @@ def test_an_ingest_withdraws_before_it_adds(spark, tmp_path, monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_a_snapshot_is_read_as_its_marker_says(spark, tmp_path):
     """A reader that chose it goes on with it while it is made again."""

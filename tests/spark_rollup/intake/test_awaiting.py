@@ -13,7 +13,7 @@ from spark_rollup.sources import files
 from spark_rollup.sources.files import Directory, FileSource
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 PROBE = """
 from spark_rollup.spark.session import build_session

@@ -21,7 +21,7 @@ from spark_rollup.intake.compact import KEEP_DAYS
 from spark_rollup.schemas import QUARANTINE
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("delta")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.usefixtures("delta")]
 
 DAY_S = 86_400
 

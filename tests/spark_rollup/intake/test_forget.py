@@ -27,7 +27,7 @@ def test_it_says_what_it_needs(tmp_path, capsys):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_events_of_a_wild_clock_go_to_the_quarantine(spark, tmp_path, monkeypatch, capsys):
     """Of a version that took any time: their day goes, snapshots are withdrawn; `--again` brings others back."""

@@ -23,7 +23,7 @@ from spark_rollup.sources import files
 from spark_rollup.sources.base import Batch
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("delta")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.usefixtures("delta")]
 
 DAY_S = 86_400
 

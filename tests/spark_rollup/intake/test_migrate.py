@@ -14,7 +14,7 @@ from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.intake import ingest
 from tests.spark_rollup.support.fleet import Fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -51,13 +51,13 @@ def test_sigterm_is_a_wish():
     with stream.stop_asked() as asked:
         assert not asked.is_set()
         os.kill(os.getpid(), signal.SIGTERM)
-        assert asked.wait(10)
+        assert asked.wait(120)
     assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_a_turn_that_is_cut_off_is_repeated(spark, tmp_path, monkeypatch):
     """Cut off between bronze and the checkpoint's commit: told, and the next start adds nothing twice."""
@@ -88,7 +88,7 @@ def test_a_turn_that_is_cut_off_is_repeated(spark, tmp_path, monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_old_files_and_odd_directories_are_taken(spark, tmp_path):
     """A file that kept its time for more than a week beside a newer one; letters that Spark takes for a pattern."""
@@ -107,7 +107,7 @@ def test_old_files_and_odd_directories_are_taken(spark, tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_a_damaged_bronze_ends_a_stream_with_its_name(spark, tmp_path):
     """As it ends every other command; the turn is repeated once that file is gone."""

@@ -13,7 +13,7 @@ from spark_rollup.judging.incidents import gather
 from spark_rollup.schemas import FINDING
 from tests.spark_rollup.judging.test_incidents import UNEQUAL, by_agent, row
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 A, B, C, D = "a" * 32, "b" * 32, "c" * 32, "d" * 32
 

@@ -145,6 +145,6 @@ def test_neither_spark_nor_java_is_needed(tmp_path):
     code = "import sys; sys.modules['pyspark'] = None; from spark_rollup.cli import main; sys.exit(main(sys.argv[1:]))"
     environment: Mapping[str, str] = {"PYTHONPATH": os.pathsep.join(sys.path), "PATH": "", "JAVA_HOME": ""}
     command = [sys.executable, "-c", code, "safe-to-restart", "--from", str(out), "--max-age", "any"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
     assert (done.returncode, done.stderr) == (1, "")
     assert "pod-a  restore" in done.stdout

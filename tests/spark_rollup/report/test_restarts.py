@@ -12,7 +12,7 @@ from spark_rollup.report.restart_answer import Question
 from tests.spark_rollup.conftest import Audited, Row
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, Pod, at_us, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def two_copies(fleet: Fleet, release: str = "3.9.2", **settings: object) -> tuple[Pod, Pod]:

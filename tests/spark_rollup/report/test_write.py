@@ -10,7 +10,7 @@ from spark_rollup.report import write
 from spark_rollup.schemas import TIMELINE
 from tests.spark_rollup.report.page.page_rows import START_US, lane
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def test_a_pod_that_is_blind_now_is_not_cut_off_behind_longer_gaps(spark):

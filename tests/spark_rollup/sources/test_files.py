@@ -72,7 +72,7 @@ class Flaky:
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_what_could_not_be_read_is_left_for_the_next_run(delta, tmp_path):
     """A file that gave less than it holds is neither remembered nor quarantined, whatever letters its name has."""
     whole, cut = tmp_path / "whole", tmp_path / "a b%20[1]{x}é#?+*"

@@ -80,7 +80,7 @@ def test_what_java_itself_has_to_say_is_not_on_standard_output():
 
     def said(*options: str) -> str:
         talkative = [program, *options, "-XX:+PrintCodeCache", "-XX:+UseLargePages", "-version"]
-        return subprocess.run(talkative, capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run(talkative, capture_output=True, text=True, check=True, timeout=240).stdout
 
     assert "Code" in said()
     assert said(*QUIET_JVM.split()) == ""

@@ -30,7 +30,7 @@ from spark_rollup.verify.verdicts import Word
 from tests.spark_rollup.support.digest_files import NOW_US, Record, database, digest, folded, frame, write
 from tests.spark_rollup.support.fleet import START_US, Fleet, at_us
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 LOG = [Record(n, b"%d" % (n % 20), b"%d" % n if n % 7 else None) for n in range(100)]
 TOPIC = "orders-counts-changelog"

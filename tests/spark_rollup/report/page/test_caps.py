@@ -63,7 +63,7 @@ def many(groups: int) -> PageData:
     )  # fmt: skip
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("groups", [100_000, 50])
 def test_a_hundred_thousand_findings_fit(groups):
     """Below 15 MiB, whether each is an incident or all are a few; nothing is left out without its number."""
