@@ -2,7 +2,8 @@
 
 Fires by mechanism: on 2.0.1 to 2.1.1 when a session's checkpoint moves far beyond what was put although the pair
 of bulk-load reopens that every restoration makes is missing or half, or when a store that was wiped for a restoration
-is used without any (KAFKA-7672), suspected as soon as it has puts; under exactly-once up to 3.5.2 and 3.6.1 when the
+is used without any (KAFKA-7672), suspected as soon as it has puts, or as a running task commits while its store is
+still open for bulk loading; under exactly-once up to 3.5.2 and 3.6.1 when the
 process that wiped a store closes the new one with the old offset or a later one, but not with what the old one held
 (KAFKA-16017). The same of a store whose changelog is its source topic, from 2.6 on, is suspected (KAFKA-20416, D13).
 Stays quiet for a real restoration, also one that a rebalance ends half way, an empty changelog, offset jumps
@@ -20,6 +21,7 @@ from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
 from agent.judging.source_topic import SourceClaim, source_claim, wiped_before
+from agent.judging.unended import unended_restoration
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK
 from agent.judging.wording import assumptions, checkpoint_of, concerned, most_affected, where
 from agent.layout.facts import Fact
@@ -83,6 +85,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             verdict = (
                 _skipped(case, task, store, session)
                 or _left_empty(case, task, store, session)
+                or _left_half(case, task, store, session)
                 or _abandoned(case, task, store, session)
                 or _not_refilled(case, task, store, session)
             )
@@ -199,6 +202,14 @@ def _use(case: TaskCase, task: Task, store: Store, session: Session) -> Evidence
     until_us = min(read_us, case.now_us - READ_US, session.released_us or case.now_us)
     puts = store.puts_at(until_us)
     return Evidence(until_us, f"{puts} puts on disk", where(task, store)) if puts else None
+
+
+def _left_half(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
+    """KAFKA-7672 where one poll of the restoration was applied, and the task ran: suspected, it may have been all."""
+    chain = unended_restoration(case, task, store, session)
+    if chain is None or case.affected(KAFKA_7672) is Affected.NO or continued_from(task, store, session):
+        return None
+    return _verdict(case, task, store, session, None, chain, KAFKA_7672, sure=False)
 
 
 def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
@@ -337,7 +348,7 @@ def _verdict(
     return Verdict(
         subject=store.identity or "",
         opened_at_us=session.opened_us,
-        summary=f"Task {task.id}: store {store.name} {_what(mark, known=known)}",
+        summary=f"Task {task.id}: store {store.name} {_what(session, mark, known=known)}",
         evidence=chain,
         severity=_severity(sure=sure, known=known),
         confidence=_confidence(sure=sure and certain, known=known),
@@ -349,9 +360,11 @@ def _verdict(
     )
 
 
-def _what(mark: Mark | None, *, known: bool) -> str:
-    if mark is None:
+def _what(session: Session, mark: Mark | None, *, known: bool) -> str:
+    if mark is None and session.wiped and not session.reopens:
         return "was wiped by its owner and is used without a restoration; state is missing."
+    if mark is None:
+        return "is used although its restoration began and was not ended; state is missing."
     if known:
         return f"claims changelog offset {mark.offset}, but was not restored up to it; state is missing."
     return (

@@ -134,6 +134,7 @@ class DatabaseReading(Seen):
         rocksdb_version: From the newest `OPTIONS-*`.
         families: Column families named there.
         forgets: RocksDB may drop live entries by itself.
+        bulk_loading: The newest opening was one of a restoration that begins (up to 2.5).
         families_in_use: Column families that have files.
         options_written_us: mtime of that file.
         announced_us: When a process closed the store's LOCK (it was held until then); 0 = not announced.
@@ -169,6 +170,7 @@ class DatabaseReading(Seen):
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
     forgets: bool = False
+    bulk_loading: bool = False
     families_in_use: tuple[str, ...] = ()
     options_written_us: int = 0
     announced_us: int = 0

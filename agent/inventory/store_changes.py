@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.contract.events import Change, Source
+from agent.inventory.bulk_load import note_bulk_load
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.flushes import apply_flushes
 from agent.inventory.model import (
@@ -226,6 +227,7 @@ def _end_or_restart(task: Task, session: Session, at_us: int, database: Database
     """Up to 2.5 the owner wipes single stores and goes on in the same holding; later ones end with the store."""
     if task.lock is LockState.HELD and task.exists:
         session.wiped, session.reopens, session.restored_puts = True, 0, 0
+        session.bulk_load_us, session.bulk_load_commits = 0, ()
         session.puts_at_open, session.offset_at_open = 0, None
         session.first = session.last = None
     else:
@@ -271,6 +273,7 @@ def _apply_reading(
         database.lock, database.lock_since_us = reading.lock, reading.at_us
     database.reopened_us, database.all_reopens = reading.reopened_us, reading.all_reopens
     _apply_layout(application, database, reading)
+    note_bulk_load(store)
     if not set(reading.families_in_use) <= set(database.families_in_use):
         database.families_in_use = tuple(sorted({*database.families_in_use, *reading.families_in_use}))
     if reading.oldest_data_us:
@@ -350,6 +353,7 @@ def _apply_layout(application: Application, database: Database, reading: Databas
     if reading.rocksdb_version:
         database.rocksdb_version, database.families = reading.rocksdb_version, reading.families
         database.options_written_us, database.forgets = reading.options_written_us, reading.forgets
+        database.bulk_loading = reading.bulk_loading
         newest = application.rocksdb_versions.get(reading.rocksdb_version, 0)
         application.rocksdb_versions[reading.rocksdb_version] = max(newest, reading.options_written_us)
         if names.OFFSETS_FAMILY in reading.families:

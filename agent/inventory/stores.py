@@ -95,6 +95,7 @@ class Database:
     rocksdb_version: str | None = None
     families: tuple[str, ...] = ()
     forgets: bool = False  # its options let RocksDB drop live entries
+    bulk_loading: bool = False  # up to 2.5: it was opened last for a restoration that begins
     families_in_use: tuple[str, ...] = ()
     options_written_us: int = 0
     oldest_data_us: int = (
@@ -167,6 +168,8 @@ class Session:
         restored_puts: What the last manifest of the session began with: up to 2.5 that is what was flushed
             when the restoration ended (the bulk-load mode is switched off by a reopen).
         reopens: Reopens within the session, beside the opening itself.
+        bulk_load_us: Up to 2.5: when it was reopened for a restoration that has not ended; 0 = it was not, or it ended.
+        bulk_load_commits: When checkpoints were written since then that a running task alone writes; the first ones.
         created: The store was made by this session's opening.
         attached: It was held at the agent's first reading: how it began is not known.
         wiped: The owner wiped the store and recreated it while it kept the task's lock (up to 2.5).
@@ -205,6 +208,8 @@ class Session:
     puts_at_release: int = 0
     restored_puts: int = 0
     reopens: int = 0
+    bulk_load_us: int = 0
+    bulk_load_commits: tuple[int, ...] = ()
     wiped: bool = False
     final_identities: frozenset[str] = frozenset()
     seen_us: int = 0

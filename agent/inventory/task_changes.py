@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent.contract.events import Change, Source
+from agent.inventory.bulk_load import note_commit
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     CHECKPOINTS_KEPT,
@@ -309,6 +310,7 @@ def reduce_checkpoint(application: Application, task: Task, reading: CheckpointR
     )
     for name, offset in offsets.items():
         _mark(task, name, offset, reading.mtime_us)
+    note_commit(task, task.checkpoints[-1])
     for store in task.stores.values():  # also one of which a source topic speaks, and no entry by its name
         if store.sessions:
             settle_close(task, store, store.sessions[-1])

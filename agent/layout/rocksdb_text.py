@@ -32,6 +32,10 @@ _FORGETS_LINE = re.compile(
     rb"|compaction_filter(?:_factory)?[ \t]*=[ \t]*(?!nullptr[ \t]*\r?$)[^ \t\r\n])",
     re.M,
 )
+_BULK_LOAD_LINES = (
+    re.compile(rb"^[ \t]*disable_auto_compactions[ \t]*=[ \t]*true[ \t]*\r?$", re.M),
+    re.compile(rb"^[ \t]*level0_file_num_compaction_trigger[ \t]*=[ \t]*1073741824[ \t]*\r?$", re.M),
+)
 _CURRENT = re.compile(rb"MANIFEST-(\d{1,20})\n?")
 _IDENTITY = re.compile(rb"[!-~]{1,256}")
 
@@ -46,8 +50,10 @@ class OptionsFacts:
         old_logs_kept: How many info logs of earlier opens stay in the database directory; None if it does not say, 0 if
             none shows an opening: they are elsewhere, or a log is put aside by its size or age, too.
         forgets: RocksDB itself may drop live entries: FIFO compaction, or a compaction filter.
+        bulk_loading: It was opened with `prepareForBulkLoad`, as by a restoration up to 2.5.
 
     Source:
+        ColumnFamilyOptions::PrepareForBulkLoad (recorded of 2.0.1 to 2.2.1);
         DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`),
         AutoRollLogger (`max_log_file_size`, `log_file_time_to_roll`: both 0 = never, by default);
         FIFOCompactionPicker. The OPTIONS files of all recordings (5.7.3 to 10.1.3) say `nullptr` of both filters.
@@ -57,18 +63,21 @@ class OptionsFacts:
     column_families: tuple[str, ...]
     old_logs_kept: int | None = None
     forgets: bool = False
+    bulk_loading: bool = False
 
 
 @lru_cache(maxsize=8)  # the stores of an application were made with the same options, byte for byte
 def parse_options(content: bytes) -> OptionsFacts:
-    """Find version, column families, and what becomes of info logs and of entries in an OPTIONS file."""
+    """Find version, column families, bulk loading, and what becomes of info logs and of entries in an OPTIONS file."""
     version = _VERSION_LINE.search(content)
     names = dict.fromkeys(_unescape(name) for name in _FAMILY_LINE.findall(content))
     logs = _LOGS_LINE.search(content)
     say_nothing = _LOG_PLACE_LINE.search(content) or _LOGS_ROLL_LINE.search(content)
     kept = 0 if say_nothing else int(logs[1]) if logs else None
     forgets = _FORGETS_LINE.search(content) is not None
-    return OptionsFacts(version.group(1).decode("ascii") if version else None, tuple(names), kept, forgets)
+    bulk_loading = all(line.search(content) for line in _BULK_LOAD_LINES)
+    rocksdb_version = version.group(1).decode("ascii") if version else None
+    return OptionsFacts(rocksdb_version, tuple(names), kept, forgets, bulk_loading)
 
 
 def parse_current(content: bytes) -> int | None:

@@ -218,6 +218,7 @@ class Observer:
             rocksdb_version=known.options.rocksdb_version if known.options else None,
             families=known.options.column_families if known.options else (),
             forgets=known.options is not None and known.options.forgets,
+            bulk_loading=known.options is not None and known.options.bulk_loading,
             options_written_us=known.options_written_us,
             announced_us=announced_us,
             leftovers=_leftovers(entries, identity),

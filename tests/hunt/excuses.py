@@ -100,6 +100,8 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference)
         return "changelog-truncated: up to 4.2 exactly-once keeps an offset once it has closed; a kill wipes before"
     if _read_one_too_far(run, timeline, at_us) and (difference.lost, difference.extra) == (1, 0):
         return "overlaid-store: from 2.6 on an offset of 2.5 is read one record too far"
+    if _forgotten_under_eos(run, timeline, at_us) and difference.lost and not difference.extra:
+        return "unrestored-store: up to 2.1 exactly-once claims nothing before a close; a kill wipes before"
     return ""
 
 
@@ -107,6 +109,12 @@ def _read_one_too_far(run: Run, timeline: Timeline, at_us: int) -> bool:
     """An upgrade in place to 2.6 or later: the record that another pod wrote at the old offset is skipped."""
     new = any(numbers(timeline.release(pod, at_us)) >= (2, 6) for pod in run.pods)
     return run.guarantee != EOS and new and numbers(run.release) < (2, 6)
+
+
+def _forgotten_under_eos(run: Run, timeline: Timeline, at_us: int) -> bool:
+    """KAFKA-7672 without an offset: nothing is claimed before an orderly close, and what is killed first is wiped."""
+    old = any((2, 0, 1) <= numbers(timeline.release(pod, at_us)) < (2, 2) for pod in run.pods)
+    return run.guarantee == EOS and old and not all(timeline.closes_next(pod, at_us) for pod in run.pods)
 
 
 def _wiped_before_a_close(run: Run, timeline: Timeline, reset: Done) -> bool:

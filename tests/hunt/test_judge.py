@@ -125,6 +125,17 @@ def test_an_offset_of_an_older_release_is_read_one_record_too_far():
     assert kinds(run("2.5.1", EOS), [true(one)], marks=upgraded) == ["miss"]
 
 
+def test_what_was_not_restored_and_claims_nothing_is_an_announced_silence():
+    """Found by the hunt: KAFKA-7672 under exactly-once on 2.0.1, and a kill before the first orderly close."""
+    lost = dataclasses.replace(LOST, extra=0)
+    begun, killed, closed = (10, "a starts 2.0.1"), (70, "a is killed"), (80, "a closed")
+    others = ((81, "b closed"), (82, "c closed"))
+    assert kinds(run("2.0.1", EOS), [true(lost)], marks=(begun, killed, closed, *others)) == ["blind_spot"]
+    assert kinds(run("2.0.1", EOS), [true(lost)], marks=(begun, closed, *others)) == ["miss"]
+    assert kinds(run("2.0.1"), [true(lost)], marks=(begun, killed, closed, *others)) == ["miss"]
+    assert kinds(run("2.5.1", EOS), [true(lost)], marks=((10, "a starts 2.5.1"), killed, *others)) == ["miss"]
+
+
 def test_a_difference_that_the_guarantee_allows_need_not_be_said():
     assert kinds(run(), [true(TWICE, allowed=True)]) == []
     assert is_allowed(run(), [Step("kill")], TWICE)

@@ -126,6 +126,12 @@ class Timeline:
         closed = (x for x, what in self._marks if x > started_us and what == f"{pod} closed")
         return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
 
+    def closes_next(self, pod: str, at_us: int) -> bool:
+        """Tell whether the next end of a pod after a time is an orderly one."""
+        unclean = (x for x in self.unclean(pod, 1 << 62) if x > at_us)
+        closed = (x for x, what in self._marks if x > at_us and what == f"{pod} closed")
+        return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
+
     def stream_ms(self, at_us: int) -> int | None:
         """Tell how far stream time had come at a time, milliseconds; None = nothing was sent, or it is not known."""
         found = [_STREAM_TIME.fullmatch(what) for when_us, what in self._marks if when_us <= at_us]

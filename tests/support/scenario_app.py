@@ -120,7 +120,7 @@ class App:
             self._open_database(database)
 
     def _open_database(self, database: SimDatabase) -> None:
-        database.habits = self.habits
+        database.habits, database.bulk_loading = self.habits, False
         if not self.world.has(f"{database.path}/CURRENT"):
             database.identity = self.run.identity()
         database.open()
@@ -133,10 +133,11 @@ class App:
         task.databases[name, segment] = database
         return database
 
-    def reopens(self, task_id: str, store: str) -> None:
+    def reopens(self, task_id: str, store: str, *, bulk_loading: bool = False) -> None:
         """Close and open one store under the task's lock, as bulk loading does up to 2.5."""
         for database in self._databases(task_id, store):
             database.close()
+            database.bulk_loading = bulk_loading
             database.open()
 
     def drops_segment(self, task_id: str, store: str, segment: int) -> None:
@@ -252,17 +253,17 @@ class App:
 
     def begins_restoring(self, task_id: str, store: str | None = None) -> None:
         """Bulk loading on, where the release has it."""
-        self._toggle_bulk_loading(task_id, store)
+        self._toggle_bulk_loading(task_id, store, on=True)
 
     def ends_restoring(self, task_id: str, store: str | None = None) -> None:
         """Bulk loading off, where the release has it."""
-        self._toggle_bulk_loading(task_id, store)
+        self._toggle_bulk_loading(task_id, store, on=False)
 
-    def _toggle_bulk_loading(self, task_id: str, store: str | None) -> None:
+    def _toggle_bulk_loading(self, task_id: str, store: str | None, *, on: bool) -> None:
         if self.habits.bulk_load:
             for name, kind in self.run.stores.items():
                 if kind not in (IN_MEMORY, UNLOGGED) and store in (None, name):
-                    self.reopens(task_id, name)
+                    self.reopens(task_id, name, bulk_loading=on)
 
     def commits(self, task_id: str, offsets: int | Mapping[str, int]) -> None:
         """4.3+: a commit puts offset and position into the memtable."""

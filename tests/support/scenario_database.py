@@ -41,6 +41,7 @@ class SimDatabase:
     timestamped: bool = False
     files: list[DataFile] = field(default_factory=list)
     is_open: bool = False
+    bulk_loading: bool = False
     _next_file: int = 0
     _sequence: int = 0
     _data_sequence: int = 0
@@ -247,7 +248,8 @@ class SimDatabase:
         old, self._options = self._options, self._number()
         names = ["default", *(name for _, name in self._families())]
         text = f"[Version]\n  rocksdb_version={self.habits.rocksdb}\n  options_file_version=1.1\n"
-        text += "".join(f'[CFOptions "{name}"]\n' for name in names)
+        bulk = "  level0_file_num_compaction_trigger=1073741824\n  disable_auto_compactions=true\n"
+        text += "".join(f'[CFOptions "{name}"]\n{bulk if self.bulk_loading else ""}' for name in names)
         self.world.replace(
             f"{self.path}/OPTIONS-{self._options:06d}",
             text.encode(),

@@ -141,3 +141,20 @@ def test_total(content):
     parse_current(content)
     parse_identity(content)
     old_log_times_us([content.decode("utf-8", "surrogateescape")])
+
+
+def test_bulk_loading_is_both_of_its_options():
+    """A configuration may set one of them."""
+    trigger, compactions = (
+        b"  level0_file_num_compaction_trigger=1073741824\n",
+        b"  disable_auto_compactions=true\n",
+    )
+    for lines, loading in (
+        (trigger + compactions, True),
+        (trigger, False),
+        (compactions, False),
+        (b"", False),
+    ):
+        assert (
+            parse_options(OPTIONS.replace(b"  compression=kNoCompression\n", lines)).bulk_loading is loading
+        )

@@ -1,0 +1,52 @@
+"""Up to 2.5 a restoration opens its store in another mode, and again when it ends: what was written in between.
+
+Source:
+    RocksDBStore.toggleDbForBulkLoading, StreamTask.commit and close, AssignedTasks.commit, suspend and close,
+    AbstractStateManager.reinitializeStateStoresForPartitions (2.0.1, 2.1.1).
+"""
+
+from __future__ import annotations
+
+from agent.inventory.model import CHECKPOINTS_KEPT, CheckpointFact, Session, Store, Task
+
+COMMITS_COUNTED = 3
+"""A close writes two at most, also of a task that is restoring; nothing else but a commit writes."""
+
+
+def note_bulk_load(store: Store) -> None:
+    """Take the mode that the store was opened in last; what is counted begins again with each opening."""
+    session = store.session
+    if session is None or store.segmented:
+        return
+    opened_us = [x.reopened_us[-1] for x in store.databases.values() if x.bulk_loading and x.reopened_us]
+    since_us = max(opened_us, default=0)
+    if since_us != session.bulk_load_us:
+        session.bulk_load_us, session.bulk_load_commits = since_us, ()
+
+
+def note_commit(task: Task, fact: CheckpointFact) -> None:
+    """Count a checkpoint for every store that is open for a restoration.
+
+    The wipe of another store of the task writes what the opening read, or less: that is no commit.
+    """
+    for store in task.stores.values():
+        session = store.session
+        if session is None or not 0 < session.bulk_load_us <= fact.written_us:
+            continue
+        if len(session.bulk_load_commits) < COMMITS_COUNTED and _is_news(task, session, fact):
+            session.bulk_load_commits += (fact.written_us,)
+
+
+def _is_news(task: Task, session: Session, fact: CheckpointFact) -> bool:
+    """Return whether it holds an entry that was not there when the store was opened; not known: it does not."""
+    before = [x for x in task.checkpoints if x is not fact and x.written_us < session.opened_us]
+    if not before and len(task.checkpoints) >= CHECKPOINTS_KEPT:
+        return False
+    is_read = bool(before) and before[-1].incarnation == fact.incarnation
+    read = _entries(before[-1]) if is_read else set()
+    return not _entries(fact) <= read
+
+
+def _entries(fact: CheckpointFact) -> set[tuple[object, int]]:
+    own: set[tuple[object, int]] = set(fact.offsets.items())
+    return own | {((x.topic, x.partition), x.offset) for x in fact.foreign}
