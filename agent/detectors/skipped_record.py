@@ -16,20 +16,17 @@ one (from 2.7 on a close, or 10,000 records); a RocksDB version that Kafka does 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import pairwise
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Application, Mark, Session, Store, Task
+from agent.inventory.model import Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import OFFSET_MEANING
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
-from agent.layout.profile import Profile, Truth
-from agent.layout.releases import releases_with_rocksdb
-from agent.quantities.kinds import puts_per_record
+from agent.layout.profile import Truth
+from agent.quantities.skipped import Skip, skips
 
 META = DetectorMeta(
     id="skipped-record",
@@ -43,8 +40,8 @@ META = DetectorMeta(
     upstream=(OFFSET_MEANING,),
     exactly_once=False,
     next_action=(
-        "Compare with `statewarden verify`. To repair: one pod at a time, stop the instance, keep a copy of this task"
-        " directory, remove it, start, and wait until it is restored from empty."
+        "Soon, before this copy becomes the active one, and one pod at a time: stop the instance, keep a copy of this"
+        " task directory, remove it, start, and wait until it is restored from empty."
     ),
     consequence=(
         "This copy lacks one record until its key is written again. An active task counts or joins on without it."
@@ -54,18 +51,6 @@ META = DetectorMeta(
         "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
 )
-CLOCK_US = 1_000_000
-"""What is between the time of a file and that in the name of another one, written at the same opening."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Skip:
-    """An upgrade across which a record was skipped: the sessions on both sides, and the offset that shows it."""
-
-    before: Session
-    after: Session
-    offset: int
-    mark: Mark
 
 
 def judge(case: TaskCase) -> Iterable[Verdict]:
@@ -82,57 +67,12 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     if case.says(Fact.OFFSET_IS_LAST) is not Truth.YES:
         return
     for store in case.task.stores.values():
-        for before, after in pairwise(store.sessions):
-            skip = _skip(case.application, case.task, store, before, after)
-            if skip is not None:
-                yield _verdict(case, case.task, store, skip)
+        for skip in skips(case.application, case.task, store):
+            yield _verdict(case, case.task, store, skip)
 
 
-def _skip(
-    application: Application, task: Task, store: Store, before: Session, after: Session
-) -> _Skip | None:
-    offset = after.offset_at_open
-    old = _earlier_release(application, before, after)
-    if old is None or offset is None or offset < 0 or after.created or after.wiped:
-        return None
-    if not after.is_of(store.identities) or not before.is_of(after.identities):
-        return None
-    if puts_per_record(store, old).high != 1 or _covered(task, store, before, after) != after.puts_at_open:
-        return None
-    for mark in (after.first, after.last):
-        if mark is not None and not mark.unsure and mark.offset > offset:
-            is_short = mark.offset - offset == mark.puts - after.puts_at_open
-            return _Skip(before, after, offset, mark) if is_short else None
-    return None
-
-
-def _earlier_release(application: Application, before: Session, after: Session) -> Profile | None:
-    """Return the releases that held the store before, if each of them writes the next offset to read.
-
-    The RocksDB version in options that were written after that session began, and before this one, shows them.
-    """
-    for version, written_us in application.rocksdb_versions.items():
-        releases = releases_with_rocksdb(version)
-        if releases is None or not before.opened_us - CLOCK_US <= written_us < after.opened_us:
-            continue
-        profile = Profile(releases)
-        if profile.says(Fact.OFFSET_IS_NEXT) is Truth.YES:
-            return profile
-    return None
-
-
-def _covered(task: Task, store: Store, before: Session, after: Session) -> int | None:
-    """Return what was flushed when the offset was written with which the store was opened; None = not known."""
-    if before.last is not None and before.last.offset == after.offset_at_open:
-        return None if before.last.unsure else before.last.puts
-    fact = task.checkpoint_at(after.opened_us)
-    if fact is None or fact.offsets.get(store.name) != after.offset_at_open:
-        return None
-    return store.puts_at(fact.written_us)
-
-
-def _verdict(case: TaskCase, task: Task, store: Store, skip: _Skip) -> Verdict:
-    put = skip.mark.puts - skip.after.puts_at_open
+def _verdict(case: TaskCase, task: Task, store: Store, skip: Skip) -> Verdict:
+    put = skip.put
     return Verdict(
         subject=f"incarnation {task.incarnation}.{store.incarnation}",
         opened_at_us=skip.after.opened_us,
