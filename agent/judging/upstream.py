@@ -71,4 +71,7 @@ REVIVED_TASK = Upstream(
     (_between("2.8.2", "2.8.x"), _since("3.0.1")),
     "not fixed in 4.2.2 and 4.3.1, nor on trunk of 2026-08-22",
 )
+OFFSET_MEANING = Upstream(
+    "meaning of the offset in a checkpoint (no upstream issue)", FACTS[Fact.OFFSET_IS_LAST].holds, "not fixed"
+)
 OVERLAY = Upstream("restore over old files (no upstream issue)", (_since("2.6.0"),), "not fixed")

@@ -22,6 +22,8 @@ DEEDS = frozenset({"changelog-truncated"})
 """What these state is what a step did to that very store, whether it was lost by it or not: at any severity."""
 EXPOSURE = "stale-eos-checkpoint"
 """Its critical word is about the next start, before anything is wrong: it is true of a state that was left so."""
+WINDOWED = frozenset({"window", "session", "versioned", "join", "inner"})
+"""Stores of which records, or segments, expire."""
 WIPES = 3
 """As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe.
 
@@ -78,7 +80,7 @@ def tells(done: Done, said: Said) -> bool:
     return said.detector in action.tells and said.store in ("-", args.get("store", said.store))
 
 
-def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference) -> str:
+def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference, pod: str = "") -> str:
     """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none.
 
     Args:
@@ -86,6 +88,7 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference)
         timeline: Of it.
         at_us: Of the look.
         difference: What was found.
+        pod: Whose copy it is; empty: the active stores taken together.
     """
     resets = [
         done
@@ -98,16 +101,21 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference)
     unseen = [done for done in resets if done not in late and _wiped_before_a_close(run, timeline, done)]
     if unseen and difference.extra:
         return "changelog-truncated: up to 4.2 exactly-once keeps an offset once it has closed; a kill wipes before"
-    if _read_one_too_far(run, timeline, at_us) and (difference.lost, difference.extra) == (1, 0):
-        return "overlaid-store: from 2.6 on an offset of 2.5 is read one record too far"
     if _forgotten_under_eos(run, timeline, at_us) and difference.lost and not difference.extra:
         return "unrestored-store: up to 2.1 exactly-once claims nothing before a close; a kill wipes before"
+    one_too_far = any(_read_one_too_far(run, timeline, each, at_us) for each in run.pods)
+    if (
+        one_too_far
+        and difference.lost + difference.extra == 1
+        and _hides_one(timeline, pod, at_us, difference)
+    ):
+        return "skipped-record: not every store shows the record that an upgrade from 2.5 skips"
     return ""
 
 
-def _read_one_too_far(run: Run, timeline: Timeline, at_us: int) -> bool:
+def _read_one_too_far(run: Run, timeline: Timeline, pod: str, at_us: int) -> bool:
     """An upgrade in place to 2.6 or later: the record that another pod wrote at the old offset is skipped."""
-    new = any(numbers(timeline.release(pod, at_us)) >= (2, 6) for pod in run.pods)
+    new = numbers(timeline.release(pod, at_us)) >= (2, 6)
     return run.guarantee != EOS and new and numbers(run.release) < (2, 6)
 
 
@@ -115,6 +123,14 @@ def _forgotten_under_eos(run: Run, timeline: Timeline, at_us: int) -> bool:
     """KAFKA-7672 without an offset: nothing is claimed before an orderly close, and what is killed first is wiped."""
     old = any((2, 0, 1) <= numbers(timeline.release(pod, at_us)) < (2, 2) for pod in run.pods)
     return run.guarantee == EOS and old and not all(timeline.closes_next(pod, at_us) for pod in run.pods)
+
+
+def _hides_one(timeline: Timeline, pod: str, at_us: int, difference: Difference) -> bool:
+    """Tell whether nothing on disk need show the record that was skipped: puts are exact, and known at a close."""
+    store = difference.store
+    windowed = store in WINDOWED or store.startswith("KSTREAM-")
+    stored = numbers(timeline.release(pod, at_us)) >= (4, 3)
+    return not pod or windowed or stored or not timeline.closed_since_upgrade(pod)
 
 
 def _wiped_before_a_close(run: Run, timeline: Timeline, reset: Done) -> bool:
@@ -195,7 +211,7 @@ def _torn_segment(case: Case) -> str:
 def _deletes(case: Case) -> bool:
     """Tell whether anything in this run deletes a store: wipes, expired segments, `cleanUp()` or the cleaner."""
     cleaned = any(done.step.action == "cleanup" for done in case.timeline.before(case.said))
-    windowed = {"window", "session", "versioned", "join", "inner"} & set(case.run.stores)
+    windowed = WINDOWED & set(case.run.stores)
     return case.run.guarantee == EOS or cleaned or bool(windowed)
 
 
@@ -242,6 +258,12 @@ def _lost_standby(case: Case) -> str:
     )
 
 
+def _went_one_too_far(case: Case) -> str:
+    """True of the disk; the look finds the record if its key was written again, or its window has expired."""
+    upgraded = _read_one_too_far(case.run, case.timeline, case.pod, case.at_us)
+    return "its pod was upgraded in place from 2.5 or earlier" if upgraded else ""
+
+
 def _moved_often(case: Case) -> str:
     often = case.timeline.changes(case.at_us) >= CHANGES
     return "instances came, went and failed again and again" if often else ""
@@ -256,6 +278,7 @@ EXCUSES: dict[str, Callable[[Case], str]] = {
     "resurrected-checkpoint": _half_cleaned,
     "stale-segment-offset": _old_segment,
     "orphaned-task": _locked_by_the_start,
+    "skipped-record": _went_one_too_far,
     "missing-standby": _lost_standby,
     "unowned-task": _lost_standby,
     "unprotected-task": _lost_standby,

@@ -21,15 +21,15 @@ TELLS_LOSS = frozenset(
     {
         "carried-checkpoint", "changelog-truncated", "deleted-while-held", "false-clean-store", "lost-segment",
         "offset-beyond-durable",
-        "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "store-shrank", "temp-cleaner", "torn-store",
-        "unrestored-store", "unrestored-task", "zombie-state",
+        "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "skipped-record", "store-shrank",
+        "temp-cleaner", "torn-store", "unrestored-store", "unrestored-task", "zombie-state",
     }
 )  # fmt: skip
 """Detectors, and rules of the rollup, whose statement explains that something is missing."""
 TELLS_EXCESS = frozenset(
     {
         "changelog-truncated", "data-beyond-changelog", "interrupted-wipe", "overlaid-store", "shared-state-dir",
-        "skipped-eos-wipe", "stale-eos-state", "zombie-state",
+        "skipped-eos-wipe", "skipped-record", "stale-eos-state", "zombie-state",
     }
 )  # fmt: skip
 """Detectors whose statement explains that something is counted twice, or was never committed."""
@@ -40,6 +40,8 @@ DAMAGE = TELLS_LOSS | TELLS_EXCESS
 """What these state is about one pod's copy, and is compared with it."""
 NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
+OF_ONE = frozenset({"skipped-record"})
+"""What these state is about a single record, which can be a deletion: a greater difference has another cause."""
 _SEGMENT = re.compile(r"put into [^;]*?\.(\d{13})\b")
 LATER = frozenset({"overlaid-store", "shared-state-dir", "torn-store", "zombie-state"})
 """What these state goes wrong later; the others state that it has: the next look must find it."""
@@ -191,9 +193,9 @@ def _misses(
             for x in loud
             if x.agent.endswith("-told") and x.task in (truth.task, "-") and truth.pod in ("", *pods_of(x))
         ]
-        if any(explains(timeline, x.detector, truth) for x in said):
+        if any(explains(timeline, x.detector, truth) and _is_enough(x.detector, truth) for x in said):
             continue
-        if announced := blind_spot(run, timeline, truth.at_us, truth.difference):
+        if announced := blind_spot(run, timeline, truth.at_us, truth.difference, truth.pod):
             yield Judgement("blind_spot", "told", truth.task, f"{truth.what} [{announced}]")
         elif not said:
             yield Judgement("miss", "told", truth.task, truth.what)
@@ -212,6 +214,10 @@ def explains(timeline: Timeline, detector: str, truth: Truth) -> bool:
         if done.at_us <= truth.at_us
     )
     return detector in told and could_be
+
+
+def _is_enough(detector: str, truth: Truth) -> bool:
+    return detector not in OF_ONE or truth.difference.lost + truth.difference.extra == 1
 
 
 def _word(case: Case, truths: Sequence[Truth]) -> Judgement:

@@ -115,16 +115,6 @@ def test_what_was_wiped_before_it_wrote_an_offset_is_an_announced_silence():
     assert kinds(run("3.9.2"), [true(TWICE)], marks=(*begun, (70, "a is killed"))) == ["miss"]
 
 
-def test_an_offset_of_an_older_release_is_read_one_record_too_far():
-    """Found by the hunt: 2.5.1 to 2.8.2, a standby lacks the one record that the active task wrote meanwhile."""
-    one = dataclasses.replace(LOST, lost=1, extra=0)
-    upgraded = ((10, "a starts 2.5.1"), (30, "a closed"), (31, "a starts 2.8.2"))
-    assert kinds(run("2.5.1"), [true(one)], marks=upgraded) == ["blind_spot"]
-    assert kinds(run("2.5.1"), [true(LOST)], marks=upgraded) == ["miss"]
-    assert kinds(run("2.5.1"), [true(one)], marks=upgraded[:1]) == ["miss"]
-    assert kinds(run("2.5.1", EOS), [true(one)], marks=upgraded) == ["miss"]
-
-
 def test_what_was_not_restored_and_claims_nothing_is_an_announced_silence():
     """Found by the hunt: KAFKA-7672 under exactly-once on 2.0.1, and a kill before the first orderly close."""
     lost = dataclasses.replace(LOST, extra=0)

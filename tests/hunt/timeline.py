@@ -132,6 +132,12 @@ class Timeline:
         closed = (x for x, what in self._marks if x > at_us and what == f"{pod} closed")
         return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
 
+    def closed_since_upgrade(self, pod: str) -> bool:
+        """Tell whether the first life of a pod on another release than its first one ended in order."""
+        starts = [(x, what) for x, what in self._marks if what.startswith(f"{pod} starts ")]
+        last_old_us = max((x for x, what in starts if what == starts[0][1]), default=0)
+        return self.ended_clean(pod, last_old_us) and last_old_us < starts[-1][0] if starts else False
+
     def stream_ms(self, at_us: int) -> int | None:
         """Tell how far stream time had come at a time, milliseconds; None = nothing was sent, or it is not known."""
         found = [_STREAM_TIME.fullmatch(what) for when_us, what in self._marks if when_us <= at_us]
