@@ -325,7 +325,10 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
         lines, safe = last_audit.safe_to_restart(parsed.source, question, decisive(parsed))
     else:
         from spark_rollup import gate
+        from spark_rollup.judging import verified
 
+        if parsed.verified:
+            verified.check(parsed.verified)
         with _reading(parsed) as (spark, options):
             lines, safe = gate.safe_to_restart(spark, options, question)
     _print(lines)

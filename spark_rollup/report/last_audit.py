@@ -27,12 +27,14 @@ class Known:
         pods: namespace, pod, doubt and gone of every pod, see `restarts.known_pods`.
         disabled: namespace, pod and detector of what is not looked for.
         as_of_us: The audit's time, microseconds since the epoch.
+        verified: Whether the audit took in what `verify` found.
     """
 
     rows: Sequence[Row]
     pods: Sequence[Row]
     disabled: Sequence[Row]
     as_of_us: int
+    verified: bool
 
 
 def write(known: Known, place: Path) -> None:
@@ -41,6 +43,7 @@ def write(known: Known, place: Path) -> None:
         {
             "version": __version__,
             "as_of_us": known.as_of_us,
+            "verified": known.verified,
             "pods": known.pods,
             "disabled": known.disabled,
             "restarts": known.rows,
@@ -70,7 +73,13 @@ def read(output: Path) -> Known:
         found = json.loads((output / FILE).read_text(encoding="ascii"))
         version = found["version"]
         if version == __version__:
-            return Known(found["restarts"], found["pods"], found["disabled"], int(found["as_of_us"]))
+            return Known(
+                found["restarts"],
+                found["pods"],
+                found["disabled"],
+                int(found["as_of_us"]),
+                bool(found["verified"]),
+            )
     except FileNotFoundError as error:
         raise UsageError(
             f"--from {output} holds no {FILE}: no audit of this version ({__version__}) wrote there; run one"
@@ -105,4 +114,4 @@ def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ())
         )
     known = read(output)
     about = replace(question, source=f"the audit in {output}")
-    return answer(known.rows, known.pods, known.as_of_us, about, known.disabled)
+    return answer(known.rows, known.pods, known.as_of_us, about, known.disabled, verified=known.verified)

@@ -37,7 +37,8 @@ MAX_GAPS_DRAWN = 50
 class Tables:
     """Everything an audit computes, not yet evaluated. `local`, `releases` and `disabled` are only shown.
 
-    `titles` are those of rules that are a mechanism by themselves, by their ids.
+    `verified` says whether what `verify` found is in them; `titles` are those of rules that are a mechanism by
+    themselves, by their ids.
     """
 
     findings: DataFrame
@@ -53,6 +54,7 @@ class Tables:
     disabled: DataFrame
     as_of_us: int
     since_us: int = 0
+    verified: bool = False
     titles: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -161,6 +163,7 @@ def _about_restarts(tables: Tables, disabled: Sequence[Mapping[str, object]]) ->
         pods=_rows(tables.known_pods.orderBy("namespace", "pod")),
         disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in disabled],
         as_of_us=tables.as_of_us,
+        verified=tables.verified,
     )
 
 

@@ -31,7 +31,7 @@ def audited(place: Path, age_us: int = MINUTE_US) -> Path:
     """Leave what an audit leaves, as far as it is read here."""
     place.mkdir(parents=True)
     disabled = [{"namespace": "shop", "pod": "pod-b", "detector": "torn-store"}]
-    last_audit.write(Known([ROW], PODS, disabled, LATER_US - age_us), place)
+    last_audit.write(Known([ROW], PODS, disabled, LATER_US - age_us, verified=True), place)
     (place / MARKER).write_text("{}")
     return place
 
@@ -125,7 +125,13 @@ def test_a_wrong_place_is_code_2(tmp_path, monkeypatch, capsys, place, message):
 
 
 @pytest.mark.parametrize(
-    "given", [["--as-of", "2026-11-18"], ["--look-back", "3"], ["--set", "num_standby_replicas=1"]]
+    "given",
+    [
+        ["--as-of", "2026-11-18"],
+        ["--look-back", "3"],
+        ["--set", "num_standby_replicas=1"],
+        ["--verified", "out"],
+    ],
 )
 def test_what_only_an_audit_can_follow_is_refused(tmp_path, capsys, given):
     """An option that would change the answer is not passed over in silence."""
