@@ -34,7 +34,7 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     found = audit.with_proofs(facts, audit.together(*rules), proofs)
     findings = audit.with_agents(facts, found)
     rows, pods = audit.together(restarts(facts, findings), known_pods(facts))
-    return answer(
+    lines, safe = answer(
         _rows(rows.orderBy("namespace", "pod", "application_id", "task_id")),
         _rows(pods.orderBy("namespace", "pod")),
         as_of_us,
@@ -42,6 +42,8 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         _rows(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),
         verified=options.verified is not None,
     )
+    unused = settings.unused(facts.settings, options.overrides)
+    return [*lines, unused] if unused else lines, safe
 
 
 def _rows(frame: DataFrame) -> list[Row]:
