@@ -14,7 +14,7 @@ from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
-from spark_rollup.facts import coverage, gaps, heartbeats
+from spark_rollup.facts import coverage, gaps, heartbeats, settings
 from spark_rollup.report import lanes, story
 
 Row = Mapping[str, object]
@@ -70,6 +70,7 @@ def why(
         *story.verdict_lines(verdicts),
         *story.said_lines(said),
         *story.story_lines(steps),
+        *([unused] if (unused := settings.unused(events, options.overrides)) else []),
     ]
 
 

@@ -77,6 +77,7 @@ def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _add_namespace(parser)
     _add_decisive(parser)
+    _add_verified(parser, "an output of `verify`: what it proves and refutes is considered")
     _add_look_back(parser)
 
 
@@ -86,10 +87,9 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="DIR", help="where tables and report go"
     )
-    parser.add_argument(
-        "--verified", type=Path, metavar="DIR",
-        help="an output of `verify`: what it proves and refutes is shown with what the rules find",
-    )  # fmt: skip
+    _add_verified(
+        parser, "an output of `verify`: what it proves and refutes is shown with what the rules find"
+    )
     parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
     parser.add_argument(
         "--verbose", action="store_true", help="print remarks, too, and the findings of each incident"
@@ -228,7 +228,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 def _add_decisive(parser: argparse.ArgumentParser) -> None:
     """Add what decides an answer together with the events."""
     _add_spark(parser)
-    parser.set_defaults(verified=None)  # only an audit may have it
+    parser.set_defaults(verified=None)  # not all commands have it
     parser.add_argument(
         "--as-of", metavar="ISO8601", help="ignore what is later than this (default: the newest event)"
     )
@@ -240,12 +240,21 @@ def _add_decisive(parser: argparse.ArgumentParser) -> None:
 
 def decisive(parsed: argparse.Namespace) -> list[str]:
     """Name the options that were given and that decide the outcome of an audit."""
-    given = {"--as-of": parsed.as_of, "--set": parsed.settings, "--look-back": parsed.look_back != ALL}
+    given = {
+        "--as-of": parsed.as_of,
+        "--set": parsed.settings,
+        "--verified": parsed.verified,
+        "--look-back": parsed.look_back != ALL,
+    }
     return [option for option, value in given.items() if value]
 
 
 def _add_namespace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", metavar="NAME", help="only this namespace, where there are several")
+
+
+def _add_verified(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument("--verified", type=Path, metavar="DIR", help=about)
 
 
 def _add_look_back(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
@@ -144,10 +143,9 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
 
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
     """Compute every table of the audit; the small ones lazily."""
-    facts = gather(events, options, as_of_us, loaded.carried, loaded.ahead)
+    facts, proofs = considered(gather(events, options, as_of_us, loaded.carried, loaded.ahead), options)
     shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
-    if options.verified is not None:
-        found = with_proofs(facts, found, options.verified)
+    found = with_proofs(facts, found, proofs)
     (findings,) = together(known.with_local_incidents(with_agents(facts, found), facts.said))
     restartable, pods = together(restarts(facts, findings), known_pods(facts))
     return Tables(
@@ -162,18 +160,30 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
         local=facts.local,
         releases=settings.releases(facts.settings),
         disabled=settings.disabled(facts.settings),
+        verified=options.verified is not None,
         as_of_us=as_of_us,
         since_us=facts.since_us,
         titles={rule.meta.id: rule.meta.title for rule in RULES},
     )
 
 
-def with_proofs(facts: Facts, found: Sequence[DataFrame], output: Path) -> list[DataFrame]:
-    """Add what `verify` found; what it refutes no rule may say again.
+def considered(facts: Facts, options: AuditOptions) -> tuple[Facts, DataFrame | None]:
+    """Read what `verify` found, where it is given: the facts with what it refutes, and its findings (`FINDING`)."""
+    if options.verified is None:
+        return facts, None
+    found = verified.verified(facts.said.sparkSession, options.verified, facts.said, facts.as_of_us)
+    (proofs,) = together(found)
+    (refuted,) = together(alone.refutations(proofs))
+    return replace(facts, refuted=refuted), proofs
+
+
+def with_proofs(facts: Facts, found: Sequence[DataFrame], proofs: DataFrame | None) -> list[DataFrame]:
+    """Add what `verify` found, if it was asked; what it refutes no rule may say again.
 
     Output columns: `FINDING`, each.
     """
-    (proofs,) = together(verified.verified(facts.said.sparkSession, output, facts.said, facts.as_of_us))
+    if proofs is None:
+        return list(found)
     rules = reduce(DataFrame.unionByName, found)
     return [*together(verified.settled(rules, proofs, facts.said)), proofs]
 

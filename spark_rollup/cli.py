@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from agent.contract.codec import printable
 from agent.contract.events import Severity
+from agent.contract.names import not_here
 from spark_rollup import clock
 from spark_rollup.arguments import decisive, parser
 from spark_rollup.config import (
@@ -25,6 +26,7 @@ from spark_rollup.config import (
     check_directories,
     check_input,
     is_bronze,
+    named_in,
     parse_age,
     parse_as_of,
     parse_conf,
@@ -221,6 +223,9 @@ def _audit(parsed: argparse.Namespace) -> int:
     _report_metrics(outcome, options, parsed)
     for line in [json.dumps(row) for row in outcome.findings] if parsed.json else _readable(outcome, parsed):
         print(line)
+    unused = not_here("--set", named_in(options.overrides), outcome.applications)
+    if unused:
+        print(f"statewarden-rollup: {printable(unused)}", file=sys.stderr)
     worst = outcome.worst_open()
     return FOUND if worst is not None and worst.rank >= Severity(parsed.fail_on).rank else 0
 
@@ -325,7 +330,10 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
         lines, safe = last_audit.safe_to_restart(parsed.source, question, decisive(parsed))
     else:
         from spark_rollup import gate
+        from spark_rollup.judging import verified
 
+        if parsed.verified:
+            verified.check(parsed.verified)
         with _reading(parsed) as (spark, options):
             lines, safe = gate.safe_to_restart(spark, options, question)
     _print(lines)

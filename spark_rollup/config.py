@@ -149,6 +149,11 @@ def parse_overrides(texts: Iterable[str]) -> tuple[Override, ...]:
     return tuple(found.values())
 
 
+def named_in(overrides: Iterable[Override]) -> list[str]:
+    """List the applications that `--set` names."""
+    return sorted({one.application_id for one in overrides if one.application_id is not None})
+
+
 def _problem(text: str, equals: str, key: str, value: str) -> str | None:
     if not equals:
         return f"--set {text!r} is not KEY=VALUE or ID:KEY=VALUE"

@@ -27,18 +27,23 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         UsageError: no such pod in the input, or several of its name.
     """
     events, loaded, as_of_us = audit.prepare(spark, options)
-    facts = audit.gather(events, options, as_of_us, loaded.carried, loaded.ahead)
+    gathered = audit.gather(events, options, as_of_us, loaded.carried, loaded.ahead)
+    facts, proofs = audit.considered(gathered, options)
     # what no rule of these says can never be critical
-    found = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
-    findings = audit.with_agents(facts, audit.together(*found))
+    rules = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
+    found = audit.with_proofs(facts, audit.together(*rules), proofs)
+    findings = audit.with_agents(facts, found)
     rows, pods = audit.together(restarts(facts, findings), known_pods(facts))
-    return answer(
+    lines, safe = answer(
         _rows(rows.orderBy("namespace", "pod", "application_id", "task_id")),
         _rows(pods.orderBy("namespace", "pod")),
         as_of_us,
         question,
         _rows(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),
+        verified=options.verified is not None,
     )
+    unused = settings.unused(facts.settings, options.overrides)
+    return [*lines, unused] if unused else lines, safe
 
 
 def _rows(frame: DataFrame) -> list[Row]:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
-from agent.cli.lookup import is_issue, nearest, of_alert, slug_of
+from agent.cli.lookup import is_issue, of_alert, slug_of
 from agent.config import Config
 from agent.contract.codec import ContractError, decode, printable, rfc3339
 from agent.contract.events import Severity, Status
+from agent.contract.names import nearest
 from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UsageError
 from agent.inventory.settings import KEYS

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 _ALERT = re.compile(r"Statewarden(Fleet)?([A-Z]\w*?)(?:Suspected|Exposed)?", re.ASCII)
 _ISSUE = re.compile(r"(?:KAFKA|KIP)-\d+", re.ASCII | re.IGNORECASE)
@@ -31,8 +29,3 @@ def slug_of(asked: str) -> str:
     """Give the bare word, as detectors and rules are called: of `StatewardenRollupStale` that is `rollup-stale`."""
     word = (of_alert(asked) or asked).removeprefix("detectors/").lower()
     return word.removeprefix("statewarden")
-
-
-def nearest(asked: str, known: Iterable[str]) -> list[str]:
-    """Give up to three known ids that are spelt much like it, the nearest first."""
-    return get_close_matches(asked.lower(), sorted(known), n=3, cutoff=0.6)

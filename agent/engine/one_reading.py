@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.contract.names import not_here
 from agent.engine.pipeline import Pipeline
 from agent.findings.finding import Finding
 from agent.inventory.disk import LockState
@@ -15,8 +16,6 @@ JUDGED_AFTER_US = 3_600_000_000
 
 SETTLE_S = 6.0
 """A deletion removes a file at least every second; after so long without one it is over (`torn-store` asks for 5 s)."""
-
-_LISTED = 5
 
 
 def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
@@ -93,12 +92,8 @@ def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:
     there = sorted(x.id for x in inventory.applications.values() if x.exists)
     origins = {name: {x.origin for x in group.values()} for name, group in settings.own.items()}
     named = [name for name, found in origins.items() if found & {"flag", "properties"}]
-    unknown = sorted(set(named) - set(there))
-    if not unknown or not there:
-        return None
-    known = ", ".join(there[:_LISTED]) + (", ..." if len(there) > _LISTED else "")
-    option = "--set" if any("flag" in origins[name] for name in unknown) else "--properties"
-    return f"{option}: no application {', '.join(unknown)} here; there is: {known}"
+    by_flag = any("flag" in origins[name] for name in named if name not in there)
+    return not_here("--set" if by_flag else "--properties", named, there)
 
 
 def plural(count: int, word: str) -> str:

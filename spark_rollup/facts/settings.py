@@ -9,9 +9,10 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
+from agent.contract.names import not_here
 from agent.contract.reporting import DISABLED_PREFIX
 from spark_rollup.columns import is_notable, release, release_parts
-from spark_rollup.config import INTEGER_KEYS, KEYS, Override
+from spark_rollup.config import INTEGER_KEYS, KEYS, Override, named_in
 
 DEFAULT_SESSION_TIMEOUT_MS = 45_000  # consumer default since 3.0 (KIP-735)
 OLD_SESSION_TIMEOUT_MS = 10_000  # up to 2.8
@@ -51,6 +52,21 @@ def effective_settings(events: DataFrame, members: DataFrame, overrides: Sequenc
     return table.withColumn("session_ms", F.coalesce("session_timeout_ms", session)).withColumn(
         "probing_ms", probing
     )
+
+
+def unused(applications: DataFrame, overrides: Sequence[Override]) -> str | None:
+    """Say which applications `--set` names that no event is about.
+
+    Input columns: application_id.
+
+    Returns:
+        A sentence; None = there is no such.
+    """
+    named = named_in(overrides)
+    if not named:
+        return None
+    known = applications.where(F.col("application_id").isNotNull()).select("application_id").distinct()
+    return not_here("--set", named, [str(row[0]) for row in known.collect()])
 
 
 def releases(effective: DataFrame) -> DataFrame:

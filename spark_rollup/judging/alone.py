@@ -12,6 +12,9 @@ from spark_rollup.columns import no_texts, rfc3339
 from spark_rollup.config import AGENT
 from spark_rollup.schemas import FINDING
 
+_KEY = ["namespace", "finding_id"]
+"""Names a finding of agents: an id names the finding, not the pod; of another namespace it is another one."""
+
 
 def alone(local: DataFrame, found: DataFrame) -> DataFrame:
     """List agents' open criticals and warnings that the rules' findings leave as they are.
@@ -25,18 +28,38 @@ def alone(local: DataFrame, found: DataFrame) -> DataFrame:
     """
     mine = F.col("status") == Status.OPEN.value
     urgent = local.where(mine & (rank(F.col("severity")) > Severity.INFO.rank))
-    key = ["namespace", "finding_id"]
-    refuted = refuted_on(found.select("namespace", F.explode("refutes").alias("finding_id"), "pods"), key)
     borne_out = found.where(mine).select(
         "namespace",
         F.explode(F.concat("confirms", "explains")).alias("finding_id"),
         rank(F.col("severity")).alias("settled"),
     )
-    # an id names the finding, not the pod: of another namespace it is another one
-    settled = borne_out.groupBy(*key).agg(F.max("settled").alias("settled"))
-    said = urgent.join(settled, key, "left").join(refuted, key, "left")
+    settled = borne_out.groupBy(*_KEY).agg(F.max("settled").alias("settled"))
+    said = unrefuted(urgent, refutations(found)).join(settled, _KEY, "left")
     left = F.coalesce("settled", F.lit(-1)) < rank(F.col("severity"))
-    return said.where(left & ~is_refuted()).select(*_columns())
+    return said.where(left).select(*_columns())
+
+
+def refutations(found: DataFrame) -> DataFrame:
+    """Collect which of agents' findings are refuted, and where.
+
+    Input columns: `FINDING`.
+    Output columns: namespace, finding_id, refuted_on (pods).
+    """
+    return refuted_on(found.select("namespace", F.explode("refutes").alias("finding_id"), "pods"), _KEY)
+
+
+def unrefuted(local: DataFrame, refuted: DataFrame | None) -> DataFrame:
+    """Leave out what is refuted.
+
+    Args:
+        local: Columns of `last_local_findings`.
+        refuted: What `refutations` gives; None = nothing is refuted.
+
+    Output columns: those of `local`.
+    """
+    if refuted is None:
+        return local
+    return local.join(refuted, _KEY, "left").where(~is_refuted()).drop("refuted_on")
 
 
 def refuted_on(refuted: DataFrame, key: Sequence[str], *more: Column) -> DataFrame:

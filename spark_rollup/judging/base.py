@@ -77,6 +77,7 @@ class Facts:
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
         since_us: When the look-back began; a story that ended before is left out. 0 = none is.
+        refuted: `alone.refutations`: agents' findings that were found to be wrong elsewhere; None = none were.
     """
 
     said: DataFrame
@@ -98,6 +99,7 @@ class Facts:
     settings: DataFrame
     as_of_us: int
     since_us: int = 0
+    refuted: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)

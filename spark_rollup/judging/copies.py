@@ -9,6 +9,7 @@ from agent.contract.events import Level, Severity, Status
 from spark_rollup.columns import TASK
 from spark_rollup.facts.gaps import SILENT
 from spark_rollup.facts.heartbeats import SLOT_US
+from spark_rollup.judging.alone import unrefuted
 from spark_rollup.judging.base import Facts
 from spark_rollup.judging.fleet import SKEW_US, homes
 
@@ -76,7 +77,8 @@ def copies(facts: Facts, until: str = "horizon_us") -> DataFrame:
         until: A copy that was held less than the patience before this column of `horizons` counts.
 
     Output columns: `TASK`, pod, first_us (of any hold of the task), horizon_us, offset (null = unknown), bytes, lag,
-        damage (ids of agents' open findings of damage), watched, healthy, ill (why not; empty = healthy).
+        damage (ids of agents' open findings of damage that are not refuted), watched, healthy, ill (why not; empty =
+        healthy).
     Grain: one row per task and pod.
     """
     times = horizons(facts).select(
@@ -132,6 +134,6 @@ def _damage(facts: Facts) -> DataFrame:
         & (F.col("severity") == Severity.CRITICAL.value)
         & F.col("task_id").isNotNull()
     )
-    return facts.local.where(bad).groupBy(*TASK, "pod").agg(
+    return unrefuted(facts.local.where(bad), facts.refuted).groupBy(*TASK, "pod").agg(
         F.array_sort(F.collect_set("finding_id")).alias("damage")
     )  # fmt: skip

@@ -27,12 +27,16 @@ class Known:
         pods: namespace, pod, doubt and gone of every pod, see `restarts.known_pods`.
         disabled: namespace, pod and detector of what is not looked for.
         as_of_us: The audit's time, microseconds since the epoch.
+        verified: Whether the audit took in what `verify` found.
+        written: When the audit wrote its outputs, RFC 3339; the success marker has the same.
     """
 
     rows: Sequence[Row]
     pods: Sequence[Row]
     disabled: Sequence[Row]
     as_of_us: int
+    verified: bool
+    written: str
 
 
 def write(known: Known, place: Path) -> None:
@@ -40,7 +44,9 @@ def write(known: Known, place: Path) -> None:
     text = json.dumps(
         {
             "version": __version__,
+            "written": known.written,
             "as_of_us": known.as_of_us,
+            "verified": known.verified,
             "pods": known.pods,
             "disabled": known.disabled,
             "restarts": known.rows,
@@ -57,7 +63,8 @@ def read(output: Path) -> Known:
         output: Its `--output`.
 
     Raises:
-        UsageError: no audit has finished there, it was one of another version, or the file cannot be read.
+        UsageError: no audit has finished there, it was one of another version, the file is not of the audit that
+            wrote the rest of the output, or it cannot be read.
     """
     if not output.is_dir():
         what = "is not a directory" if output.exists() else "does not exist"
@@ -67,20 +74,47 @@ def read(output: Path) -> Known:
             raise UsageError(f"--from {output}: an audit is just putting its report there; ask again")
         raise UsageError(f"--from {output} holds no finished audit ({MARKER} is missing)")
     try:
+        marker = json.loads((output / MARKER).read_text(encoding="ascii"))
         found = json.loads((output / FILE).read_text(encoding="ascii"))
         version = found["version"]
         if version == __version__:
-            return Known(found["restarts"], found["pods"], found["disabled"], int(found["as_of_us"]))
+            known = Known(
+                found["restarts"],
+                found["pods"],
+                found["disabled"],
+                int(found["as_of_us"]),
+                bool(found["verified"]),
+                str(found["written"]),
+            )
+            _check_run(output, known, marker)
+            return known
     except FileNotFoundError as error:
         raise UsageError(
             f"--from {output} holds no {FILE}: no audit of this version ({__version__}) wrote there; run one"
         ) from error
     except OSError as error:
         raise UsageError(f"--from {output}: {FILE} cannot be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"--from {output}: {FILE} is damaged; run an audit again") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"--from {output}: {FILE} or {MARKER} is damaged; run an audit again") from error
     raise UsageError(
         f"--from {output} was written by version {version}, this is {__version__}: run an audit with this version"
+    )
+
+
+def _check_run(output: Path, known: Known, marker: Mapping[str, object]) -> None:
+    """Refuse what another audit left: one of an older version does not know this file and leaves it there.
+
+    Raises:
+        UsageError: it is not of the audit that wrote the marker.
+    """
+    if marker.get("written") == known.written:
+        return
+    other = (
+        f"one of version {marker.get('version')}" if marker.get("version") != __version__ else "another one"
+    )
+    raise UsageError(
+        f"--from {output}: {FILE} and the tables beside it are not of one audit ({known.written[:19]}Z, and {other} "
+        f"up to {str(marker.get('watermark'))[:19]}Z): run an audit with this version ({__version__})"
     )
 
 
@@ -105,4 +139,4 @@ def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ())
         )
     known = read(output)
     about = replace(question, source=f"the audit in {output}")
-    return answer(known.rows, known.pods, known.as_of_us, about, known.disabled)
+    return answer(known.rows, known.pods, known.as_of_us, about, known.disabled, verified=known.verified)

@@ -31,6 +31,9 @@ HARMLESS = (SAFE, NOT_RUNNING)
 
 _WORST = list(ANSWERS)
 
+UNVERIFIED = "not considered: what `verify` proves or refutes (audit and --input take --verified DIR)"
+"""Said where an answer rests on the agents' events alone."""
+
 MAX_NAMES = 20
 """So many pods are named where one is not known."""
 
@@ -57,9 +60,23 @@ class Question:
 
 
 def answer(
-    rows: Sequence[Row], pods: Sequence[Row], as_of_us: int, question: Question, disabled: Sequence[Row] = ()
+    rows: Sequence[Row],
+    pods: Sequence[Row],
+    as_of_us: int,
+    question: Question,
+    disabled: Sequence[Row] = (),
+    *,
+    verified: bool = True,
 ) -> tuple[list[str], bool]:
     """Put rows of `RESTARTS`, what is known of the pods, and what is not looked for on them, into lines.
+
+    Args:
+        rows: Of `RESTARTS`.
+        pods: Rows of `restarts.known_pods`.
+        as_of_us: Time of the newest event (microseconds since the epoch).
+        question: What is asked.
+        disabled: namespace, pod and detector of what is not looked for.
+        verified: Whether the rows take what `verify` found into account; if not, a line says so.
 
     Raises:
         UsageError: no such pod, or several of its name.
@@ -76,6 +93,8 @@ def answer(
     unasked = {str(row["detector"]) for row in disabled if _key(row) in of_pod}
     if unasked:
         lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
+    if not verified:
+        lines.append(UNVERIFIED)
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:
         lines += _one_pod(reported[0], named, fresh)

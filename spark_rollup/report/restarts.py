@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -11,6 +12,7 @@ from agent.contract.events import Change, Severity, Status
 from spark_rollup.columns import TASK, clock, no_texts, numbered, release
 from spark_rollup.facts.gaps import SILENT
 from spark_rollup.facts.heartbeats import SLOT_US
+from spark_rollup.judging.alone import refutations, unrefuted
 from spark_rollup.judging.base import Facts
 from spark_rollup.judging.copies import copies
 from spark_rollup.judging.fleet import attach, concerns_task, prefixed, same_task
@@ -37,11 +39,12 @@ def restarts(facts: Facts, findings: DataFrame) -> DataFrame:
 
     Args:
         facts: All facts.
-        findings: `FINDING`: what rules found, and what agents say alone.
+        findings: `FINDING`: what rules and `verify` found, and what agents say alone. What they refute does not count.
 
     Output columns: `RESTARTS`.
     Grain: one row per copy of a task, and one without a task where a finding is about all of an application on a pod.
     """
+    facts = replace(facts, refuted=refutations(findings))
     follow = _to_follow(findings)
     states = _with_doubt(_with_damage(copies(facts), facts, follow), facts)
     story = _with_others(states)
@@ -141,7 +144,7 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
 
     Output columns: `TASK`, pod, bytes, ill, healthy, now (held at the last reading), exposed, follow, first_action.
     """
-    exposed = facts.local.where(
+    exposed = unrefuted(facts.local, facts.refuted).where(
         (F.col("detector") == "stale-eos-checkpoint")
         & (F.col("status") == Status.OPEN.value)
         & F.col("task_id").isNotNull()

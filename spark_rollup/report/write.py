@@ -37,7 +37,8 @@ MAX_GAPS_DRAWN = 50
 class Tables:
     """Everything an audit computes, not yet evaluated. `local`, `releases` and `disabled` are only shown.
 
-    `titles` are those of rules that are a mechanism by themselves, by their ids.
+    `verified` says whether what `verify` found is in them; `titles` are those of rules that are a mechanism by
+    themselves, by their ids.
     """
 
     findings: DataFrame
@@ -53,6 +54,7 @@ class Tables:
     disabled: DataFrame
     as_of_us: int
     since_us: int = 0
+    verified: bool = False
     titles: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -129,8 +131,10 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     }
     shown = _page_data(tables, findings, incidents, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
-    last_audit.write(_about_restarts(tables, shown.disabled), place)
+    written = rfc3339(shown.written_us)
+    last_audit.write(_about_restarts(tables, shown.disabled, written), place)
     marker = {
+        "written": written,
         "watermark": rfc3339(tables.as_of_us),
         "since": rfc3339(tables.since_us) if tables.since_us else None,
         "version": __version__,
@@ -155,12 +159,16 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     )
 
 
-def _about_restarts(tables: Tables, disabled: Sequence[Mapping[str, object]]) -> last_audit.Known:
+def _about_restarts(
+    tables: Tables, disabled: Sequence[Mapping[str, object]], written: str
+) -> last_audit.Known:
     return last_audit.Known(
         rows=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
         pods=_rows(tables.known_pods.orderBy("namespace", "pod")),
         disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in disabled],
         as_of_us=tables.as_of_us,
+        verified=tables.verified,
+        written=written,
     )
 
 

@@ -251,14 +251,22 @@ class TestRealRuns:
         row = {"key": "detectors.disabled.torn-store", "value": "known", "origin": "flag"}
         fleet.pod("pod-a").tells(Kind.CONFIGURATION, 1, settings=[row]).holds("0_0", 5)
         source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
-        assert main(["audit", "--input", str(source), "--output", str(out)]) == 0
-        assert "; disabled: torn-store)" in capsys.readouterr().out
+        # an application that is not there may have been there yesterday: it is said, and decides no exit code
+        misspelt = ["--set", "ordres:num_standby_replicas=0"]
+        assert main(["audit", "--input", str(source), "--output", str(out), *misspelt]) == 0
+        told, complaint = capsys.readouterr()
+        assert "; disabled: torn-store)" in told
+        assert "--set: no application ordres here; did you mean orders? there is: orders" in complaint
         assert json.loads((out / "_SUCCESS.json").read_text())["disabled"] == ["torn-store"]
         page = (out / "report.html").read_text()
         assert "1 detector disabled)</h1>" in page
         assert '<td class="k">torn-store</td><td>known</td><td><bdi>pod-a</bdi></td>' in page
         code = main(["safe-to-restart", "--input", str(source), "--max-age", "any"])
         told = capsys.readouterr().out
+        assert "no application" not in told
+        for asked in (["safe-to-restart", "--max-age", "any"], ["why", "0_0"]):
+            main([*asked, "--input", str(source), *misspelt])
+            assert capsys.readouterr().out.splitlines()[-1].startswith("--set: no application ordres here")
         assert "not looked for, as these detectors are disabled: torn-store" in told
         # the audit's own answer is the same, but for its first line
         assert main(["safe-to-restart", "--from", str(out), "--max-age", "any"]) == code

@@ -14,6 +14,12 @@ DASHBOARDS = "https://example.com/grafana/d"
 An empty base leaves the link out; the annotation `runbook` says how to read the page without any.
 """
 
+INCIDENTS, FLEET_INCIDENTS = "statewarden_incident_info", "statewarden_rollup_incident_info"
+"""Series of incidents, of agents and of the fleet audit."""
+
+_CONFIRMED = '(printf `FAMILY{incident_id=%q,confidence="confirmed"}` $labels.incident_id | query)'
+"""How sure an incident is changes while it lasts: as a label it would make an alert another one, beside the old one."""
+
 _TASKS = (
     "{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}"
     '{{ with . | first | label "tasks" }}task {{ . }} of {{ end }}{{ end }}'
@@ -26,8 +32,8 @@ WHERE = {
     "<pod>": "{{ $labels.namespace }}/{{ $labels.pod }}",
     "<incident>": "{{ $labels.incident_id }}",
     "<release>": "{{ with $labels.release }}, Kafka Streams {{ . }}{{ end }}",
-    "<tasks>": _TASKS.replace("FAMILY", "statewarden_incident_info"),
-    "<audited>": _TASKS.replace("FAMILY", "statewarden_rollup_incident_info"),
+    "<tasks>": _TASKS.replace("FAMILY", INCIDENTS),
+    "<audited>": _TASKS.replace("FAMILY", FLEET_INCIDENTS),
     "<count>": "{{ $value }}",
 }
 """Placeholders of a description -> Prometheus template."""
@@ -43,6 +49,7 @@ class Case:
         at_m: When the alert is checked, minutes.
         labels: Labels of the alert that must fire (with what the rule adds); None = it must not.
         says: Placeholder -> text that the description must show.
+        confirmed: Whether the incident is confirmed when the alert is checked.
     """
 
     name: str
@@ -50,6 +57,7 @@ class Case:
     at_m: int
     labels: Mapping[str, str] | None = None
     says: Mapping[str, str] = field(default_factory=dict)
+    confirmed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +100,12 @@ class Alert:
         if self.labels.get("reporter") == "agent":  # the audit has put together what belongs together
             texts = (_yielding(self.description), _yielding(self.suspected))
         sure, unsure = (fill(x, WHERE) for x in texts)
-        return f'{{{{ if eq $labels.confidence "confirmed" }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}'
+        family = FLEET_INCIDENTS if self.labels.get("reporter") == "fleet" else INCIDENTS
+        return f"{{{{ if {_CONFIRMED.replace('FAMILY', family)} }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}"
 
-    def said(self, labels: Mapping[str, str], words: Mapping[str, str]) -> str:
-        """Write the description as it reads with these labels and words for the placeholders."""
-        confirmed = not self.suspected or labels.get("confidence") == "confirmed"
-        text = self.description if confirmed else self.suspected
+    def said(self, words: Mapping[str, str], *, confirmed: bool = True) -> str:
+        """Write the description as it reads with these words for the placeholders."""
+        text = self.suspected if self.suspected and not confirmed else self.description
         if words.get("<first>"):
             text = f"{text.partition(_STEP)[0]}{_STEP}{_first(words['<first>'])}"
         return fill(text, words)
@@ -202,7 +210,7 @@ def _case_lines(alert: Alert, case: Case, links: Links) -> list[str]:
     lines += [f"        {name}: {quoted(value)}" for name, value in labels.items()]
     lines.append("      exp_annotations:")
     shown = links.annotations(alert)
-    shown["description"] = alert.said(labels, case.says)
+    shown["description"] = alert.said(case.says, confirmed=case.confirmed)
     lines += [f"        {key}: {quoted(_as_shown(value, labels))}" for key, value in shown.items()]
     return lines
 

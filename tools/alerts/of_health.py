@@ -185,6 +185,7 @@ AGENT: tuple[Alert, ...] = (
     ),
 )  # fmt: skip
 
+_UNLISTED = "statewarden_rollup_incidents_unlisted"
 _LAST, _MARK = (
     "statewarden_rollup_last_success_timestamp_seconds",
     "statewarden_rollup_watermark_timestamp_seconds",
@@ -226,6 +227,27 @@ ROLLUP: tuple[Alert, ...] = (
             Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
             Case("does not fire yet after 29 minutes", {_LAST: "20000x100", _MARK: "10000x100"}, 29),
             Case("stays quiet: the usual delay", {_LAST: "20000x100", _MARK: "19000x100"}, 60),
+            Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
+        ),
+    ),
+    Alert(
+        name="StatewardenRollupIncidentsUnlisted",
+        expr=f"max({_UNLISTED}) > 0",
+        severity="info",
+        for_m=30,
+        summary="More incidents of the fleet than alerts can see",
+        description=(
+            "The fleet audit found incidents that are left out of the series that alerts read: <count> of them; criticals are "
+            "listed first, and what only the audit knows before what agents report themselves. Next: read all of them in the "
+            "newest report of the rollup, or in its incidents.jsonl."
+        ),
+        runbook="rules/unaudited",
+        board="statewarden-fleet",
+        cases=(
+            Case("fires", {_UNLISTED: "12x200"}, 31, {}, {"<count>": "12"}),
+            Case("does not fire yet after 29 minutes", {_UNLISTED: "12x200"}, 29),
+            Case("stays quiet: all are listed", {_UNLISTED: "0x200"}, 60),
+            Case("stays quiet: the next audit lists all", {_UNLISTED: "12x20 0x200"}, 60),
             Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
         ),
     ),

@@ -9,7 +9,7 @@ from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.judging.base import RuleMeta
 from tools.alerts.exposed import exposed_alert
-from tools.alerts.model import Alert, Case
+from tools.alerts.model import FLEET_INCIDENTS, INCIDENTS, Alert, Case
 
 KEEP_M = 10
 """A page stays over a restart of the agent, instead of paging twice."""
@@ -27,7 +27,7 @@ BY_LEVEL = {
 }
 """Consequence where a rule names none."""
 
-LOCAL, OF_FLEET = "statewarden_incident_info", "statewarden_rollup_incident_info"
+LOCAL, OF_FLEET = INCIDENTS, FLEET_INCIDENTS
 
 SAME = "cluster, namespace, application_id, incident_id"
 """Labels that the agent's alert and the fleet's have in common: by them one of an incident's alerts inhibits others."""
@@ -156,33 +156,35 @@ def _expr(unit: str, severity: Severity, scope: Scope | None) -> str:
         chosen = f'{OF_FLEET}{{rule="{unit}",severity="{severity}",reported_by="{FLEET}"}}'
         named = f'label_replace({chosen}, "namespace", "$1", "audited_namespace", "(.*)")'
         named = f'label_replace({named}, "cluster", "$1", "audited_cluster", "(.+)")'
-        return f"max by ({SAME}, rule, confidence) ({named}) > 0"
+        return f"max by ({SAME}, rule) ({named}) > 0"
     lasting = "" if severity is Severity.CRITICAL else ',lasting="false"'
     chosen = f'{LOCAL}{{detector="{unit}",severity="{severity}"{lasting}}}'
-    return f"max by ({SAME}, pod, detector, confidence) ({chosen}) > 0"
+    return f"max by ({SAME}, pod, detector) ({chosen}) > 0"
 
 
 def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_m: int) -> tuple[Case, ...]:
     labels = _labels(unit, scope)
     series = _incident(unit, severity, scope)
     later = _incident(unit, severity, scope, tasks="0_3, 0_4")
-    confirmed = {**labels, "confidence": "confirmed"}
-    suspected = {**labels, "confidence": "suspected"}
+    suspected = _incident(unit, severity, scope, confidence="suspected")
     more = {"<tasks>": "task 0_3, 0_4 of ", "<audited>": "task 0_3, 0_4 of "}
     cases = [
-        Case("fires", {series: "1x200"}, for_m + 1, confirmed, SAYS),
+        Case("fires", {series: "1x200"}, for_m + 1, labels, SAYS),
         Case(
-            "says that it is only suspected",
-            {_incident(unit, severity, scope, confidence="suspected"): "1x200"},
-            for_m + 1,
-            suspected,
+            "says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False
+        ),
+        Case(
+            "is the same alert when what was suspected is confirmed",
+            {suspected: f"1x{for_m + 2} stale", series: f"_x{for_m + 3} 1x50"},
+            for_m + 5,
+            labels,
             SAYS,
         ),
         Case(
             "is the same alert when another task joins the incident",
             {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"},
             for_m + 2,
-            confirmed,
+            labels,
             {**SAYS, **more},
         ),
     ]
@@ -190,14 +192,14 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
         after = _incident(unit, severity, scope, first="i-aaaaaaaaaaaa")
         yields = {**SAYS, "<first>": "i-aaaaaaaaaaaa"}
         cases.append(
-            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, confirmed, yields)
+            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labels, yields)
         )
         cases.append(
             Case(
                 "is the same alert, with the other step, when another incident comes first",
                 {series: f"1x{for_m + 5} stale", after: f"_x{for_m + 6} 1x50"},
                 for_m + 8,
-                confirmed,
+                labels,
                 yields,
             )
         )
@@ -210,7 +212,7 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
         cases.append(Case("does not fire yet: suspected is a ticket, not a page", {quieter: "1x200"}, 120))
         gone = {series: "1x5 stale"}
         cases.append(
-            Case("goes on over a restart of the agent", {series: "1x5 stale _x3 1x50"}, 8, confirmed, SAYS)
+            Case("goes on over a restart of the agent", {series: "1x5 stale _x3 1x50"}, 8, labels, SAYS)
         )
         cases.append(Case("ends when the task was restored", gone, 7 + keep_m))
     if scope is not None and severity is not Severity.CRITICAL:

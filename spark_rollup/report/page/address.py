@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.page.caps import NAMES_OF_ONE
 from spark_rollup.report.page.data import PageData, PodKey, Row, TaskKey, level
 from spark_rollup.report.page.text import clip, escape, name, named, parse_us
 
@@ -134,10 +135,13 @@ def marks(
 ) -> str:
     """Write what the filter of the page knows about a block, as attributes.
 
-    Names are separated by line ends, which `escape` leaves in no name.
+    Names are separated by line ends, which `escape` leaves in no name. Where there are more pods than it names, the
+    filter must not hide the block from any: `data-more` says so.
     """
-    lists = (("n", namespaces), ("a", applications), ("p", pods))
+    known = [pod for pod in dict.fromkeys(pods) if pod]
+    lists = (("n", namespaces), ("a", applications), ("p", known[:NAMES_OF_ONE]))
     words = "".join(f' data-{key}="{_lines(values)}"' for key, values in lists)
+    words += " data-more" if len(known) > NAMES_OF_ONE else ""
     return f'{words} data-s="{level(severity)}"' if severity is not None else words
 
 

@@ -24,6 +24,9 @@ FINDINGS_OF_ONE = 20
 STEPS_OF_ONE = 40
 """Findings of one incident, and steps of one finding; the last steps are the ones that decided."""
 
+NAMES_OF_ONE = 500
+"""Tasks, pods and agents' incidents that one incident names; of more it gives the number."""
+
 RESTARTS_BYTES, TIMELINES_BYTES, PODS_BYTES, INDEX_BYTES, AGENTS_BYTES = (
     _MIB * 3 // 2, _MIB * 5 // 4, _MIB, _MIB // 2, _MIB // 2,
 )  # fmt: skip

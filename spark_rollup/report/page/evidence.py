@@ -11,6 +11,7 @@ from spark_rollup.report.page.address import place
 from spark_rollup.report.page.caps import (
     EVIDENCE_OF_ONE_BYTES,
     FINDINGS_OF_ONE,
+    NAMES_OF_ONE,
     STEPS_OF_ONE,
     by_severity,
     fitting,
@@ -109,7 +110,7 @@ def _first_us(steps: Iterable[object]) -> int:
     return min((at_us for at_us in times if at_us is not None), default=0)
 
 
-def everyone(incident: FleetIncident, shown: int, most: int = 500) -> str:
+def everyone(incident: FleetIncident, shown: int, most: int = NAMES_OF_ONE) -> str:
     """Name all tasks and pods, where the address of the incident names only the first."""
     parts = []
     for noun, values in (("Tasks", incident.tasks), ("Pods", incident.pods)):

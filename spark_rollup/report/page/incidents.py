@@ -20,6 +20,7 @@ from spark_rollup.report.page.caps import (
     CARDS_BYTES,
     EVIDENCE_BYTES,
     INCIDENTS,
+    NAMES_OF_ONE,
     by_severity,
     fitting,
     paged,
@@ -137,7 +138,7 @@ def _card(
     """
     here, severity = card_of(incident, cards), level(incident.severity)
     also = []
-    for one in incident.absorbed:
+    for one in incident.absorbed[:NAMES_OF_ONE]:
         address = local_id(one)
         if address not in taken:
             taken.add(address)

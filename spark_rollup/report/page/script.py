@@ -22,7 +22,7 @@ SCRIPT = """
     if (q.s && x.dataset.s !== q.s && (x.dataset.s || x.closest('.index'))) return false;
     if (q.a && !has(x, 'a', q.a)) return false;
     if (q.n && !has(x, 'n', q.n)) return false;
-    if (q.p && !(x.dataset.p ?? '').toLowerCase().includes(q.p.toLowerCase())) return false;
+    if (q.p && !('more' in x.dataset) && !(x.dataset.p ?? '').toLowerCase().includes(q.p.toLowerCase())) return false;
     return words.every(word => text(x).includes(word));
   }
 

@@ -146,5 +146,5 @@ def test_a_flag_for_an_application_that_is_not_there_is_reported_once(
     assert (caplog.records, one._names_checked) == ([], False)
     one._pipeline.inventory.applications["orders"] = Application("orders", exists=True)
     one._check_names()
-    assert caplog.messages == ["--set: no application ordres here; there is: orders"]
+    assert caplog.messages == ["--set: no application ordres here; did you mean orders? there is: orders"]
     assert one._names_checked

@@ -25,14 +25,16 @@ ROW = {
 }  # fmt: skip
 PODS = [{"namespace": "shop", "pod": name, "doubt": None, "gone": False} for name in ("pod-a", "pod-b")]
 MINUTE_US = 60_000_000
+WRITTEN, LATER = "2027-12-23T11:06:41.000000Z", "2027-12-24T00:00:00.000000Z"
 
 
 def audited(place: Path, age_us: int = MINUTE_US) -> Path:
     """Leave what an audit leaves, as far as it is read here."""
     place.mkdir(parents=True)
     disabled = [{"namespace": "shop", "pod": "pod-b", "detector": "torn-store"}]
-    last_audit.write(Known([ROW], PODS, disabled, LATER_US - age_us), place)
-    (place / MARKER).write_text("{}")
+    known = Known([ROW], PODS, disabled, LATER_US - age_us, verified=True, written=WRITTEN)
+    last_audit.write(known, place)
+    (place / MARKER).write_text(json.dumps({"written": WRITTEN, "version": __version__}))
     return place
 
 
@@ -82,6 +84,14 @@ def broken(out: Path, what: str) -> None:
         path.unlink()
     elif what == "other version":
         path.write_text(json.dumps(json.loads(path.read_text()) | {"version": "0.0.9"}))
+    elif what == "older beside it":
+        (out / MARKER).write_text('{"version": "0.0.9", "watermark": "2027-12-24T00:00:00.000000Z"}')
+    elif what == "another beside it":
+        (out / MARKER).write_text(
+            json.dumps({"version": __version__, "written": "later", "watermark": LATER})
+        )
+    elif what == "marker is damaged":
+        (out / MARKER).write_text("{")
     elif what == "damaged":
         path.write_text("[")
 
@@ -96,7 +106,14 @@ def broken(out: Path, what: str) -> None:
             "other version",
             f"was written by version 0.0.9, this is {__version__}: run an audit with this version",
         ),
-        ("damaged", "restarts.json is damaged; run an audit again"),
+        (
+            "older beside it",
+            "restarts.json and the tables beside it are not of one audit (2027-12-23T11:06:41Z, and one of version "
+            "0.0.9 up to 2027-12-24T00:00:00Z)",
+        ),
+        ("another beside it", "and another one up to 2027-12-24T00:00:00Z): run an audit with this version"),
+        ("marker is damaged", "is damaged; run an audit again"),
+        ("damaged", "restarts.json or _SUCCESS.json is damaged; run an audit again"),
     ],
 )
 def test_what_is_no_whole_audit_is_code_2(tmp_path, capsys, what, message):
@@ -125,7 +142,13 @@ def test_a_wrong_place_is_code_2(tmp_path, monkeypatch, capsys, place, message):
 
 
 @pytest.mark.parametrize(
-    "given", [["--as-of", "2026-11-18"], ["--look-back", "3"], ["--set", "num_standby_replicas=1"]]
+    "given",
+    [
+        ["--as-of", "2026-11-18"],
+        ["--look-back", "3"],
+        ["--set", "num_standby_replicas=1"],
+        ["--verified", "out"],
+    ],
 )
 def test_what_only_an_audit_can_follow_is_refused(tmp_path, capsys, given):
     """An option that would change the answer is not passed over in silence."""

@@ -117,6 +117,27 @@ def test_long_addresses_have_all_names_behind_a_fold():
     assert "<bdi>0_499</bdi> and 200 more, in <code>incidents.jsonl</code>" in text
 
 
+@pytest.mark.timeout(180)
+def test_an_incident_of_a_hundred_thousand_pods_hides_no_other():
+    """Its card names some of its pods and counts the others, and all other incidents keep their cards."""
+    (template,), (pod,) = page().incidents, page().pods
+    names = tuple(f"orders-{n:06d}" for n in range(MANY))
+    huge = replace(template, id="i-huge", pods=names, absorbed=tuple(f"i-{name}" for name in names))
+    others = [replace(template, id=f"i-other-{n}") for n in range(20)]
+    known = [{**pod, "pod": name} for name in names]
+    text = render(page(incidents=[huge, *others], pods=known))
+    assert len(text.encode()) < LIMIT_BYTES
+    assert re.findall(r'<article class="card incident [^>]*id="([^"]+)"', text) == [
+        "i-huge", *(one.id for one in others),
+    ]  # fmt: skip
+    (card,) = re.findall(r'<article class="card incident [^>]*id="i-huge".*?</article>', text, re.DOTALL)
+    assert len(card.encode()) < 100_000
+    assert card.count(f"and {MANY - 12} more") == 2  # pods, and incidents of agents
+    assert f"and {MANY - 500} more, in <code>incidents.jsonl</code>" in card
+    # the filter for a pod that is not named must not hide it
+    assert [" data-more " in x for x in re.findall(r"<article [^>]*>", text)] == [True] + [False] * 20
+
+
 def test_no_block_is_made_beyond_the_limit():
     """Blocks are taken from the front while they fit; what is behind is not even made."""
     made = []

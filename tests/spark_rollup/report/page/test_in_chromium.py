@@ -269,6 +269,19 @@ def test_the_filter_unfolds_pages_with_matches_and_folds_the_others(browser: Bro
     assert browser.ask("document.documentElement.scrollHeight") < 6_000
 
 
+def test_the_filter_hides_no_incident_from_a_pod_that_it_only_counts(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Of very many pods a card names some: it may be about the one that is asked for."""
+    data = fleet(2)
+    huge, other = data.incidents
+    pods = tuple(f"many-{n}" for n in range(600))
+    report = written(replace(data, incidents=[replace(huge, pods=pods), other]), tmp_path)
+    browser.open(report.as_uri(), 1024, 800)
+    assert ask_for(browser, p="many-599") == "1 of 2 incidents on this page match"
+    assert visible(browser, ".incident") == [huge.application_id]
+
+
 def test_an_old_page_says_so(browser: Browser, report: Path, tmp_path: Path) -> None:
     """A page that was left open gets older; a fresh one says nothing."""
     browser.open(report.as_uri())

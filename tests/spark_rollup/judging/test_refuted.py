@@ -1,0 +1,69 @@
+"""What `verify` refutes is no damage: not in the count of copies, nor for a restart, whichever way one asks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rollup import audit, gate
+from spark_rollup.cli import main
+from spark_rollup.correlate import cloned_process, unprotected_task
+from spark_rollup.report.restart_answer import UNVERIFIED
+from spark_rollup.spark import outputs
+from tests.spark_rollup.judging.test_incidents import row
+from tests.spark_rollup.judging.test_known import table
+from tests.spark_rollup.support.fleet import Fleet
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+SUSPICION = "store-shrank-pod-b-0_0"
+
+
+@pytest.fixture
+def refuting(spark: SparkSession, tmp_path: Path) -> Path:
+    """An output of `verify`: the copy that the agent suspects is equal to its changelog."""
+    equal = row(
+        "e", 9, detector="state-equal", severity="info", status="resolved", level="event", pod="pod-b",
+        pods=["pod-b"], refutes=[SUSPICION],
+    )  # fmt: skip
+    out = tmp_path / "verified"
+    outputs.begin(out, outputs.VERIFY)
+    table(spark, equal).write.parquet(str(out / "findings"))
+    (out / outputs.MARKER).touch()
+    return out
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Two pods with one standby; the agent of one suspects its copy."""
+    fleet = Fleet("shop")
+    pods = [fleet.pod(name) for name in ("pod-a", "pod-b")]
+    pods[0].configures(1, "3.9.2", num_standby_replicas=1, probing_rebalance_interval_ms=1000)
+    for pod in pods:
+        pod.holds("0_0", 5).measures("0_0", 800, offset=100, puts=100, identity="life-1")
+    pods[1].finds("store-shrank", "0_0", 50, store="s", identity="life-1", confidence="suspected")
+    return fleet.write(tmp_path / "in")
+
+
+def test_a_refuted_suspicion_is_no_damage(refuting, source, tmp_path, monkeypatch, capsys):
+    """Events and the last audit give the same answer from the same facts, and say where they leave `verify` out."""
+    for place in (audit, gate):
+        monkeypatch.setattr(place, "RULES", (unprotected_task.RULE, cloned_process.RULE))
+    for given, safe in (([], False), (["--verified", str(refuting)], True)):
+        out = tmp_path / f"out-{safe}"
+        assert main(["audit", "--input", str(source), "--output", str(out), *given]) == (0 if safe else 1)
+        found = [json.loads(line) for line in (out / "findings.jsonl").read_text().splitlines()]
+        unprotected = [one for one in found if one["detector"] == "unprotected-task"]
+        assert [one["explains"] for one in unprotected] == ([] if safe else [[SUSPICION]])
+        capsys.readouterr()
+        told = []
+        for asked in (["--from", str(out)], ["--input", str(source), *given]):
+            code = main(["safe-to-restart", *asked, "--pod", "pod-a", "--max-age", "any"])
+            assert code == (0 if safe else 1)
+            told.append(capsys.readouterr().out.splitlines()[1:])
+        assert told[0] == told[1]
+        assert (UNVERIFIED in told[0]) == (not safe)
+        assert f"pod-a: {'safe' if safe else 'keep'}: " in "\n".join(told[0])
