@@ -40,7 +40,7 @@ META = RuleMeta(
 
 _EXPLAINS = (
     "resurrected-checkpoint", "carried-checkpoint", "skipped-eos-wipe", "interrupted-wipe", "unrestored-store",
-    "false-clean-store", "overlaid-store", "zombie-state",
+    "false-clean-store", "overlaid-store", "skipped-record", "zombie-state",
 )  # fmt: skip
 """Agents' findings that such a difference bears out."""
 

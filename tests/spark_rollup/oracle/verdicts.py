@@ -197,7 +197,7 @@ def diverged(world: World) -> Iterator[Said]:
                 pairs[less.task, less.pod, more.pod].append((rank, min(times), max(times)))
     names = {
         "resurrected-checkpoint", "carried-checkpoint", "skipped-eos-wipe", "interrupted-wipe", "unrestored-store",
-        "false-clean-store", "overlaid-store", "zombie-state",
+        "false-clean-store", "overlaid-store", "skipped-record", "zombie-state",
     }  # fmt: skip
     for (task, less_pod, more_pod), rows in pairs.items():
         # several copies may stand at the furthest offset: the rule takes one of them, the highest in its columns' order
