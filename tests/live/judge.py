@@ -29,6 +29,7 @@ class Said:
     Args of the dataclass:
         agent: Name of the agent, `POD-told` or `POD-untold`.
         when: Mark of the driver's timeline after which the finding opened.
+        incident: Id of the incident that it is evidence of.
     """
 
     agent: str
@@ -41,6 +42,7 @@ class Said:
     summary: str
     when: str
     opened_at_us: int
+    incident: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,13 @@ class Outcome:
     proof: tuple[str, ...]
     marks: tuple[tuple[int, str], ...] = field(default=())
     problem: str = ""
+    incidents: tuple[str, ...] = ()
+    """Where the bug is not exactly one incident."""
 
     @property
     def is_wrong(self) -> bool:
         """Whether a verdict, or the run itself, was not as it must be."""
-        return bool(self.missed or self.false_alarms or self.problem)
+        return bool(self.missed or self.false_alarms or self.incidents or self.problem)
 
     def line(self) -> str:
         """One line for people."""
@@ -72,6 +76,8 @@ class Outcome:
             if self.missed
             else "FALSE ALARM"
             if self.false_alarms
+            else "INCIDENTS"
+            if self.incidents
             else "right"
         )
         found = sorted({said.detector for said in self.loud})
@@ -81,6 +87,7 @@ class Outcome:
         """What stands behind the line."""
         lines = [f"problem: {self.problem}"] if self.problem else []
         lines += [f"missed: {what}" for what in self.missed]
+        lines += [f"incidents: {what}" for what in self.incidents]
         lines += [f"proof: {what}" for what in self.proof]
         for word, saids in (("FALSE", self.false_alarms), ("loud", self.loud)):
             for said in saids:
@@ -104,6 +111,7 @@ class Outcome:
             "guarantee": self.guarantee,
             "missed": list(self.missed),
             "false_alarms": len(self.false_alarms),
+            "incidents": list(self.incidents),
             "problem": self.problem,
             "proof": list(self.proof),
             "findings": rows,
@@ -129,7 +137,7 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
         if said.agent.endswith("-told") and scenario.severity in ("", said.severity)
     }
     is_affected = scenario.affected(stage.plan.release)
-    must = scenario.find if is_affected else ()
+    must = scenario.must(stage.plan.release)
     missed = () if not must or told & set(must) else (" or ".join(must),)
     allowed = {*scenario.always, *must, *(scenario.allow if is_affected else ())}
     exposed = stage.plan.guarantee == EOS and is_exposed(stage.plan.release)
@@ -199,4 +207,5 @@ def _said(data: Data, marks: Sequence[tuple[int, str]]) -> Said:
         data["summary"],
         when,
         data["opened_at_us"],
+        str(data.get("incident_id") or ""),
     )

@@ -61,6 +61,10 @@ class Scenario:
     since: str = "2.0.0"
     broker_since: str = "3.9.1"
 
+    def must(self, release: str) -> tuple[str, ...]:
+        """Give the detectors of which one must say it on a release; none: nothing is to be found there."""
+        return self.find if self.affected(release) else ()
+
 
 def _scale(
     stores: str,
