@@ -19,7 +19,7 @@ class News:
         self._counts: Counter[str] = Counter()
 
     def take(self, pod: str, line: LogLine) -> bool:
-        """Count a line, and tell whether to show it.
+        """Count a line; returns whether to show it.
 
         Remarks and what is over are counted only: the report has them. What a detector says of further tasks of an
         incident is not shown again, and what every agent says about the machine is shown once.
