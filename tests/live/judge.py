@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tests.live.plan import EOS, is_exposed
@@ -30,6 +30,7 @@ class Said:
         agent: Name of the agent, `POD-told` or `POD-untold`.
         when: Mark of the driver's timeline after which the finding opened.
         incident: Id of the incident that it is evidence of.
+        is_open: Whether its last word was that it is open; what happened at a moment never is.
     """
 
     agent: str
@@ -43,6 +44,7 @@ class Said:
     when: str
     opened_at_us: int
     incident: str = ""
+    is_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +171,17 @@ def loudest(records: Iterable[Data], marks: Sequence[tuple[int, str]]) -> list[S
         marks: The driver's timeline.
     """
     found: dict[tuple[str, str], Said] = {}
+    is_open: dict[tuple[str, str], bool] = {}
     for data in records:
         if data["kind"] != "finding":
             continue
         said = _said(data, marks)
         key = (said.agent, data["finding_id"])
+        is_open[key] = data["status"] == "open"
         before = found.get(key)
         if before is None or rank(said) > rank(before):
             found[key] = said
-    return list(found.values())
+    return [replace(said, is_open=is_open[key]) for key, said in found.items()]
 
 
 def is_exposure(said: Said, marks: list[tuple[int, str]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from spark_rollup.judging.incidents import FleetIncident, gather
@@ -50,6 +51,14 @@ def test_an_incident_that_no_agent_has_is_a_second_page():
     assert wrong_incidents([said()], [*fleet(ID), *fleet("f" * 16, severity="info")]) == ()
     (problem,) = wrong_incidents([said()], fleet(ID, "f" * 16))
     assert problem.startswith("the fleet pages again, i-ffffffffffff is of no agent")
+
+
+def test_an_audit_need_not_have_what_is_over():
+    """What happened at a moment, such as a deletion, pages by its agent; if the audit has it, then once."""
+    over = dataclasses.replace(said(), is_open=False)
+    assert wrong_incidents([over], []) == ()
+    assert wrong_incidents([over], fleet(ID)) == ()
+    assert wrong_incidents([over, said("0_1")], []) != ()
 
 
 def test_what_the_fleet_does_not_say_is_missing():
