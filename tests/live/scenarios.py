@@ -355,7 +355,7 @@ SCENARIOS: dict[str, Scenario] = {
         (EOS,),
         plan={"settings": LONG_COMMIT},
         affected=_between(("3.8.0", "4.3.1")),
-        find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe"),
+        find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
         allow=("stale-eos-checkpoint",),
     ),
     "corrupt-kill": Scenario(
