@@ -50,8 +50,8 @@ def rfc3339(at_us: Column | str) -> Column:
 
 
 def clock(at_us: Column | str) -> Column:
-    """Write microseconds since the epoch as a time of day for sentences."""
-    return F.date_format(F.timestamp_micros(at_us), "HH:mm:ss")
+    """Write microseconds since the epoch for sentences, which are read on another day and in another zone."""
+    return F.date_format(F.timestamp_micros(at_us), "yyyy-MM-dd HH:mm:ss 'UTC'")
 
 
 def seconds(from_us: Column, to_us: Column) -> Column:

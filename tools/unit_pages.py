@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from agent.detectors import DETECTORS
-from agent.findings.proof import can_be_proved, proof_command
+from agent.findings.proof import WHILE_UNUSED, can_be_proved, proof_command
 from agent.judging.base import Detector
 from spark_rollup.correlate import RULES
 from spark_rollup.judging.base import Rule
@@ -38,7 +38,8 @@ _PROOF = f"""If it is suspected only, prove or refute it first, beside the runni
 
     {proof_command("APP", "TASK", "STORE")}
 
-Then, unless the store is `equal` or `behind`:
+`equal` or `behind` refutes it {WHILE_UNUSED}: what the application computes from a wrong value is in store and
+changelog alike. If it is not refuted:
 
 """
 

@@ -58,7 +58,13 @@ def explain(chosen: Namespace) -> int:
     found = _find(chosen.events, chosen.id)
     if not found:
         raise UsageError(f"{chosen.id}: no such finding or incident in the events below {chosen.events}")
-    sys.stdout.write("\n".join(_story(x) for x in found))
+    is_open = [x for x in found if x["status"] == Status.OPEN]
+    if len(found) > 1:
+        sys.stdout.write(
+            f"{chosen.id}: {len(found)} findings, {len(is_open)} of them open, the oldest first\n\n"
+        )
+    # what is over asks for nothing where something else is open: of an incident there is one next step
+    sys.stdout.write("\n".join(_story(x, asks=x in is_open or not is_open) for x in found))
     worst = max(found, key=lambda x: (x["status"] == Status.OPEN, Severity(str(x["severity"])).rank))
     page = _page(str(worst["detector"]))
     if page is not None:
@@ -185,7 +191,7 @@ def _lines(events: Path) -> Iterator[bytes]:
             raise UsageError(f"{path}: cannot be read: {error}") from error
 
 
-def _story(found: dict[str, object]) -> str:
+def _story(found: dict[str, object], *, asks: bool) -> str:
     keys = (
         "incident_id",
         "finding_id",
@@ -206,4 +212,5 @@ def _story(found: dict[str, object]) -> str:
     chain = ""
     for step in steps if isinstance(steps, list) else []:
         chain += f"  {step['at']}  {printable(str(step['what']))}  ({printable(str(step['where']))})\n"
-    return f"{head}\n{printable(str(found['summary']))}\n\n{chain}\nnext: {found['next_action']}\n"
+    last = f"next: {found['next_action']}" if asks else "over: follow what is open"
+    return f"{head}\n{printable(str(found['summary']))}\n\n{chain}\n{last}\n"

@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
-from agent.contract.codec import printable, rfc3339
+from agent.contract.codec import moment, printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
 from agent.contract.incidents import Role, named
 from agent.engine.one_reading import plural
@@ -77,11 +77,6 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def moment(at_us: int) -> str:
-    """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
-    return f"{rfc3339(at_us)[:19].replace('T', ' ')} UTC"
 
 
 def _since(incident: Incident) -> str:

@@ -99,16 +99,16 @@ def print_findings(
     listed = wanted[: shown.top] if shown.top else wanted
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = _width(stream)
-    head = f"{_summary(incidents, listed)}\n{closing}"
+    undecided = [x for x in findings if x.missing_facts and x.level is Level.SELF and x.status is Status.OPEN]
+    head = f"{_summary(incidents, listed, unsure=bool(undecided))}\n{closing}"
     if stream.isatty():  # a program finds each of these lines in one piece
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")
     for incident in listed:
         stream.write(incident_text(incident, paint=paint, width=width, verbose=shown.verbose))
-    for finding in findings:
-        if finding.missing_facts and finding.level is Level.SELF and finding.status is Status.OPEN:
-            said = f"{printable(finding.summary)} Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
-            stream.write(wrapped(said, width, indent="") + "\n")
+    for finding in undecided:
+        said = f"{printable(finding.summary)} Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
+        stream.write(wrapped(said, width, indent="") + "\n")
 
 
 def _width(stream: TextIO) -> int:
@@ -123,13 +123,18 @@ def is_severe(incident: Incident) -> bool:
     return incident.severity is not Severity.INFO
 
 
-def _summary(incidents: Sequence[Incident], listed: Sequence[Incident]) -> str:
-    """Say it all in one line: what is open by severity, what was, and what is not listed."""
+def _summary(incidents: Sequence[Incident], listed: Sequence[Incident], *, unsure: bool) -> str:
+    """Say it all in one line: what is open by severity, what was, and what is not listed.
+
+    Nothing open is no all-clear where settings were not given (`unsure`).
+    """
     severe = [x for x in incidents if is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN]
     counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
     words = ", ".join(f"{count} {name}" for name, count in counts if count)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open"]
+    if unsure and not is_open:
+        parts.append("no all-clear: settings were not given, see the end")
     if resolved := len(severe) - len(is_open):
         parts.append(f"{resolved} resolved")
     if remarks := len(incidents) - len(severe):

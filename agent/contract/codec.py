@@ -50,6 +50,11 @@ def rfc3339(at_us: int) -> str:
     return f"{when.isoformat(timespec='microseconds')}Z"
 
 
+def moment(at_us: int) -> str:
+    """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
+    return f"{rfc3339(at_us)[:19].replace('T', ' ')} UTC"
+
+
 def printable(text: str) -> str:
     """Make a text of a record harmless on a terminal: control characters and lone surrogates are escaped."""
     return "".join(

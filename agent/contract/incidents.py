@@ -124,6 +124,33 @@ def the_same(summary: str, kind: str, others: Collection[str]) -> str:
     return f"{summary}{stop} The same {among} {named(sorted(others))}."
 
 
+def for_others(asked: str, task_id: str | None, here: Collection[str], elsewhere: Sequence[str] = ()) -> str:
+    """Add to the instruction about one task for which others it is to be followed.
+
+    One process has several tasks: who removes the directory of one of them and starts again is too late for the rest.
+
+    Args:
+        asked: The instruction.
+        task_id: Task of which it is.
+        here: Other tasks of the same process.
+        elsewhere: Tasks of other pods, with the pods.
+
+    Returns:
+        The instruction as it is where it is about no single task's directory.
+    """
+    if not task_id or (task_id not in asked and "task directory" not in asked):
+        return asked
+    first = "Before the start do the same" if "remove t" in asked and "start" in asked else "Do the same"
+    parts = [
+        asked if asked.endswith(".") else f"{asked} ."
+    ]  # a command at the end stays one that can be copied
+    if here:
+        parts.append(f"{first} for {named(sorted(here))}.")
+    if elsewhere:
+        parts.append(f"Then the same for {named(elsewhere)}.")
+    return " ".join(parts) if len(parts) > 1 else asked
+
+
 def named(names: Sequence[str]) -> str:
     """List tasks or pods for a line of text, at most `NAMED`; the rest is a number."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

@@ -14,6 +14,12 @@ UNCOMMITTED_RESULTS = (
 )
 """Consequences that several of them have."""
 
+WRITTEN_SINCE = (
+    "If the task was active here, what it wrote to its changelog and output topics since the opening time stays"
+    " wrong on every pod and must be reprocessed."
+)
+"""The end of an instruction: what no restoration repairs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Twin:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
-from agent.contract.units import WRONG_RESULTS, Twin
+from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
@@ -40,9 +40,8 @@ META = DetectorMeta(
     upstream=(KAFKA_8187, KAFKA_5998, TORN_DELETION),
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
-        " watch the restoration begin at the log start. Do not delete the other pods' copies first. If the task"
-        " was active here, what it wrote to its changelog and output topics since the opening time stays wrong"
-        " on every pod and must be reprocessed."
+        " watch the restoration begin at the log start. Do not delete the other pods' copies first. "
+        f"{WRITTEN_SINCE}"
     ),
     consequence=WRONG_RESULTS,
     twin=Twin(

@@ -37,13 +37,15 @@ META = DetectorMeta(
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
     exactly_once=True,
+    # what raises an alert is about a process that is gone; of one that runs the verdict has its own words
     next_action=(
-        "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
-        " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
-        " start. Upgrade to a release with the fix."
+        "If no process holds the task: BEFORE the next start keep a copy of the task directory, remove that directory"
+        " only, then start: the task is restored from committed records, and nothing is lost. While the process runs,"
+        " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with the fix."
     ),
     consequence=(
-        "A crash or SIGKILL now leaves uncommitted records in the store, and the next start trusts them."
+        "What was flushed beyond the checkpoint may never have been committed, and a start after a crash or SIGKILL"
+        " trusts it."
     ),
     lowers_risk=(
         "Give the pods a termination grace period longer than a commit and head-room in memory, and never delete them"
@@ -127,9 +129,16 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
         upstream=(_issue(case),),
         affected=exposed,
         missing_facts=("num_standby_replicas",) if role is Role.UNKNOWN else (),
-        next_action="" if held else _before_the_start(task),
+        next_action=_RUNS if held else _before_the_start(task),
         lasting=held,
     )
+
+
+_RUNS = (
+    "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
+    " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
+    " start. Upgrade to a release with the fix."
+)
 
 
 def _severity(role: Role, *, decided: bool) -> Severity:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_8187
 from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
@@ -101,5 +102,4 @@ def _forecast(case: TaskCase, task: Task) -> str:
     delay_ms = case.settings.number("state_cleanup_delay_ms")
     if delay_ms is None:
         return ""
-    left_us = task.mtime_us + delay_ms * 1_000 - case.now_us
-    return f"; the cleaner may take it from {seconds(max(left_us, 0))} on"
+    return f"; the cleaner may take it from {moment(task.mtime_us + delay_ms * 1_000)} on"

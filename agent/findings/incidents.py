@@ -127,7 +127,7 @@ def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> t
         since_us=ordered[0].opened_at_us,
         ended_us=None if is_open else max(x.resolved_at_us or x.opened_at_us for x in ordered),
         sentence=shared.sentence(lead, ordered),
-        next_action=says.next_action,
+        next_action=shared.for_others(says.next_action, says.task_id, _others(says, ordered)),
         lead=lead,
         findings=tuple((shared.role(lead, x), x) for x in ordered),
         lasting=lasting,
@@ -138,6 +138,13 @@ def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> t
         return incident, None
     home = (lead.application_id,)
     return incident, shared.claim(incident_id, home, incident.tasks, (), says, incident.since_us)
+
+
+def _others(says: Finding, group: Sequence[Finding]) -> set[str]:
+    """List the other tasks of which the same is open or over, and as severe."""
+    said = (says.detector, says.status, says.severity)
+    same = {x.task_id for x in group if x.task_id and (x.detector, x.status, x.severity) == said}
+    return {x for x in same if x != says.task_id}
 
 
 def _weight(finding: Finding) -> tuple[object, ...]:

@@ -8,6 +8,9 @@ from agent.contract.events import Confidence, Level
 from agent.judging.base import DetectorMeta, Scope
 from agent.layout.names import GLOBAL_DIRECTORY
 
+WHILE_UNUSED = "only if the task has written nothing since"
+"""When `equal` is a refutation: what is computed from a wrong value is in store and changelog alike."""
+
 
 def can_be_proved(meta: DetectorMeta) -> bool:
     """Return whether what a detector suspects would show in the content of a store."""
@@ -41,4 +44,4 @@ def with_proof(
     is_open = confidence is Confidence.SUSPECTED and can_be_proved(meta)
     if not is_open or task_id is None or task_id == GLOBAL_DIRECTORY:
         return action
-    return f"{action} What proves or refutes it: {proof_command(application_id, task_id, store)}"
+    return f"{action} What proves it, and refutes it {WHILE_UNUSED}: {proof_command(application_id, task_id, store)}"

@@ -31,8 +31,9 @@ sys.path.insert(
 
 from deploy.demo.agents import Agent, AgentError, LogLine  # noqa: E402
 from deploy.demo.materialise import MaterialiseError, Outcome, Progress, materialise_fleet  # noqa: E402
+from deploy.demo.news import News  # noqa: E402
 from deploy.demo.scenarios import Expected, Scenario, load_scenario  # noqa: E402
-from deploy.demo.screen import Finding, Incident, Screen, show_verdict  # noqa: E402
+from deploy.demo.screen import Finding, Incident, Screen, show_verdict, urgent  # noqa: E402
 
 SCENARIOS = ("kafka-8187-stage2-2.0.1", "kafka-7672-eos", "kafka-20685-4.1.2")
 STATUS_EVERY_S = 10.0
@@ -66,7 +67,7 @@ class Demo:
         self._base = base
         self._screen = screen
         self._done: dict[str, int] = {}
-        self._reported = [0, 0]  # findings of warning and above, info
+        self._news = News()
 
     # -- agents -----------------------------------------------------------------------------------------
 
@@ -99,13 +100,10 @@ class Demo:
         return self._base / "shipped"
 
     def _on_line(self, pod: str, line: LogLine) -> None:
-        if "detector" in line and "change" in line:
-            self._reported[line["severity"] == "info"] += 1
-            if (
-                line["severity"] != "info"
-            ):  # notes on missing settings and the like: they are in the report's data
-                self._screen.finding(pod, line)
-        elif line.get("level") not in ("info", "debug"):
+        is_news = self._news.take(pod, line)
+        if is_news and "detector" in line:
+            self._screen.finding(pod, line)
+        elif is_news:
             self._screen.event(pod, f"{line.get('level', 'agent')}: {line.get('message')}", "dim")
 
     def show_memory(self) -> None:
@@ -159,9 +157,7 @@ class Demo:
 
     def _show_status(self) -> None:
         done = sum(self._done.copy().values())
-        reported, quiet = self._reported
-        counts = f"{reported} findings reported, {quiet} more of level info"
-        self._screen.event("", f"-- {done} file operations repeated, {counts}", "dim")
+        self._screen.event("", f"-- {done} file operations repeated, {self._news}", "dim")
 
     # -- verdict ----------------------------------------------------------------------------------------
 
@@ -192,9 +188,17 @@ class Demo:
         findings, incidents = ([json.loads(line) for line in each] for each in (printed.splitlines(), lines))
         return findings, incidents, report
 
-    def missed(self, findings: Sequence[Finding]) -> list[str]:
-        """List what the recordings must lead to and what was not found, by an agent or by the audit."""
-        problems = []
+    def missed(self, findings: Sequence[Finding], incidents: Sequence[Incident]) -> list[str]:
+        """List what the recordings must lead to and what was not found, by an agent or by the audit.
+
+        Of each recorded bug there must be exactly one incident.
+        """
+        counts = {x.application_id: len(urgent(incidents, x.application_id)) for x in self.scenarios}
+        problems = [
+            f"{x.issue} must be one incident, and is {counts[x.application_id]}"
+            for x in self.scenarios
+            if counts[x.application_id] != 1
+        ]
         for pod in self.pods:
             for item in pod.scenario.expected:
                 if item.pod != pod.recorded_name:
@@ -269,11 +273,13 @@ def run(demo: Demo, screen: Screen, *, keep: bool) -> int:
         findings, incidents, report = demo.audit()
         show_verdict(screen, incidents)
         screen.say()
-        missed = demo.missed(findings)
+        missed = demo.missed(findings, incidents)
         for problem in missed:
             screen.say(f"MISSED: {problem}", "critical")
         if not missed:
-            screen.say("Every recorded bug was found by its agent and reported by the fleet audit.", "good")
+            screen.say(
+                "Every recorded bug was found by its agent, and is one incident of the fleet audit.", "good"
+            )
         screen.say(f"Report: {report}", "head")
         screen.say(f"Took {time.monotonic() - began:.0f} s.")
         if keep:

@@ -6,7 +6,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any, TextIO
 
@@ -48,10 +48,9 @@ class Screen:
 
     def finding(self, pod: str, line: Finding) -> None:
         """Print a line of an agent's log that reports a finding."""
-        severity, change = str(line["severity"]), str(line["change"])
-        head = f"{severity.upper() if change != 'resolved' else 'resolved':<8} {line['detector']}"
-        where = " ".join(str(line[key]) for key in ("task_id", "store") if line.get(key))
-        self.event(pod, f"{head} {where}: {line['message']}", "good" if change == "resolved" else severity)
+        severity = str(line["severity"])
+        head = f"{severity.upper():<8} {line['detector']}"
+        self.event(pod, f"{head} ({line.get('incident_id')}): {line['message']}", severity)
 
     def paragraph(self, label: str, text: str) -> None:
         """Print wrapped text behind a label."""
@@ -68,12 +67,23 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+def urgent(incidents: Iterable[Incident], application_id: str | None = None) -> list[Incident]:
+    """Take open incidents of warning and above; of one application, if one is given."""
+    return [
+        row
+        for row in incidents
+        if row["status"] == "open"
+        and row["severity"] != "info"
+        and application_id in (None, row["application_id"])
+    ]
+
+
 def show_verdict(screen: Screen, incidents: Sequence[Incident]) -> None:
     """Print the fleet audit's open incidents of warning and above: where, which bug, what is wrong, what to do."""
-    urgent = [row for row in incidents if row["status"] == "open" and row["severity"] != "info"]
-    if not urgent:
+    found = urgent(incidents)
+    if not found:
         screen.say("The fleet audit found nothing to warn about.")
-    for incident in urgent:
+    for incident in found:
         bug = ", ".join(incident["upstream"]) or "no upstream issue"
         tasks, pods = incident["tasks"], ", ".join(incident["pods"])
         about = f"task{'s' * (len(tasks) > 1)} {', '.join(tasks)}" if tasks else "all tasks"
@@ -83,4 +93,5 @@ def show_verdict(screen: Screen, incidents: Sequence[Incident]) -> None:
         screen.paragraph("bug", f"{bug} · {incident['detector']}, {incident['confidence']}")
         screen.paragraph("what", incident["sentence"])
         screen.paragraph("do", incident["next_action"])
-        screen.paragraph("id", f"{incident['id']}, from {len(incident['findings'])} findings")
+        count = len(incident["findings"])
+        screen.paragraph("id", f"{incident['id']}, {count} finding{'s' * (count > 1)} of the audit")

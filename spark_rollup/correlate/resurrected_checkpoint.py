@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
-from agent.contract.units import WRONG_RESULTS, Twin
+from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
 from spark_rollup.facts import timeline
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
@@ -250,7 +250,8 @@ def _next_action() -> Column:
         "pod", "task_id",
     )  # fmt: skip
     keep = numbered(" %s has the fuller copy: do not delete that one first.", "replica_pod")
-    return F.concat(restore, F.when(F.coalesce("far_less", F.lit(False)), keep).otherwise(F.lit("")))
+    kept = F.when(F.coalesce("far_less", F.lit(False)), keep).otherwise(F.lit(""))
+    return F.concat(restore, kept, F.lit(f" {WRITTEN_SINCE}"))
 
 
 def _first_writes(seen: Seen) -> DataFrame:

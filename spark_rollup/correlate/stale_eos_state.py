@@ -227,23 +227,17 @@ def _summary() -> Column:
         F.lit(" kept state of "),
         F.col("task_id"),
         of_store(),
-        F.lit(", that should have been wiped after a crash"),
+        F.lit(", which should have been wiped after a crash"),
         spread,
     )
 
 
 def _next_action() -> Column:
-    others = F.concat(
-        F.lit(" Then do the same on "),
-        F.array_join("tainted", ", "),
-        F.lit(", and compare the output with the input since the crash."),
-    )
+    """The agent's own: it knows whether anything is proved, and of one incident there is one instruction."""
+    others = F.concat(F.lit(" Then do the same on "), F.array_join("tainted", ", "), F.lit("."))
     return F.concat(
-        numbered(
-            "Leave the volume of %s where it is. Stop the instance there cleanly, keep a copy of its "
-            "directory of %s aside, remove that directory only, start it again: it restores committed records only.",
-            "pod", "task_id",
-        ),
+        numbered("Leave the volume of %s where it is. There, for task %s: ", "pod", "task_id"),
+        F.col("next_action"),
         F.when(F.size("tainted") > 0, others).otherwise(F.lit("")),
     )  # fmt: skip
 

@@ -123,7 +123,7 @@ def _findings(story: DataFrame) -> DataFrame:
     # the agent's `resurrected-checkpoint` of this store may be what was lost: then this is the wrong name
     proved = F.coalesce(fuller, F.lit(False)) & ~F.col("unwatched")
     comparison = numbered(
-        "%s held %d puts at offset %d, %s claims offset %d with %d",
+        "%s held %d puts at offset %d, %s claims offset %d with %d puts",
         "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",
     )  # fmt: skip
     judged = story.withColumn("proved", proved).withColumn("comparison", F.when(more, comparison))
@@ -183,12 +183,10 @@ def _evidence() -> Column:
 
 
 def _next_action() -> Column:
+    """The agent's own: of one incident there is one instruction."""
     return F.concat(
-        numbered(
-            "Stop the instance on %s, keep a copy of its directory of %s, remove that directory only, start it again: "
-            "it then restores from the changelog. Results computed since %s came from an incomplete store.",
-            "pod", "task_id", clock("opened_at_us"),
-        ),
+        numbered("On %s, for task %s: ", "pod", "task_id"),
+        F.col("next_action"),
         F.coalesce(numbered(" If %s still has its directory, keep it as the reference.", "owner_pod"), F.lit("")),
     )  # fmt: skip
 

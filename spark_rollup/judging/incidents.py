@@ -193,14 +193,14 @@ def _sentence(lead: Said, rows: Iterable[Said]) -> str:
 
 
 def _next_action(says: Said, rows: Iterable[Said]) -> str:
-    """Write the instruction, and for which other tasks and pods it is to be followed where it names its own."""
-    asked, own = str(says.row["next_action"]), (says.task_id, says.row.get("pod"))
-    if not says.task_id or says.task_id not in asked:
-        return asked
-    same = [x for x in rows if x.detector == says.detector and x.status is says.status and x.task_id]
-    places = {(x.task_id, x.row.get("pod")) for x in same} - {own}
-    names = sorted(f"{task} on {pod}" if pod and pod != own[1] else str(task) for task, pod in places)
-    return f"{asked} Then the same for {shared.named(names)}." if names else asked
+    """Write the instruction, and for which other tasks and pods it is to be followed."""
+    said, pod = (says.detector, says.status, says.severity), says.row.get("pod")
+    same = [x for x in rows if (x.detector, x.status, x.severity) == said and x.task_id]
+    here = {str(x.task_id) for x in same if x.row.get("pod") == pod} - {says.task_id}
+    places = sorted(
+        {f"{x.task_id} on {x.row.get('pod')}" for x in same if x.row.get("pod") not in (None, pod)}
+    )
+    return shared.for_others(str(says.row["next_action"]), says.task_id, here, places)
 
 
 def _pods(one: Said) -> tuple[str, ...]:

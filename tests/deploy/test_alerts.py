@@ -84,7 +84,8 @@ def test_what_is_suspected_is_not_said_to_be_so(unit: Any) -> None:
         assert "If so: " in alert.suspected
         assert alert.summary.startswith("Suspected: ") == alert.name.endswith("Suspected")
         if unit in DETECTORS and can_be_proved(unit.meta):
-            assert "Next: prove or refute it first" in alert.suspected
+            assert "Next: prove it first" in alert.suspected
+            assert "`equal` refutes it only if the task has written nothing since" in alert.suspected
 
 
 def unit_alerts(unit: Any) -> tuple[Alert, ...]:

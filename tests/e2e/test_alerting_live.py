@@ -111,8 +111,8 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
         "shop/orders-0",
         "KAFKA-20685",
         "Suspected, not proved: ",
-        "Next: prove or refute it first",
-        "If it is proved: Stop this instance",
+        "Next: prove it first",
+        "Unless it is refuted: Stop this instance",
     ):
         assert words in said["description"]
     assert said["runbook_url"].endswith("/detectors/skipped-eos-wipe.html")

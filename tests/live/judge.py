@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tests.live.plan import EOS, is_exposed
@@ -29,6 +29,8 @@ class Said:
     Args of the dataclass:
         agent: Name of the agent, `POD-told` or `POD-untold`.
         when: Mark of the driver's timeline after which the finding opened.
+        incident: Id of the incident that it is evidence of.
+        is_open: Whether its last word was that it is open; what happened at a moment never is.
     """
 
     agent: str
@@ -41,6 +43,8 @@ class Said:
     summary: str
     when: str
     opened_at_us: int
+    incident: str = ""
+    is_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,13 @@ class Outcome:
     proof: tuple[str, ...]
     marks: tuple[tuple[int, str], ...] = field(default=())
     problem: str = ""
+    incidents: tuple[str, ...] = ()
+    """Where the bug is not exactly one incident."""
 
     @property
     def is_wrong(self) -> bool:
         """Whether a verdict, or the run itself, was not as it must be."""
-        return bool(self.missed or self.false_alarms or self.problem)
+        return bool(self.missed or self.false_alarms or self.incidents or self.problem)
 
     def line(self) -> str:
         """One line for people."""
@@ -72,6 +78,8 @@ class Outcome:
             if self.missed
             else "FALSE ALARM"
             if self.false_alarms
+            else "INCIDENTS"
+            if self.incidents
             else "right"
         )
         found = sorted({said.detector for said in self.loud})
@@ -81,6 +89,7 @@ class Outcome:
         """What stands behind the line."""
         lines = [f"problem: {self.problem}"] if self.problem else []
         lines += [f"missed: {what}" for what in self.missed]
+        lines += [f"incidents: {what}" for what in self.incidents]
         lines += [f"proof: {what}" for what in self.proof]
         for word, saids in (("FALSE", self.false_alarms), ("loud", self.loud)):
             for said in saids:
@@ -104,6 +113,7 @@ class Outcome:
             "guarantee": self.guarantee,
             "missed": list(self.missed),
             "false_alarms": len(self.false_alarms),
+            "incidents": list(self.incidents),
             "problem": self.problem,
             "proof": list(self.proof),
             "findings": rows,
@@ -129,7 +139,7 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
         if said.agent.endswith("-told") and scenario.severity in ("", said.severity)
     }
     is_affected = scenario.affected(stage.plan.release)
-    must = scenario.find if is_affected else ()
+    must = scenario.must(stage.plan.release)
     missed = () if not must or told & set(must) else (" or ".join(must),)
     allowed = {*scenario.always, *must, *(scenario.allow if is_affected else ())}
     exposed = stage.plan.guarantee == EOS and is_exposed(stage.plan.release)
@@ -161,15 +171,17 @@ def loudest(records: Iterable[Data], marks: Sequence[tuple[int, str]]) -> list[S
         marks: The driver's timeline.
     """
     found: dict[tuple[str, str], Said] = {}
+    is_open: dict[tuple[str, str], bool] = {}
     for data in records:
         if data["kind"] != "finding":
             continue
         said = _said(data, marks)
         key = (said.agent, data["finding_id"])
+        is_open[key] = data["status"] == "open"
         before = found.get(key)
         if before is None or rank(said) > rank(before):
             found[key] = said
-    return list(found.values())
+    return [replace(said, is_open=is_open[key]) for key, said in found.items()]
 
 
 def is_exposure(said: Said, marks: list[tuple[int, str]]) -> bool:
@@ -199,4 +211,5 @@ def _said(data: Data, marks: Sequence[tuple[int, str]]) -> Said:
         data["summary"],
         when,
         data["opened_at_us"],
+        str(data.get("incident_id") or ""),
     )

@@ -23,7 +23,7 @@ afterwards. Written by `python tests/live/run.py --results FILE --page docs/live
 
 `a` at-least-once, `e` exactly-once: nothing of warning or above was reported, and nothing was wrong. `A`, `E`:
 findings of warning or above, all of them required or true for that release; [listed below](#findings). `!`:
-missed, a false alarm, or broke off; none may be here. Empty: not run.
+missed, a false alarm, more than one incident of one bug, or broke off; none may be here. Empty: not run.
 """
 _LETTER = {"at_least_once": "a"}
 
@@ -90,7 +90,9 @@ def _outcome(row: Row) -> str:
         return "**broke off**"
     if row["missed"]:
         return f"**missed** {', '.join(row['missed'])}"
-    return f"**false alarm** {loud}" if row["false_alarms"] else loud
+    if row["false_alarms"]:
+        return f"**false alarm** {loud}"
+    return f"**not one incident** {loud}" if row.get("incidents") else loud
 
 
 def _scenarios(last: Mapping[Key, Row], about: Mapping[str, str]) -> str:
@@ -110,4 +112,4 @@ def _loud(row: Row) -> list[str]:
 
 
 def _is_wrong(row: Row) -> bool:
-    return bool(row["problem"] or row["missed"] or row["false_alarms"])
+    return bool(row["problem"] or row["missed"] or row["false_alarms"] or row.get("incidents"))

@@ -1,5 +1,7 @@
 """Run real releases of Kafka Streams under live agents, and compare what the agents say with what is true.
 
+What is found of a bug must also be exactly one incident, of the agent and of the rollup's audit: one page, one action.
+
     python tests/live/run.py                                    the lean set, about fifteen minutes
     python tests/live/run.py --releases 3.9.2 --scenarios life  by hand
     python tests/live/run.py --wide --page docs/live.md         everything, hours
@@ -18,11 +20,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.live.fleet import audited
+from tests.live.incidents import wrong_incidents
 from tests.live.judge import Outcome, judge
 from tests.live.lean import LEAN
 from tests.live.page import render
@@ -64,7 +69,10 @@ def play(
             scenario.play(stage)
         except LiveError as error:
             problem = str(error)
-        return judge(label, scenario, stage, stage.finish(), problem)
+        outcome = judge(label, scenario, stage, stage.finish(), problem)
+        if problem or not scenario.must(release):
+            return outcome
+        return replace(outcome, incidents=wrong_incidents(outcome.loud, audited(stage.home)))
     finally:
         stage.close(keep=keep)
 

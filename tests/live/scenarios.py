@@ -61,6 +61,10 @@ class Scenario:
     since: str = "2.0.0"
     broker_since: str = "3.9.1"
 
+    def must(self, release: str) -> tuple[str, ...]:
+        """Give the detectors of which one must say it on a release; none: nothing is to be found there."""
+        return self.find if self.affected(release) else ()
+
 
 def _scale(
     stores: str,
@@ -351,7 +355,7 @@ SCENARIOS: dict[str, Scenario] = {
         (EOS,),
         plan={"settings": LONG_COMMIT},
         affected=_between(("3.8.0", "4.3.1")),
-        find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe"),
+        find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
         allow=("stale-eos-checkpoint",),
     ),
     "corrupt-kill": Scenario(

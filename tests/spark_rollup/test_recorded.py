@@ -161,7 +161,7 @@ def test_a_bug_of_four_tasks_has_one_next_step(incidents):
     """The copy that is wrong, and the same for the others; not that it is wrong."""
     (one,) = incidents["kafka-8187-stage2-2.0.1"]
     assert one["next_action"].startswith("Stop the instance on kafka-8187-stage2-2.0.1.pod-a, keep a copy")
-    assert one["next_action"].endswith("Then the same for 0_1, 0_2, 0_3.")
+    assert one["next_action"].endswith("Before the start do the same for 0_1, 0_2, 0_3.")
 
 
 @pytest.mark.parametrize("rule", TWINS)

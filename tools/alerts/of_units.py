@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.contract.events import Level, Severity
 from agent.contract.units import Twin
-from agent.findings.proof import can_be_proved
+from agent.findings.proof import WHILE_UNUSED, can_be_proved
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.judging.base import RuleMeta
@@ -40,8 +40,8 @@ _FLEET_STEP = (
     "delete any copy before."
 )
 _PROOF = (
-    "prove or refute it first, beside the running application: `statewarden verify` (`statewarden explain {id}` has the "
-    "whole command). If it is proved: {action}"
+    "prove it first, beside the running application: `statewarden verify` (`statewarden explain {id}` has the "
+    f"whole command); `equal` refutes it {WHILE_UNUSED}. Unless it is refuted: {{action}}"
 )
 SAYS = {
     "<application>": "orders", "<pod>": "shop/orders-0", "<namespace>": "shop", "<incident>": "i-0123456789ab",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from agent.contract import codec
 from agent.contract.events import Severity, Status
 from agent.contract.incidents import Role, named
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident
 from agent.publish.page.data import EVIDENCE_SHOWN, ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
-from agent.publish.page.words import escape, moment, name, number, plural, size, stamp
+from agent.publish.page.words import escape, moment, name, number, plural, size
 
 _HELD = {True: "held", False: "free", None: "not known"}
 _LASTS = '<span class="chip warning">lasts</span>'
@@ -51,7 +52,7 @@ def facts(data: PageData) -> str:
         f'<p class="facts">Pod <b>{name(data.pod)}</b> · <b>{name(data.state_dir)}</b>{volume}<br>'
         f"{plural(data.applications_total, 'application')}, {plural(tasks, 'task')}, "
         f"{number(data.watches)} kernel watches · "
-        f"as of {stamp(data.at_us)} · since {moment(data.started_us, data.at_us)}</p>"
+        f"as of {codec.moment(data.at_us)} · since {moment(data.started_us, data.at_us)}</p>"
     )
 
 

@@ -33,11 +33,6 @@ def moment(at_us: int, now_us: int) -> str:
     return f'<time datetime="{at.strftime("%Y-%m-%dT%H:%M:%SZ")}">{text}</time> <small>{distance}</small>'
 
 
-def stamp(at_us: int) -> str:
-    """Write date and time, UTC."""
-    return datetime.fromtimestamp(at_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
 def span(seconds: float) -> str:
     """Write a duration in the unit that people would use."""
     for limit_s, size_s, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):

@@ -257,6 +257,24 @@ def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
     assert "# unrestored-store" in said.out
 
 
+def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callable, tmp_path: Path) -> None:
+    """A step that came too late is not shown beside the one that is due; of what is over altogether all are."""
+    damage = {**BODY, "incident_id": "i-0123456789ab"}
+    exposure = {
+        **damage, "finding_id": "b" * 16, "detector": "torn-store", "status": "resolved", "opened_at_us": 1,
+        "next_action": "Before the start.",
+    }  # fmt: skip
+    origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
+    lines = [encode(Record(Kind.FINDING, 5, x), origin, n) for n, x in enumerate((exposure, damage), 1)]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines) + "\n")
+    said = statewarden("explain", "i-0123456789ab", "--events", tmp_path).out
+    assert said.startswith("i-0123456789ab: 2 findings, 1 of them open, the oldest first\n\n")
+    assert "Before the start." not in said
+    assert said.index("over: follow what is open") < said.index("next: Stop this instance.")
+    (tmp_path / "all.jsonl").write_text(lines[0] + "\n")
+    assert "next: Before the start." in statewarden("explain", "i-0123456789ab", "--events", tmp_path).out
+
+
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])
 def test_explain_with_unreadable_events(statewarden: Callable, tmp_path: Path, content: bytes | None) -> None:
     """No directory and a damaged segment are named."""

@@ -233,15 +233,16 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
 
 
 def test_settings_that_were_not_given_are_one_line() -> None:
-    """They are no incident."""
+    """They are no incident, but without them nothing found is no all-clear; beside an incident there is none."""
     unknown = replace(
         QUIET, id="4" * 16, incident_id="i-4", level=Level.SELF, detector="missing-fact",
         summary="orders: not configured: processing_guarantee; 9 detectors cannot decide everything.",
     )  # fmt: skip
     text = printed(unknown)
-    assert text.startswith("no incident open\n")
+    assert text.startswith("no incident open; no all-clear: settings were not given, see the end\n")
     said = "not configured: processing_guarantee; 9 detectors cannot decide everything. Add --set KEY=VALUE for each;"
     assert said in " ".join(text.split())
+    assert printed(unknown, LOUD).startswith("1 incident open: 1 critical\n")
 
 
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,9 @@ def test_it_is_a_command_that_the_program_takes(store):
 
 def test_a_suspicion_ends_with_its_proof():
     said = with_proof("Keep a copy.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
-    assert said.startswith("Keep a copy. What proves or refutes it: statewarden verify STATE_DIR ")
+    assert said.startswith(
+        "Keep a copy. What proves it, and refutes it only if the task has written nothing since: statewarden verify"
+    )
     assert said.endswith("--application orders --task 0_1 --store counts")
 
 

@@ -238,7 +238,13 @@ def test_an_instruction_that_names_its_task_names_the_others_too():
     said = {"local_incidents": [about("i-a", "confirms")], "next_action": "Remove 0_0 on pod-a."}
     places = [("0_0", "pod-a"), ("0_0", "pod-a"), ("0_1", "pod-a"), ("0_2", "pod-b")]
     rows = [row(f"{n}", n, task_id=task, pod=pod, **said) for n, (task, pod) in enumerate(places, 1)]
-    assert one(rows).next_action == "Remove 0_0 on pod-a. Then the same for 0_1, 0_2 on pod-b."
+    assert (
+        one(rows).next_action == "Remove 0_0 on pod-a. Do the same for 0_1. Then the same for 0_2 on pod-b."
+    )
+    start = [x | {"next_action": "Stop, remove this task directory, start again."} for x in rows[:3]]
+    assert one(start).next_action.endswith("start again. Before the start do the same for 0_1.")
+    milder = [start[0], start[2] | {"severity": "warning"}]
+    assert one(milder).next_action == "Stop, remove this task directory, start again."
 
 
 def test_pods_are_named_where_no_task_is():
