@@ -66,6 +66,8 @@ def _segment(database: Database) -> Segment | None:
         flushed_us=max(newest, database.offset_us),
         deletes=database.deletes,
         offset_last=_is_offset_last(database),
+        puts=database.puts,
+        opened_sequence=database.opened_sequence,
     )
 
 

@@ -31,6 +31,8 @@ class Segment:
         flushed_us: Its last flush; 0 = there was none.
         deletes: Something was deleted in it; None = not known.
         offset_last: Its offset was written after its data; None = the order is not known.
+        puts: Highest sequence number of its data; None = not known.
+        opened_sequence: Highest one when it was opened last; None = not known.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Segment:
     flushed_us: int = 0
     deletes: bool | None = None
     offset_last: bool | None = None
+    puts: int | None = None
+    opened_sequence: int | None = None
 
     @property
     def status(self) -> int | None:

@@ -1,6 +1,6 @@
 """Which segments of a windowed store lack what the store's offset says that it has. Pure: pictures in, losses out.
 
-Offsets are compared with offsets and times with times; how many records it was is not asked here.
+Offsets are compared with offsets and times with times; what counting adds is in `segment_shortage`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from agent.inventory.segments import CLOSED, OPEN, Segment
+from agent.judging.segment_shortage import shortage
 from agent.layout.names import changelog_store
 
 
@@ -68,15 +69,31 @@ def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) 
     if speaker is None or offset is None or offset < 0:
         return {}
     losses: dict[str, Loss] = {}
+    short: list[Segment] = []
     for one, successor in zip(segments, (*segments[1:], None), strict=True):
         own = one.offset(changelog)
         if own is not None and own >= offset:
             continue
-        flushed = one.has_data
-        grade = _unflushed(one, successor, speaker) if flushed else _hollow(one, speaker)
+        grade = _unflushed(one, successor, speaker) if one.has_data else _hollow(one, speaker)
+        lacking = shortage(segments, one, speaker, changelog) if one.has_data else None
+        if lacking is not None and lacking <= 0 and one.starts < speaker.starts:
+            grade = grade and Grade.POSSIBLE  # all that it took may have been flushed
         if grade is not None:
             losses[one.name] = Loss(one, speaker, offset, grade)
+        elif lacking is not None and lacking > 0 and _was_flushed_late(one, successor):
+            short.append(one)
+    if not losses and short:
+        losses = {one.name: Loss(one, speaker, offset, Grade.POSSIBLE) for one in short[-1:]}
     return losses
+
+
+def _was_flushed_late(one: Segment, successor: Segment | None) -> bool:
+    """Return whether a segment was flushed when its successor was there, in the life that ended.
+
+    The file is written some time after the memory that it is of was closed: what came in between is not in it. Or
+    late records came, and may have gone on to come.
+    """
+    return successor is not None and one.status == OPEN and one.flushed_us >= successor.born_us
 
 
 def _hollow(one: Segment, speaker: Segment) -> Grade | None:

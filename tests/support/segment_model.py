@@ -33,6 +33,9 @@ class ModelSegment:
     sequence: int = 0
     data_sequence: int = 0
     offset_sequence: int = 0
+    disk_offset_sequence: int = 0
+    disk_sequence: int = 0
+    opened_sequence: int = 0
 
     def flush(self, at_us: int, status: int) -> None:
         """Everything in memory goes to disk, atomically."""
@@ -45,6 +48,8 @@ class ModelSegment:
             if self.memory_offset != self.disk_offset:
                 self.offset_us = at_us
             self.disk_offset, self.memory_offset = self.memory_offset, None
+            self.disk_offset_sequence = self.offset_sequence
+        self.disk_sequence = self.sequence
         self.status, self.flushed_us = status, at_us
 
 
@@ -114,6 +119,7 @@ class ModelStore:
             one.memory.clear()
             one.early.clear()
             one.memory_offset = None
+            one.sequence = one.disk_sequence
         self.tick()
 
     def answer(self) -> int | None:
@@ -135,7 +141,7 @@ class ModelStore:
         for starts in sorted(self.segments):
             self.segments[starts].flush(self.tick(), 0)
         for one in self.segments.values():
-            one.opened_us = self.tick()
+            one.opened_us, one.opened_sequence = self.tick(), one.sequence
         behind = range(self.position + 1, len(self.changelog))
         for offset in behind if replayed is None else behind[:replayed]:
             self._apply(offset)
@@ -162,7 +168,7 @@ class ModelStore:
 
 
 def _picture(one: ModelSegment) -> Segment:
-    written = () if one.disk_offset is None else ((CHANGELOG, one.disk_offset, one.offset_sequence),)
+    written = () if one.disk_offset is None else ((CHANGELOG, one.disk_offset, one.disk_offset_sequence),)
     flushed_us = one.flushed_us if one.disk or one.disk_offset is not None else 0
     return Segment(
         name=f"w.{one.starts}",
@@ -177,5 +183,7 @@ def _picture(one: ModelSegment) -> Segment:
         offset_us=one.offset_us,
         flushed_us=flushed_us,
         deletes=False,
-        offset_last=one.offset_sequence > one.data_sequence if written else None,
+        offset_last=one.disk_offset_sequence > one.data_sequence if written else None,
+        puts=one.data_sequence,
+        opened_sequence=one.opened_sequence,
     )

@@ -13,7 +13,7 @@ from tests.agent.detectors.test_unrestored_store import ID
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
 from tests.support.scenario_app import App
 
-COMMIT_S = 5
+COMMIT_S = 12
 
 
 def half(release: str = "2.0.1", guarantee: str = "at_least_once", **more) -> tuple[Scenario, App]:
@@ -37,9 +37,9 @@ def commits(run: Scenario, app: App, times: int, offset: int = 1000) -> None:
 
 @pytest.mark.parametrize("release", ["2.0.1", "2.1.1"])
 def test_one_poll_and_commits(release):
-    """Nothing is claimed that is not there: the third commit shows that the task runs."""
+    """Nothing is claimed that is not there: the fourth commit shows that the task runs."""
     run, app = half(release)
-    commits(run, app, 2)
+    commits(run, app, 3)
     run.wait(20)
     assert run.findings(ID) == []
     commits(run, app, 1)
@@ -59,7 +59,7 @@ def test_one_poll_and_commits(release):
 def test_what_was_not_restored_stays_missing():
     """It took new records, and claims them: the next opening has nothing to restore. It ends with the store."""
     run, app = half()
-    commits(run, app, 3)
+    commits(run, app, 4)
     app.puts("0_0", 20)
     commits(run, app, 1, 5060)
     app.closes("0_0")
@@ -80,13 +80,16 @@ def test_what_was_not_restored_stays_missing():
     assert run.only(ID).status is Status.RESOLVED
 
 
-def test_a_close_in_the_middle_of_a_restoration():
-    """A process that ends writes how far its restoration came, twice, and the next one goes on from there."""
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_close_in_the_middle_of_a_restoration(times):
+    """What a revocation and a close write of a restoring task, seen live on 2.0.1: three within 0.14 s."""
     run, app = half()
     app.flushes("0_0")
-    for _ in range(2):
-        run.wait(0.01)
-        app.write_checkpoint("0_0", {("in-table", 0): 1000})
+    for _ in range(times):
+        run.wait(15)
+        for _ in range(3):
+            run.wait(0.05)
+            app.write_checkpoint("0_0", {("in-table", 0): 1000})
     app.closes("0_0")
     app.ends()
     run.wait(30)

@@ -1,0 +1,59 @@
+"""How many records a windowed store must lack, by counting: offsets that went by against sequence numbers given out.
+
+Every record is one put in one segment, and takes a sequence number there; commits take some, too. So a count that
+comes out even proves little, and one that is short says that something is missing or was never put: a restoration of
+a compacted changelog skips offsets, and a store refuses records that are too late. Pure.
+"""
+
+from __future__ import annotations
+
+from agent.inventory.segments import Segment
+
+
+def shortage(segments: tuple[Segment, ...], one: Segment, speaker: Segment, changelog: str) -> int | None:
+    """Count the records behind what a segment holds and up to the store's offset that no other segment can hold.
+
+    Args:
+        segments: All of the store, as they are on disk.
+        one: The segment whose own offset is behind.
+        speaker: The segment that answers for the store.
+        changelog: Topic and partition.
+
+    Returns:
+        0 or less: all of them may be on disk. None: sequence numbers are not known, or were zeroed by a compaction.
+
+    Source:
+        AbstractSegments.commit (4.3.0, 4.3.1): offset and position go to every segment; data is put before them.
+    """
+    end, reach = speaker.offset(changelog), _reach(one, changelog)
+    if end is None or reach is None:
+        return None
+    left = end - reach
+    for other in segments:
+        if other is not one:
+            held = _held(other, changelog if other is speaker else None)
+            if held is None:
+                return None
+            left -= held
+    return left
+
+
+def _reach(one: Segment, changelog: str) -> int | None:
+    """Return the last offset up to which a segment has all that is its own: its data may go on behind its offset."""
+    offset, sequence = one.offset(changelog), _sequence(one, changelog)
+    if offset is None or offset < 0 or not sequence or one.puts is None:
+        return None
+    return offset + max(0, one.puts - max(sequence, one.offsets.position_sequence or 0))
+
+
+def _held(one: Segment, changelog: str | None) -> int | None:
+    """Return how many records a segment can have taken since it was opened; up to its offset, if that is asked for."""
+    base = 0 if one.made_in_this_life else one.opened_sequence
+    last = one.puts
+    if changelog is not None:
+        last = (_sequence(one, changelog) or 0) - 1  # the offset's own number is no put; 0 = zeroed
+    return None if base is None or last is None or last < 0 else max(0, last - base)
+
+
+def _sequence(one: Segment, changelog: str) -> int | None:
+    return next((sequence for name, _, sequence in one.offsets.offsets if name == changelog), None)
