@@ -135,6 +135,27 @@ def test_segments_that_went_for_a_reason(more):
     assert judge(ID, dropped(**more)) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "remade", "is_said"),
+    [
+        ({}, 10.0, False),
+        ({"puts": 1}, 10.0, True),
+        (
+            {"released_us": None},
+            10.0,
+            True,
+        ),  # the process that made it let it go: records in memory went with it
+        ({}, 11.0, True),
+    ],
+)
+def test_made_anew_by_an_opening(more: dict[str, Any], remade: float, is_said: bool):
+    """Found by the hunt on 4.3.1: killed while it made a segment; the next opening makes an empty one there."""
+    found = dropped(**{"puts": 0, "released_us": at(9)} | more)
+    again = replace(database(segment="w.60000", born=remade, identity="identity-7"), segment="w.60000")
+    found.task.stores["s"].databases["w.60000"] = again
+    assert bool(judge(ID, found)) is is_said
+
+
 def test_a_volume_that_was_replaced_by_a_copy():
     """A copy keeps its times: its older segment is not the one that was there when the newer one went."""
     replaced = dropped()
