@@ -5,12 +5,14 @@ answers for the whole store. What another one still had in memory when the proce
 Signal: the offset, status, last flush and birth of every segment, as they were on disk before the store was opened.
 Fires when no process holds such a store, before the next start loses it: critical. When it is opened again without a
 wipe: critical, suspected; confirmed once the store moves on from that offset and the segment, which was made before
-the one that answers, is still empty. A warning where it is not known whether the segment took a record, and for
-stores that delete (sessions). Info while it runs under at-least-once: how many segments a kill would lose from.
+the one that answers, is still empty. A warning where it is not known whether the segment took a record, where by
+count all that it took may be on disk, and for stores that delete (sessions). Info while it runs under at-least-once:
+how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
 Stays quiet after an orderly close, where exactly-once wipes, for a segment that was past when the store was opened,
 for one that was made after the offset was stored, or by the opening itself, and up to 4.2.
-Blind spots: late records of a segment that was past; a loss from before the agent's first reading.
+Blind spots: late records of a segment that was past, unless the count is short; a loss from before the agent's first
+reading.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from agent.inventory.model import Database, PastDatabase, Shape, Store, Task
 SETTLED_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
 
-REMADE_WITHIN_US = 100_000
+REPLACED_WITHIN_US = 100_000
 """Both times are that of the new database's first file; half made, the old one was read once at most."""
 
 _OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
@@ -38,7 +38,7 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
         starts = _start(gone.segment)
         if starts is None or now_us - gone.ended_us < SETTLED_US or gone.identity in store.identities:
             continue
-        if gone.shape in _OF_ANOTHER_HAND or _was_remade(store, gone):
+        if gone.shape in _OF_ANOTHER_HAND or _was_half_made(store, gone):
             continue
         older = [
             x
@@ -51,15 +51,15 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
             yield gone, max(older, key=lambda x: _start(x.segment) or 0)
 
 
-def _was_remade(store: Store, gone: PastDatabase) -> bool:
-    """Return whether an opening made a database anew that a kill had left half made: nothing was ever flushed to it.
+def _was_half_made(store: Store, gone: PastDatabase) -> bool:
+    """Return whether an opening replaced a database that a kill had left half made: nothing was ever flushed to it.
 
     Source: RocksDB's DB::Open makes a new one where there is no CURRENT; seen live on 4.3.1.
     """
     if gone.puts or gone.unread or (gone.released_us or 0) <= gone.born_us:
         return False  # data, or the process that made it took it away itself
     return any(
-        x.segment == gone.segment and abs(x.born_us - gone.ended_us) <= REMADE_WITHIN_US
+        x.segment == gone.segment and abs(x.born_us - gone.ended_us) <= REPLACED_WITHIN_US
         for x in store.databases.values()
     )
 

@@ -148,7 +148,7 @@ def test_segments_that_went_for_a_reason(more):
         ({}, 11.0, True),
     ],
 )
-def test_made_anew_by_an_opening(more: dict[str, Any], remade: float, is_said: bool):
+def test_half_made_and_replaced_by_an_opening(more: dict[str, Any], remade: float, is_said: bool):
     """Found by the hunt on 4.3.1: killed while it made a segment; the next opening makes an empty one there."""
     found = dropped(**{"puts": 0, "released_us": at(9)} | more)
     again = replace(database(segment="w.60000", born=remade, identity="identity-7"), segment="w.60000")
