@@ -110,7 +110,37 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
         and _hides_one(timeline, pod, at_us, difference)
     ):
         return "skipped-record: not every store shows the record that an upgrade from 2.5 skips"
+    if difference.extra or not difference.lost:
+        return ""
+    whose = {pod} if pod else timeline.started(at_us)
+    if any(_overtaken(run, timeline, each, at_us) for each in whose):
+        return "split-owner: up to 2.5 an owner that was paused may claim what the next one wrote"
+    if any(_flushed_in_vain(timeline, each, at_us) for each in whose):
+        return "offset-beyond-durable: 2.4 and 2.5 commit although a flush failed"
     return ""
+
+
+def _overtaken(run: Run, timeline: Timeline, pod: str, at_us: int) -> bool:
+    """A pause that costs a pod its tasks: it writes a checkpoint behind the next owner's records.
+
+    Source:
+        docs/found/overtaken-owner.md
+    """
+    paused = [x for x in timeline.pauses(pod, at_us) if numbers(timeline.release(pod, x)) < (2, 6)]
+    return run.guarantee != EOS and len(timeline.started(at_us)) > 1 and bool(paused)
+
+
+def _flushed_in_vain(timeline: Timeline, pod: str, at_us: int) -> bool:
+    """A full volume: what was only in memory is committed, and lost.
+
+    Source:
+        docs/found/swallowed-flush.md
+    """
+    return any(
+        (2, 4) <= numbers(timeline.release(pod, done.at_us)) < (2, 6)
+        for done in timeline.done
+        if done.at_us <= at_us and done.step.action == "disk-full" and pod in done.pods
+    )
 
 
 def _read_one_too_far(run: Run, timeline: Timeline, pod: str, at_us: int) -> bool:

@@ -1,0 +1,73 @@
+"""The judge: offsets that claim too much up to 2.5, and that no file shows."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.hunt.test_judge import kinds, run, true
+from tests.hunt.truth import Difference
+from tests.live.plan import ALOS, EOS
+
+S = 1_000_000
+NINETEEN = Difference("kv", 0, 19, 0, 60)
+STARTS = ((1, "a starts 2.5.1"), (2, "b starts 2.5.1"))
+PAUSED = (*STARTS, (10, "a is frozen"), (10 + 9 * S, "a goes on"))
+STALLED = (
+    *STARTS,
+    (10, "step stall for_ms=15000"),
+    (11, "200 records sent"),
+    (10 + 15 * S, "the broker goes on"),
+)
+FULL = (*STARTS, (10, "step disk-full pod=a for_ms=6000"), (11, "the volume is full: 6 s"))
+
+
+def judged(marks, of=None, difference=NINETEEN, pod="a"):
+    truth = dataclasses.replace(true(difference, pod=pod), at_us=60 * S)
+    return kinds(of or run("2.5.1"), [truth], marks=marks)
+
+
+def on(release, marks):
+    return tuple((at_us, what.replace("2.5.1", release)) for at_us, what in marks)
+
+
+@pytest.mark.parametrize("marks", [PAUSED, STALLED, FULL])
+def test_what_an_offset_covers_and_no_file_shows_is_announced(marks):
+    """Found by the hunt: 2.5.1, 19 of the 20 records that another pod had written in a pause of nine seconds."""
+    assert judged(marks) == ["blind_spot"]
+    assert judged(marks, pod="") == ["blind_spot"]
+    assert judged(on("2.6.2", marks), run("2.6.2")) == ["miss"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "guarantee", "kind"),
+    [
+        (PAUSED, ALOS, "blind_spot"),
+        (PAUSED, EOS, "miss"),
+        (FULL, ALOS, "blind_spot"),
+        (FULL, EOS, "blind_spot"),
+    ],
+)
+def test_a_pause_loses_nothing_under_exactly_once(marks, guarantee, kind):
+    assert judged(marks, run("2.5.1", guarantee)) == [kind]
+
+
+def test_older_releases_fail_with_the_flush():
+    assert judged(on("2.3.1", FULL), run("2.3.1")) == ["miss"]
+    assert judged(on("2.3.1", PAUSED), run("2.3.1")) == ["blind_spot"]
+
+
+@pytest.mark.parametrize("marks", [PAUSED, FULL])
+def test_it_is_the_pod_that_was_paused_or_full_and_nothing_is_too_many(marks):
+    assert judged(marks, pod="b") == ["miss"]
+    assert judged(marks, difference=dataclasses.replace(NINETEEN, extra=1)) == ["miss"]
+    assert judged((*STARTS, *((at_us + 100 * S, what) for at_us, what in marks[2:]))) == ["miss"]
+
+
+def test_a_pause_shorter_than_the_session_costs_nothing():
+    assert judged((*STARTS, (10, "a is frozen"), (10 + 2 * S, "a goes on"))) == ["miss"]
+
+
+def test_with_one_pod_no_other_one_takes_over():
+    assert judged((STARTS[0], *PAUSED[2:])) == ["miss"]
