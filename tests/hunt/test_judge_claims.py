@@ -6,7 +6,9 @@ import dataclasses
 
 import pytest
 
+from tests.hunt.design import Run
 from tests.hunt.test_judge import kinds, run, true
+from tests.hunt.timeline import Marks
 from tests.hunt.truth import Difference
 from tests.live.plan import ALOS, EOS
 
@@ -19,12 +21,14 @@ STALLED = (*STARTS, (10, "step stall for_ms=15000"), (11, SENT), (10 + 15 * S, "
 FULL = (*STARTS, (10, "step disk-full pod=a for_ms=6000"), (5 * S, SENT), (11 * S, "step check"))
 
 
-def judged(marks, of=None, difference=NINETEEN, pod="a"):
+def judged(
+    marks: Marks, of: Run | None = None, difference: Difference = NINETEEN, pod: str = "a"
+) -> list[str]:
     truth = dataclasses.replace(true(difference, pod=pod), at_us=60 * S)
     return kinds(of or run("2.5.1"), [truth], marks=marks)
 
 
-def on(release, marks):
+def on(release: str, marks: Marks) -> Marks:
     return tuple((at_us, what.replace("2.5.1", release)) for at_us, what in marks)
 
 
