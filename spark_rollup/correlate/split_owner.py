@@ -41,6 +41,9 @@ UNSAVED_RECORDS = 10_000
 
 FIRST_WITH_WARM_UPS = (2, 6)
 
+FIRST_TO_COMMIT_BEFORE_IT_CLAIMS = (2, 6)
+"""Before it, an owner that lost its task writes a checkpoint behind the next one's records, then its commit fails."""
+
 MOVES = (
     Change.STORE_FLUSHED.value,
     Change.CHECKPOINT_WRITTEN.value,
@@ -235,7 +238,14 @@ def _next_action() -> Column:
         "output around %s.",
         "pod", clock("still_to_us"),
     )  # fmt: skip
-    return F.when(F.col("lasting"), alive).otherwise(over)
+    claims = numbered(
+        " Up to 2.5 its checkpoint may also cover what %s wrote: stop the instance on %s, keep a copy of its directory "
+        "of %s, remove that directory only, start it: it then restores in full.",
+        "other_pod", "pod", "task_id",
+    )  # fmt: skip
+    fixed = F.coalesce(F.col("release_low") >= release(*FIRST_TO_COMMIT_BEFORE_IT_CLAIMS), F.lit(False))
+    no_claim = fixed | F.coalesce(F.col("processing_guarantee").startswith("exactly_once"), F.lit(False))
+    return F.when(F.col("lasting"), alive).otherwise(F.concat(over, F.when(no_claim, "").otherwise(claims)))
 
 
 def _ends_and_thaws(seen: Seen) -> DataFrame:

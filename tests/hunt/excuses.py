@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run
 from tests.hunt.timeline import MS_US, Asked, Done, Timeline, pods_of
-from tests.hunt.truth import Difference
+from tests.hunt.truth import Difference, topic_of
 from tests.live.judge import Said
 from tests.live.plan import EOS, is_exposed, numbers
 
@@ -110,7 +110,45 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
         and _hides_one(timeline, pod, at_us, difference)
     ):
         return "skipped-record: not every store shows the record that an upgrade from 2.5 skips"
+    if difference.extra or not difference.lost:
+        return ""
+    whose = {pod} if pod else timeline.started(at_us)
+    if any(_overtaken(run, timeline, each, at_us, difference) for each in whose):
+        return "split-owner: up to 2.5 an owner that was paused may claim what the next one wrote"
+    if any(_flushed_in_vain(timeline, each, at_us, difference) for each in whose):
+        return "offset-beyond-durable: 2.4 and 2.5 commit although a flush failed"
     return ""
+
+
+def _overtaken(run: Run, timeline: Timeline, pod: str, at_us: int, difference: Difference) -> bool:
+    """A pause that costs a pod its tasks: it writes a checkpoint behind the next owner's records.
+
+    To a changelog that is the source topic no owner writes.
+
+    Source:
+        docs/found/overtaken-owner.md
+    """
+    own = not topic_of(difference.store) or run.settings.get("topology.optimization") != "all"
+    fenced = run.guarantee == EOS or len(timeline.started(at_us)) < 2
+    return any(
+        own and not fenced and difference.lost <= timeline.sent_around(pause)
+        for pause in timeline.pauses(pod, at_us)
+        if numbers(timeline.release(pod, pause[0])) < (2, 6)
+    )
+
+
+def _flushed_in_vain(timeline: Timeline, pod: str, at_us: int, difference: Difference) -> bool:
+    """A full volume: what was only in memory is committed, and lost.
+
+    Source:
+        docs/found/swallowed-flush.md
+    """
+    full = [x for x in timeline.done if x.at_us <= at_us and x.step.action == "disk-full" and pod in x.pods]
+    return any(
+        difference.lost <= timeline.sent_around((x.at_us, x.at_us + int(x.step.args["for_ms"]) * MS_US))
+        for x in full
+        if (2, 4) <= numbers(timeline.release(pod, x.at_us)) < (2, 6)
+    )
 
 
 def _read_one_too_far(run: Run, timeline: Timeline, pod: str, at_us: int) -> bool:

@@ -20,6 +20,7 @@ _CLOCK = re.compile(r"the clock of (\w+)'s agents is (-?\d+) s off")
 _REPLACING = {"snapshot": ("pod",), "swap": ("pod", "other"), "clone": ("other",)}
 """Steps after which a pod starts on another volume, by whom they name."""
 _STREAM_TIME = re.compile(r"\d+ records sent, stream time \d+ s, (\d+) ms")
+_SENT = re.compile(r"(\d+) records sent")
 _OF_RULE = re.compile(r" of (\w+)-(?:un)?told$")
 
 
@@ -143,24 +144,46 @@ class Timeline:
         found = [_STREAM_TIME.fullmatch(what) for when_us, what in self._marks if when_us <= at_us]
         return max((int(match[1]) for match in found if match), default=None)
 
+    def started(self, until_us: int) -> frozenset[str]:
+        """Name the pods that ran up to a time."""
+        begun = (what for at_us, what in self._marks if at_us <= until_us and " starts " in what)
+        return frozenset(what.partition(" ")[0] for what in begun)
+
     def first_start(self, pod: str) -> int:
         """Tell when a pod first ran, microseconds."""
         return next((at_us for at_us, what in self._marks if what.startswith(f"{pod} starts ")), 0)
 
     def unclean(self, pod: str, until_us: int) -> list[int]:
         """Give the times at which a pod, or what it was working on, ended uncleanly; shorter pauses end nothing."""
+        begun = f"{pod} "
+        ends = [
+            at_us
+            for at_us, what in self._marks
+            if at_us <= until_us and what.startswith(begun) and _ENDS.match(what.removeprefix(begun))
+        ]
+        return sorted([*ends, *(ended_us for _, ended_us in self.pauses(pod, until_us))])
+
+    def pauses(self, pod: str, until_us: int) -> list[tuple[int, int]]:
+        """Give from when to when a pod, or the broker, was away for longer than a session, if it came back."""
         frozen_us = 0
         found = []
         for at_us, what in self._marks:
-            who, _, rest = what.partition(" ")
-            if who == pod and rest == "is frozen":
+            if what == f"{pod} is frozen":
                 frozen_us = at_us
-            is_end = who == pod and (
-                _ENDS.match(rest) or (rest == "goes on" and at_us - frozen_us >= self._session_us)
-            )
-            if at_us <= until_us and (is_end or (what == "the broker goes on" and self._was_long(at_us))):
-                found.append(at_us)
-        return found
+            if what == f"{pod} goes on" and at_us - frozen_us >= self._session_us:
+                found.append((frozen_us, at_us))
+            elif what == "the broker goes on" and self._was_long(at_us):
+                found.append(
+                    (max((done.at_us for done in self.done if done.at_us <= at_us), default=0), at_us)
+                )
+        return [(begun_us, ended_us) for begun_us, ended_us in found if ended_us <= until_us]
+
+    def sent_around(self, pause: tuple[int, int]) -> int:
+        """Count records of a partition that were not committed before a pause, or came until the next poll after it."""
+        begun_us, ended_us = pause
+        settled_us = max((x for x, what in self._marks if x <= begun_us and what == "committed"), default=0)
+        between = (what for x, what in self._marks if settled_us <= x <= ended_us + self._session_us)
+        return sum(int(match[1]) for match in map(_SENT.match, between) if match)
 
     def left_uncleanly(self, pod: str, at_us: int) -> int | None:
         """Give the time of a pod's last unclean end, unless it has closed in order since."""
@@ -170,8 +193,7 @@ class Timeline:
 
     def changes(self, until_us: int) -> int:
         """Count what can have made tasks move: starts, closes, unclean ends and threads of any pod."""
-        pods = {what.partition(" ")[0] for _, what in self._marks if " starts " in what}
-        moved = {at_us for pod in pods for at_us in self.unclean(pod, until_us)}
+        moved = {at_us for pod in self.started(1 << 62) for at_us in self.unclean(pod, until_us)}
         return len(moved) + sum(
             at_us <= until_us and bool(_CHANGES.match(what.partition(" ")[2])) for at_us, what in self._marks
         )

@@ -39,6 +39,13 @@ PLAYS: tuple[tuple[str, str, str], ...] = (
     ("RevivedTask", "4.3.1", "LOST OK"),
     ("RevivedTask", "4.2.2", "LOST OK"),
     ("RevivedTask", "3.0.0", "OK OK"),
+    ("OvertakenOwner", "2.5.1", "LOST OK"),
+    ("OvertakenOwner", "2.3.1", "LOST OK"),
+    ("OvertakenOwner", "2.6.3", "OK OK"),
+    ("SwallowedFlush", "2.5.1", "LOST LOST"),
+    ("SwallowedFlush", "2.4.1", "LOST LOST"),
+    ("SwallowedFlush", "2.6.3", "OK OK"),
+    ("SwallowedFlush", "2.3.1", "OK OK"),
     ("TornDeletion", "4.3.1", "OK LOST OK LOST"),
     ("TornDeletion", "4.2.2", "LOST LOST LOST LOST"),
 )

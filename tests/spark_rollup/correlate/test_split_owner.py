@@ -48,6 +48,20 @@ def fenced_at_last(fleet: Fleet) -> None:
 
 
 @story
+def let_go_on_an_old_release(fleet: Fleet) -> None:
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    a.configures(1, "2.5.1", num_standby_replicas=0, processing_guarantee="at_least_once")
+    a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000).releases("0_0", 300)
+    works(b.holds("0_0", 100), 30_000)
+
+
+@story
+def let_go(fleet: Fleet) -> None:
+    a, _ = zombie(fleet, processing_guarantee="at_least_once")
+    a.releases("0_0", 300)
+
+
+@story
 def one_agent_was_blind(fleet: Fleet) -> None:
     a, _ = zombie(fleet)
     a.is_blind(150, 160)
@@ -110,6 +124,16 @@ def test_a_fenced_zombie_is_information(audited):
     """Under exactly-once, and once it let go, nothing is left to do."""
     found = audited.finding(fenced_at_last, RULE)
     assert (found["severity"], found["status"]) == ("info", "resolved")
+
+
+def test_up_to_2_5_a_zombie_that_let_go_is_restored_in_full(audited):
+    """Its checkpoint may cover what the other one wrote: docs/found/overtaken-owner.md."""
+    old = audited.finding(let_go_on_an_old_release, RULE)
+    assert "Up to 2.5 its checkpoint may also cover what pod-b wrote" in old["next_action"]
+    assert "keep a copy of its directory of 0_0" in old["next_action"]
+    assert "Up to 2.5" not in audited.finding(let_go, RULE)["next_action"]
+    assert "Up to 2.5" not in audited.finding(fenced_at_last, RULE)["next_action"]
+    assert "Up to 2.5" not in audited.finding(frozen_to_the_end, RULE)["next_action"]
 
 
 def test_unwatched_time_is_unknown(audited):

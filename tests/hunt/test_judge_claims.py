@@ -1,0 +1,88 @@
+"""The judge: offsets that claim too much up to 2.5, and that no file shows."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.hunt.design import Run
+from tests.hunt.test_judge import kinds, run, true
+from tests.hunt.timeline import Marks
+from tests.hunt.truth import Difference
+from tests.live.plan import ALOS, EOS
+
+S = 1_000_000
+NINETEEN = Difference("kv", 0, 19, 0, 60)
+STARTS = ((1, "a starts 2.5.1"), (2, "b starts 2.5.1"), (3, "800 records sent"), (4, "committed"))
+SENT = "20 records sent"
+PAUSED = (*STARTS, (10, "a is frozen"), (10 + 9 * S, "a goes on"), (11 + 9 * S, SENT))
+STALLED = (*STARTS, (10, "step stall for_ms=15000"), (11, SENT), (10 + 15 * S, "the broker goes on"))
+FULL = (*STARTS, (10, "step disk-full pod=a for_ms=6000"), (5 * S, SENT), (11 * S, "step check"))
+
+
+def judged(
+    marks: Marks, of: Run | None = None, difference: Difference = NINETEEN, pod: str = "a"
+) -> list[str]:
+    truth = dataclasses.replace(true(difference, pod=pod), at_us=60 * S)
+    return kinds(of or run("2.5.1"), [truth], marks=marks)
+
+
+def on(release: str, marks: Marks) -> Marks:
+    return tuple((at_us, what.replace("2.5.1", release)) for at_us, what in marks)
+
+
+@pytest.mark.parametrize("marks", [PAUSED, STALLED, FULL])
+def test_what_an_offset_covers_and_no_file_shows_is_announced(marks):
+    """Found by the hunt: 2.5.1, 19 of the 20 records that another pod had written in a pause of nine seconds."""
+    assert judged(marks) == ["blind_spot"]
+    assert judged(marks, pod="") == ["blind_spot"]
+    assert judged(on("2.6.2", marks), run("2.6.2")) == ["miss"]
+
+
+@pytest.mark.parametrize("marks", [PAUSED, STALLED, FULL])
+def test_what_was_committed_before_is_a_miss(marks):
+    """Found by the hunt: 2.0.1, 4,040 lost where 2,500 had been sent since all were committed: another fault."""
+    assert judged(marks, difference=dataclasses.replace(NINETEEN, lost=21, expected=900)) == ["miss"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "guarantee", "kind"),
+    [
+        (PAUSED, ALOS, "blind_spot"),
+        (PAUSED, EOS, "miss"),
+        (FULL, ALOS, "blind_spot"),
+        (FULL, EOS, "blind_spot"),
+    ],
+)
+def test_a_pause_loses_nothing_under_exactly_once(marks, guarantee, kind):
+    assert judged(marks, run("2.5.1", guarantee)) == [kind]
+
+
+def test_older_releases_fail_with_the_flush():
+    assert judged(on("2.3.1", FULL), run("2.3.1")) == ["miss"]
+    assert judged(on("2.3.1", PAUSED), run("2.3.1")) == ["blind_spot"]
+
+
+@pytest.mark.parametrize("marks", [PAUSED, FULL])
+def test_it_is_the_pod_that_was_paused_or_full_and_nothing_is_too_many(marks):
+    late = tuple((at_us + 100 * S, what) for at_us, what in marks[4:])
+    assert judged(marks, pod="b") == ["miss"]
+    assert judged(marks, difference=dataclasses.replace(NINETEEN, extra=1)) == ["miss"]
+    assert judged((*STARTS, *late)) == ["miss"]
+
+
+def test_a_pause_shorter_than_the_session_costs_nothing():
+    assert judged((*STARTS, (10, "a is frozen"), (10 + 2 * S, "a goes on"), (11 + 2 * S, SENT))) == ["miss"]
+
+
+def test_with_one_pod_no_other_one_takes_over():
+    assert judged((STARTS[0], *PAUSED[2:])) == ["miss"]
+
+
+def test_no_owner_writes_to_a_source_topic():
+    table = dataclasses.replace(NINETEEN, store="table")
+    optimised = dataclasses.replace(run("2.5.1"), settings={"topology.optimization": "all"})
+    assert judged(PAUSED, difference=table) == ["blind_spot"]
+    assert judged(PAUSED, optimised, difference=table) == ["miss"]
+    assert judged(PAUSED, optimised) == ["blind_spot"]
