@@ -229,7 +229,10 @@ def test_a_misspelt_application_is_reported(
 ) -> None:
     """A flag for an application that is not there decides nothing, so it is said; the verdict stands."""
     said = statewarden("scan", damaged, *PLAIN, "--set", "ap:processing_guarantee=at_least_once")
-    assert (said.code, said.err) == (1, "statewarden: --set: no application ap here; did you mean app? there is: app\n")
+    assert (said.code, said.err) == (
+        1,
+        "statewarden: --set: no application ap here; did you mean app? there is: app\n",
+    )
     trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
     said = statewarden("replay", trace, *PLAIN, "--set", "ap:num_standby_replicas=0")
     assert said.err.startswith("statewarden: --set: no application ap here; there is: ")
