@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -24,6 +25,10 @@ T = TypeVar("T")
 settings.register_profile("local", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, database=None)
 settings.load_profile("ci" if IN_CI else "local")
+
+# A shell that runs tests in the background has them, and all that they start, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_until(predicate: Callable[[], T], timeout_s: float = PATIENCE_S) -> T:
