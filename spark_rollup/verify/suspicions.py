@@ -28,8 +28,8 @@ from spark_rollup.verify.verdicts import Verdict, Word
 
 ABOUT_CONTENT = (
     "carried-checkpoint", "changelog-truncated", "data-beyond-changelog", "false-clean-store", "interrupted-wipe",
-    "lost-segment", "offset-beyond-durable", "resurrected-checkpoint", "skipped-eos-wipe", "store-shrank",
-    "unrestored-store",
+    "lost-segment", "offset-beyond-durable", "resurrected-checkpoint", "skipped-eos-wipe", "skipped-record",
+    "store-shrank", "unrestored-store",
 )  # fmt: skip
 """Agents' detectors whose damage is in the content of a store, and lasts as long as the store does.
 

@@ -100,7 +100,7 @@ def test_the_chain_names_who_did_what(audited):
     assert [step["at"] for step in evidence] == sorted(step["at"] for step in evidence)
     assert "pod-a: the cleaner deleted the task directory at offset 2000" in told
     assert "pod-a: a new store was made, identity new" in told
-    assert "pod-b held the task from 11:06:42 to the last reading" in told
+    assert "pod-b held the task from 2026-11-18 11:06:42 UTC to the last reading" in told
     assert "seen by the agent" in told
 
 
