@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.delivery import ShipSettings
 from agent.ship.sinks.factory import make_sink
 from spark_rollup.spark import jars
 from tests.delivery import servers
 
 JARS = servers.VENV / "spark-jars"
+EACH_S3 = [pytest.param("moto", marks=pytest.mark.heavy), "versitygw"]
+"""What takes a minute or more is done beside one make in `make check`, and beside both in `make prove`."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.rollups import Rollup, rows
+from tests.delivery.rollups import EACH_S3, Rollup, rows
 from tests.delivery.servers import BUCKET, KEY, S3, SECRET
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(900)]
@@ -26,6 +26,7 @@ def foreign(s3: S3) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("s3", EACH_S3, indirect=True)
 def test_bronze_in_s3_gives_the_same_findings(
     rollup: Rollup, s3: S3, segments: Path, expected: tuple[Path, bytes], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.delivery, pytest.mark.timeout(1500)]
 START_S = 600.0
 
 
+@pytest.mark.heavy
 def test_a_killed_stream_goes_on_from_its_checkpoint(
     broker: Broker, repository: Path, tmp_path: Path
 ) -> None:

@@ -1,14 +1,14 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
-Parts: the evaluation with notifications followed late; every recording replayed with less
-knowledge; the RocksDB reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on
-recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; alert noise over a
-simulated fleet; the image in containers; the charts in a Kubernetes control plane; stories of an application on real
-RocksDB (`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`), ten minutes of the hunt
+Parts: the evaluation with notifications followed late; every recording replayed with less knowledge; the RocksDB
+reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on recordings disturbed
+thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert noise over a simulated
+fleet; the image in containers; the charts in a Kubernetes control plane; stories of an application on real RocksDB
+(`tests/lifelike`); real releases of Kafka Streams under live agents (`tests/live`), ten minutes of the hunt
 (`tests/hunt`), and faults planted into Kafka Streams (`tests/hunt/planted.py`); the bugs of `docs/found`
 (`tests/live/repro`); the agent killed 500 times under load for each sink, with an account of every event
-(`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`;
-`ARGS="soak --soak-minutes 1"` shows in a minute that it works).
+(`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load (`tests/bench/soak.py`; `ARGS="soak
+--soak-minutes 1"` shows in a minute that it works).
 """
 
 from __future__ import annotations
@@ -38,6 +38,16 @@ PARTS: dict[str, tuple[str, ...]] = {
         "-m",
         "heavy",
         "tests/deploy/test_dashboards.py",
+    ),
+    "heavy tests": (
+        "-m",
+        "pytest",
+        "-q",
+        "-m",
+        "heavy",
+        "tests/delivery",
+        "tests/spark_rollup",
+        "tests/faults",
     ),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "fleet audit: standalone cluster": ("tests/prove/cluster.py",),

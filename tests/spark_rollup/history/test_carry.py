@@ -42,7 +42,7 @@ RETURN = "kafka-8187-stage2-2.0.1"
 """Stretched where its directories are gone."""
 
 QUICK = ("kafka-8187-stage1-2.2.1", "kafka-20685-4.1.2", "benign-move-3.9.2", RETURN)
-"""Stretched over four days in every run of `make check`; the others only by `pytest -m heavy`."""
+"""Stretched over four days in every run of `make check`; the others only by `make prove`."""
 
 SUSPECTED = {"kafka-20685-4.1.2": "suspected"}
 """Recordings that end before the agent can be sure: too little was flushed after the restart."""
@@ -69,7 +69,8 @@ class Audits:
         whole: Findings of an audit that read all events.
         spared: Findings of an audit that read its look-back and one snapshot.
         ever: Findings of an audit of all events some days later, without a look-back.
-        later: Findings of an audit then of one snapshot, and of a look-back in which nothing happened.
+        later: Findings of an audit then of one snapshot, and of a look-back in which nothing happened. Empty, as
+            `ever`, where nobody asked for it.
         recordings: Application -> recording.
     """
 
@@ -96,10 +97,12 @@ class Audits:
         }
 
 
-def audits(spark: SparkSession, work: Path, recordings: Mapping[str, str]) -> Audits:
+def audits(
+    spark: SparkSession, work: Path, recordings: Mapping[str, str], *, is_long: bool = False
+) -> Audits:
     """Take in what was written, and audit the last two of four days before and after `compact` sums the others up.
 
-    Then let a few days pass in which another fleet is heard only, and audit again.
+    If it is long, let a few days pass in which another fleet is heard only, and audit again.
     """
     bronze = work / "bronze [a]*"
     ingest.run(spark, work / "in", bronze)
@@ -110,6 +113,8 @@ def audits(spark: SparkSession, work: Path, recordings: Mapping[str, str]) -> Au
     assert day.run(spark, bronze, audit.PASTS) == days[:2]
     assert audit.reading(options).after == days[1]
     spared = findings(spark, options)
+    if not is_long:
+        return Audits(whole, spared, (), (), recordings)
     ingest.run(spark, write_later(work / "later"), bronze)
     assert day.run(spark, bronze, audit.PASTS) == days[2:]
     assert (audit.reading(options).after, audit.reading(options).missing) == (days[3], ())
@@ -264,6 +269,15 @@ def audited_twice(spark, repository, tmp_path_factory) -> Audits:
     return audits(spark, work, write_recordings(repository, work, QUICK))
 
 
+@pytest.fixture(scope="module")
+def audited_later(spark, repository, tmp_path_factory) -> Audits:
+    """The same, and again some days later."""
+    work = tmp_path_factory.mktemp("a-week")
+    write_fleets(work, FLEETS)
+    write_stories(work)
+    return audits(spark, work, write_recordings(repository, work, QUICK), is_long=True)
+
+
 @pytest.mark.parametrize("name", [name for name in QUICK if name != RETURN])
 def test_a_recording_over_four_days(audited_twice, name):
     """Bugs that began three days before are found with the same id and confidence, and nothing is made up."""
@@ -294,20 +308,22 @@ def test_random_fleets(audited_twice):
     assert {"resurrected-checkpoint", "unrestored-task", "stale-eos-state", "missing-standby"} <= drawn_only
 
 
-def test_what_is_open_stays_however_old(audited_twice):
+@pytest.mark.heavy
+def test_what_is_open_stays_however_old(audited_later):
     """With the same id and confidence: all of it was before the look-back, and its pods are not heard any more."""
-    ever, later = still_open(audited_twice.ever), still_open(audited_twice.later)
+    ever, later = still_open(audited_later.ever), still_open(audited_later.later)
     assert later - ever == Counter()
     assert ever - later == Counter()
     assert {json.loads(text)[1] for text in ever} >= OPEN_RULES
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("story", ["thawed", "left_alone"])
-def test_split_owners_are_reported_with_the_time_one_was_stalled(audited_twice, story):
+def test_split_owners_are_reported_with_the_time_one_was_stalled(audited_later, story):
     """It stood still over a midnight; one flushed on every day since, of the other one nothing was heard."""
     told = [
         (row["status"], row["confidence"])
-        for row in audited_twice.later
+        for row in audited_later.later
         if (row["namespace"], row["detector"], row["pod"]) == (story, "split-owner", "pod-a")
     ]
     assert told == [("open", "confirmed")]
@@ -325,6 +341,6 @@ def test_every_recording_and_many_random_fleets(spark, repository, tmp_path):
     ]
     write_fleets(tmp_path, MANY)
     write_stories(tmp_path)
-    found = audits(spark, tmp_path, write_recordings(repository, tmp_path, names))
+    found = audits(spark, tmp_path, write_recordings(repository, tmp_path, names), is_long=True)
     assert said(found.spared) == said(found.whole)
     assert still_open(found.later) == still_open(found.ever)
