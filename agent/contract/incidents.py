@@ -141,9 +141,8 @@ def for_others(asked: str, task_id: str | None, here: Collection[str], elsewhere
     if not task_id or (task_id not in asked and "task directory" not in asked):
         return asked
     first = "Before the start do the same" if "remove t" in asked and "start" in asked else "Do the same"
-    parts = [
-        asked if asked.endswith(".") else f"{asked} ."
-    ]  # a command at the end stays one that can be copied
+    # a command at the end stays one that can be copied
+    parts = [asked if asked.endswith(".") else f"{asked} ."]
     if here:
         parts.append(f"{first} for {named(sorted(here))}.")
     if elsewhere:

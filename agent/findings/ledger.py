@@ -179,9 +179,8 @@ class Ledger:
         if known is None:
             opened = _open(meta, place, verdict, self.read_once_us)
             if self.read_once_us is not None and opened.id in self._by_id:
-                opened = replace(
-                    opened, id=_hashed((opened.id, verdict.subject))
-                )  # two segments of one store
+                # two segments of one store
+                opened = replace(opened, id=_hashed((opened.id, verdict.subject)))
             finding = self._with_incident(key, opened, ended_us)
             what = (place.application_id, meta.id, finding.severity)
             self._reported[what] = Reported(

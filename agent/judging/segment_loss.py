@@ -1,6 +1,6 @@
 """Which segments of a windowed store lack what the store's offset says that it has. Pure: pictures in, losses out.
 
-Offsets are compared with offsets and times with times; what counting adds is in `segment_shortage`.
+Offsets are compared with offsets and times with times; what counting adds is in `agent.quantities.shortage`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from enum import IntEnum
 from itertools import pairwise
 
 from agent.inventory.segments import CLOSED, OPEN, Segment
-from agent.judging.segment_shortage import shortage
 from agent.layout.names import changelog_store
+from agent.quantities.shortage import shortage
 
 
 class Grade(IntEnum):

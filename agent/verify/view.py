@@ -37,9 +37,8 @@ def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
     parent = Path(work or tempfile.gettempdir()).resolve()
     if parent.is_relative_to(state_dir.resolve()):
         raise UsageError(f"{parent} is inside {state_dir}, where nothing is ever written; give --work")
-    directory = (
-        parent / f"{PREFIX}{secrets.token_hex(8)}"
-    )  # known before it is there: no interrupt comes between
+    # known before it is there: no interrupt comes between
+    directory = parent / f"{PREFIX}{secrets.token_hex(8)}"
     try:
         try:
             _make(directory)

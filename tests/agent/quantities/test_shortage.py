@@ -10,7 +10,7 @@ from hypothesis import given
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import OPEN, Segment
 from agent.judging.segment_loss import Grade, find_losses, speaker_of
-from agent.judging.segment_shortage import shortage
+from agent.quantities.shortage import shortage
 from tests.agent.judging.test_segment_loss import live, steps
 from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
 
