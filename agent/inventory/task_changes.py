@@ -337,7 +337,9 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     session = store.sessions[-1]
     # A volume that was replaced brings a checkpoint, too: whatever time it bears, it is not of what was there before.
     is_replaced = session.released_us is not None and store.identities and not session.is_of(store.identities)
-    if written_us < session.opened_us or is_replaced:
+    # A task that is held again without this store: what its checkpoint says of it then is not of this session.
+    is_over = session.released_us is not None and session.released_us < task.held_since_us <= written_us
+    if written_us < session.opened_us or is_replaced or is_over:
         return
     unsure = any(database.undated_us > written_us for database in store.databases.values())
     mark = Mark(written_us, offset, store.puts_at(written_us), unsure)

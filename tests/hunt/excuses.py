@@ -223,9 +223,23 @@ def _wiped_often(case: Case) -> str:
     cleaned = [x for x in case.saids if x.detector == "premature-cleanup" and x.task == case.said.task]
     cleaned = [x for x in cleaned if pods_of(x) & pods_of(case.said) and _early_cleaner(case)]
     often = full or len(ends) + len(wiping) + failures + len(cleaned) >= WIPES
-    if case.run.guarantee != EOS or not often:
+    if case.run.guarantee != EOS:
         return ""
-    return "its pod ended uncleanly, failed, found its volume full, was made to wipe, or cleaned too early, as often"
+    if often:
+        return "its pod ended uncleanly, failed, had a full volume, was made to wipe, or cleaned too early, as often"
+    return _wiped_at_each_opening(case)
+
+
+def _wiped_at_each_opening(case: Case) -> str:
+    """From 4.3 on segments hold the offset: a windowed store without any has none, and exactly-once wipes its task.
+
+    Source:
+        AbstractSegments.committedOffset, ProcessorStateManager.initializeStoreOffsets (4.3.0).
+    """
+    stored = numbers(case.timeline.release(case.pod, case.at_us)) >= (4, 3)
+    segmented = stored and WINDOWED & set(case.run.stores)
+    often = case.timeline.changes(case.at_us) >= WIPES
+    return "4.3 has no offset of a windowed store without a segment" if segmented and often else ""
 
 
 def _early_cleaner(case: Case) -> str:

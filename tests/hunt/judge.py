@@ -12,7 +12,7 @@ from tests.hunt.design import Run, Step
 from tests.hunt.excuses import Case, blind_spot, excuse
 from tests.hunt.timeline import Asked, Timeline, pods_of
 from tests.hunt.topics import store_behind
-from tests.hunt.truth import Difference
+from tests.hunt.truth import Difference, store_of
 from tests.live.judge import LOUD, Said
 from tests.live.plan import EOS
 
@@ -42,6 +42,10 @@ NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
 OF_ONE = frozenset({"skipped-record"})
 """What these state is about a single record, which can be a deletion: a greater difference has another cause."""
+OF_UNCOMMITTED = frozenset(
+    {"data-beyond-changelog", "interrupted-wipe", "skipped-eos-wipe", "stale-eos-state"}
+)
+"""What these state is that a store holds what was never committed: its input is read again."""
 _SEGMENT = re.compile(r"put into [^;]*?\.(\d{13})\b")
 LATER = frozenset({"overlaid-store", "shared-state-dir", "torn-store", "zombie-state"})
 """What these state goes wrong later; the others state that it has: the next look must find it."""
@@ -271,7 +275,17 @@ def _may_be_of_a_standby(case: Case, due: Asked) -> bool:
     return due.copies is None and int(case.run.settings.get("num.standby.replicas", 0)) > 0
 
 
-_UNDECIDED = (_is_expired, _is_wiped, _may_be_of_a_standby)
+def _is_read_again(case: Case, due: Asked) -> bool:
+    """Tell whether all that the word can be about keeps latest records: by the look they were read again."""
+    mine = [
+        store_of(store)
+        for pod, task, store in due.copies or ()
+        if (pod, task) == (case.pod, case.said.task) and case.said.store in ("-", store)
+    ]
+    return case.said.detector in OF_UNCOMMITTED and bool(mine) and all(x and x.is_latest for x in mine)
+
+
+_UNDECIDED = (_is_expired, _is_wiped, _may_be_of_a_standby, _is_read_again)
 
 
 def _tells_of(look: Asked, said: Said, pod: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from tests.hunt.test_judge import LOST, kinds, look, run, said, true
 from tests.hunt.timeline import Asked
 from tests.live.plan import ALOS, EOS
@@ -68,3 +70,20 @@ def test_a_word_that_may_be_about_a_standby_that_cannot_be_asked_is_undecided():
     for standbys, kind in ((1, "undecided"), (0, "false_alarm")):
         of = dataclasses.replace(run("2.0.1"), settings={"num.standby.replicas": standbys})
         assert kinds(of, words=[word], marks=marks, asked=[Asked(60, None)]) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("detector", "stores", "kind"),
+    [
+        ("skipped-eos-wipe", ("table", "versioned"), "undecided"),
+        ("skipped-eos-wipe", ("table", "kv"), "false_alarm"),
+        ("skipped-eos-wipe", ("unheard-of",), "false_alarm"),
+        ("torn-store", ("table",), "false_alarm"),
+    ],
+)
+def test_a_word_about_uncommitted_records_that_are_read_again_is_undecided(detector, stores, kind):
+    """Found by the hunt: 26 uncommitted puts of a table were read again, and gave the same table."""
+    asked = Asked(60, frozenset(("a", "0_0", store) for store in stores))
+    marks = ((10, "a starts 4.1.0"), (60, "truth: right"))
+    word = said(detector, "critical", at_us=50)
+    assert kinds(run("4.1.0", EOS), words=[word], marks=marks, asked=[asked]) == [kind]

@@ -206,6 +206,7 @@ class Store(NamedTuple):
         everywhere: Each pod holds all of it.
         moved: Its keys are in other partitions than they were sent to.
         readable_since: Oldest release whose store can be read as a whole.
+        is_latest: It keeps each key's latest record: one that is read again changes nothing.
     """
 
     kind: str
@@ -214,6 +215,7 @@ class Store(NamedTuple):
     everywhere: bool = False
     moved: bool = False
     readable_since: str = "2.0.0"
+    is_latest: bool = False
 
 
 STORES: dict[str, Store] = {
@@ -223,14 +225,14 @@ STORES: dict[str, Store] = {
     "memory": Store("key-value", count_keys, ("memory",)),
     "third": Store("key-value", count_keys, ("third",)),
     "repartition": Store("key-value", count_repartitioned, ("repartition",), moved=True),
-    "foreign-left": Store("key-value", latest_values, ("foreign",)),
+    "foreign-left": Store("key-value", latest_values, ("foreign",), is_latest=True),
     "foreign-right": Store("key-value", count_keys, ("foreign",)),
     "window": Store("window", count_windows, ("window",)),
     "window-b": Store("window", count_windows, ("window-b",)),
     "session": Store("session", count_sessions, ("session",), readable_since="3.1.0"),
-    "table": Store("key-value", latest_values, ("table",)),
-    "global": Store("key-value", latest_values, ("global",), everywhere=True),
-    "versioned": Store("versioned", latest_times, ("versioned",), readable_since="3.7.0"),
+    "table": Store("key-value", latest_values, ("table",), is_latest=True),
+    "global": Store("key-value", latest_values, ("global",), everywhere=True, is_latest=True),
+    "versioned": Store("versioned", latest_times, ("versioned",), readable_since="3.7.0", is_latest=True),
     "KSTREAM-JOINTHIS": Store("join", count_joined, ("join", "inner")),
     "KSTREAM-JOINOTHER": Store("join", count_joined_sevens, ("inner",)),
     "KSTREAM-OUTEROTHER": Store("join", count_joined_sevens, ("join",)),

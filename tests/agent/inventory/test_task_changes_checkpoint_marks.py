@@ -251,3 +251,14 @@ def test_how_long_an_unlink_takes():
     again = reopened().store.session
     assert again is not None
     assert again.unlink_us == 0
+
+
+def test_what_is_written_of_a_store_that_the_task_no_longer_opens():
+    """2.0.1 writes what a thread restored into the checkpoints of all its tasks, also after a topology dropped it."""
+    one = working()
+    one.see(database_look(10, born=1, puts=100, lock=FREE), checkpoint_look(10, {"s": 120}))
+    other = f"{TASK}/rocksdb/other"
+    one.see(database_look(20, identity="other", born=20, path=other))
+    one.see(checkpoint_look(30, {"s": 900, "other": 5}))
+    assert known(one.store.sessions[-1].last).offset == 120
+    assert known(one.task.stores["other"].sessions[-1].last).offset == 5
