@@ -97,7 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wide", action="store_true", help="every scenario on every release")
     parser.add_argument("--releases", nargs="+")
-    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS))
+    parser.add_argument(
+        "--scenarios", nargs="+", choices=list(SCENARIOS), metavar="NAME", help=f"of {', '.join(SCENARIOS)}"
+    )
     parser.add_argument("--guarantees", nargs="+")
     parser.add_argument(
         "--broker",
