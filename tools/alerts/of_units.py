@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Level, Severity
 from agent.contract.units import Twin
 from agent.findings.alerts import alerted, wait_m
-from agent.findings.proof import WHILE_UNUSED, can_be_proved
+from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.judging.base import RuleMeta
@@ -40,10 +40,7 @@ _LED_STEP = (
     "do what <lead> asks for; the agent's page has it, and so has `statewarden explain <incident> --events DIR`. Remove "
     "nothing before."
 )
-_PROOF = (
-    "prove it first, beside the running application: `statewarden verify` (`statewarden explain {id}` has the "
-    f"whole command); `equal` refutes it {WHILE_UNUSED}. Unless it is refuted: {{action}}"
-)
+_PROOF = "`statewarden verify` (`statewarden explain {id}` has the whole command)"
 SAYS = {
     "<application>": "orders", "<pod>": "shop/orders-0", "<namespace>": "shop", "<incident>": "i-0123456789ab",
     "<tasks>": "task 0_3 of ", "<audited>": "task 0_3 of ",
@@ -56,7 +53,8 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
     bug = _bug(meta.title, upstream)
     where = "The agent on pod <pod>." if meta.scope is Scope.AGENT else "<tasks><application> on pod <pod>."
     head = f"Incident <incident>: {where}"
-    unsure = _PROOF.format(id=meta.id, action=meta.next_action) if can_be_proved(meta) else meta.next_action
+    proof = _PROOF.format(id=meta.id)
+    unsure = proof_first(proof, meta.next_action) if can_be_proved(meta) else meta.next_action
     pressing = () if _always_lasts(meta) else alerted(meta.severity)
     alerts = tuple(
         _alert(
