@@ -168,13 +168,13 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
 
 
 def considered(facts: Facts, options: AuditOptions) -> tuple[Facts, DataFrame | None]:
-    """Read what `verify` found, where it is given: the facts with what it refutes, and its findings (`FINDING`)."""
+    """Read what `verify` found, where it is given: the facts with what it refutes and proves, and its findings."""
     if options.verified is None:
         return facts, None
     found = verified.verified(facts.said.sparkSession, options.verified, facts.said, facts.as_of_us)
     (proofs,) = together(found)
-    (refuted,) = together(alone.refutations(proofs))
-    return replace(facts, refuted=refuted), proofs
+    refuted, wrong = together(alone.refutations(proofs), verified.wrong_copies(proofs))
+    return replace(facts, refuted=refuted, wrong=wrong), proofs
 
 
 def with_proofs(facts: Facts, found: Sequence[DataFrame], proofs: DataFrame | None) -> list[DataFrame]:

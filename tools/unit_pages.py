@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from agent.detectors import DETECTORS
-from agent.findings.proof import WHILE_UNUSED, can_be_proved, proof_command
+from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
 from agent.judging.base import Detector
 from spark_rollup.correlate import RULES
 from spark_rollup.judging.base import Rule
@@ -33,7 +33,7 @@ _SECTION = re.compile(
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 
-_PROOF = f"""If it is suspected only, prove or refute it first, beside the running application or on a stopped one
+_PROOF = f"""If it is suspected only, prove or refute it first, {WHERE_PROVED}
 ([what it says](../verify.md)):
 
     {proof_command("APP", "TASK", "STORE")}

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
@@ -57,7 +57,13 @@ def explain(chosen: Namespace) -> int:
         raise UsageError(f"{chosen.id}: {_unknown(asked)}")
     found = _find(chosen.events, chosen.id)
     if not found:
-        raise UsageError(f"{chosen.id}: no such finding or incident in the events below {chosen.events}")
+        about = _about(chosen.events, chosen.id)
+        if not about:
+            raise UsageError(
+                f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
+            )
+        sys.stdout.write(_listing(chosen.id, about))
+        return 0
     is_open = [x for x in found if x["status"] == Status.OPEN]
     if len(found) > 1:
         sys.stdout.write(
@@ -65,7 +71,7 @@ def explain(chosen: Namespace) -> int:
         )
     # what is over asks for nothing where something else is open: of an incident there is one next step
     sys.stdout.write("\n".join(_story(x, asks=x in is_open or not is_open) for x in found))
-    worst = max(found, key=lambda x: (x["status"] == Status.OPEN, Severity(str(x["severity"])).rank))
+    worst = max(found, key=_weight)
     page = _page(str(worst["detector"]))
     if page is not None:
         sys.stdout.write(f"\n{page}")
@@ -100,7 +106,7 @@ def _unknown(asked: str) -> str:
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
         f"no such detector{hint} Rules of the fleet audit are called rules/ID."
-        " For a finding or incident add --events DIR"
+        " For a finding, an incident or APPLICATION/TASK add --events DIR"
     )
 
 
@@ -167,17 +173,55 @@ def _without_page(meta: DetectorMeta) -> str:
 
 def _find(events: Path, asked: str) -> list[dict[str, object]]:
     """Give the last state of a finding, or of each finding of an incident, in the order in which they opened."""
+    return _last(events, asked, lambda x: asked in (x.get("finding_id"), x.get("incident_id")))
+
+
+def _about(events: Path, address: str) -> list[dict[str, object]]:
+    """Give the same of all incidents about an application, or about a task (`APPLICATION/TASK`)."""
+    application = address.partition("/")[0]
+    found = _last(events, application, lambda x: x.get("application_id") == application)
+    concerned = {
+        str(x.get("incident_id") or x["finding_id"])
+        for x in found
+        if address in (application, f"{application}/{x.get('task_id')}")
+    }
+    return [x for x in found if str(x.get("incident_id") or x["finding_id"]) in concerned]
+
+
+def _last(events: Path, word: str, wanted: Callable[[dict[str, object]], bool]) -> list[dict[str, object]]:
     newest: dict[str, dict[str, object]] = {}
     for line in _lines(events):
-        if asked.encode("ascii", "ignore") not in line:
+        if word.encode("ascii", "ignore") not in line:
             continue
         try:
             data = decode(line)
         except ContractError:
             continue
-        if asked in (data.get("finding_id"), data.get("incident_id")):
+        if data.get("finding_id") and wanted(data):
             newest[str(data["finding_id"])] = data
     return sorted(newest.values(), key=lambda x: int(str(x["opened_at_us"])))
+
+
+def _listing(address: str, found: Sequence[dict[str, object]]) -> str:
+    """List incidents by id: open ones first, then the worst, then the newest."""
+    groups: dict[str, list[dict[str, object]]] = {}
+    for one in found:
+        groups.setdefault(str(one.get("incident_id") or one["finding_id"]), []).append(one)
+    rows = []
+    for id_, group in groups.items():
+        lead = max(group, key=_weight)
+        detectors = dict.fromkeys(str(x["detector"]) for x in group)
+        since = rfc3339(int(str(group[0]["opened_at_us"])))[:19].replace("T", " ")
+        pods = ", ".join(sorted({str(x["pod"]) for x in group if x.get("pod")}))
+        said = f"{id_}  {lead['status']:<9}{lead['severity']:<9} since {since} UTC  {pods}  {', '.join(detectors)}"
+        rows.append((_weight(lead), int(str(group[0]["opened_at_us"])), printable(said)))
+    lines = "".join(f"{row[2]}\n" for row in sorted(rows, reverse=True))
+    count = f"{len(rows)} incident{'' if len(rows) == 1 else 's'}"
+    return f"{address}: {count}, open ones first; statewarden explain ID --events DIR\n\n{lines}"
+
+
+def _weight(found: dict[str, object]) -> tuple[bool, int]:
+    return found["status"] == Status.OPEN, Severity(str(found["severity"])).rank
 
 
 def _lines(events: Path) -> Iterator[bytes]:

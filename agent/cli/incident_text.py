@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from agent.contract.events import Affected, Severity, Status
 from agent.contract.incidents import Role, named
 from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
-from agent.findings.incidents import Incident
+from agent.findings.incidents import Incident, about_state
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
@@ -25,7 +26,9 @@ WIDTH = 100
 """Columns at most: longer lines are hard to read."""
 
 
-def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool) -> str:
+def incident_text(
+    incident: Incident, *, paint: bool, width: int, verbose: bool, of_reading: bool = False
+) -> str:
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
     Args:
@@ -33,6 +36,7 @@ def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool)
         paint: Use colours.
         width: Columns.
         verbose: Each finding with its evidence.
+        of_reading: It is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
     """
     mark = incident.severity.value.upper().ljust(8)
     if paint:
@@ -57,6 +61,10 @@ def incident_text(incident: Incident, *, paint: bool, width: int, verbose: bool)
         lines.append(wrapped(f"would decide more: {', '.join(incident.lead.missing_facts)}", width))
     lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
+    if of_reading and about_state(incident):
+        where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
+        asked = f"statewarden explain {shlex.quote(printable(where))} --events DIR"
+        lines.append(f"{_INDENT}as an agent knows it: {asked}")
     return "\n".join(lines) + "\n\n"
 
 

@@ -96,7 +96,7 @@ def make_parser() -> argparse.ArgumentParser:
         "id",
         metavar="ID",
         help="detector, rules/ID of the fleet audit, alert (StatewardenAgentDown), issue (KAFKA-20685), or with"
-        " --events the id of a finding or an incident",
+        " --events the id of a finding or an incident, or APPLICATION/TASK",
     )
     explain.add_argument(
         "--events", type=Path, metavar="DIR", help="events that hold the finding or incident"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from agent import __version__
@@ -111,6 +112,7 @@ def scan(
     _warn_of_settings(pipeline, config)
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
     closing = _and_disabled(closing, config, as_json=shown.as_json)
+    shown = replace(shown, of_reading=True)
     print_findings(findings, pod, shown=shown, closing=closing, accepts=config.applications.accepts)
     return exit_code(findings, fail_on)
 

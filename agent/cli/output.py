@@ -61,11 +61,13 @@ class Shown:
         as_json: One line per finding with its incident, in the order of opening, and nothing else.
         verbose: Remarks, too, and every finding with its evidence.
         top: At most so many incidents; 0 = all.
+        of_reading: One reading found them, not a watch.
     """
 
     as_json: bool = False
     verbose: bool = False
     top: int = 0
+    of_reading: bool = False
 
 
 def print_findings(
@@ -105,10 +107,16 @@ def print_findings(
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")
     for incident in listed:
-        stream.write(incident_text(incident, paint=paint, width=width, verbose=shown.verbose))
+        stream.write(_text(incident, shown, paint=paint, width=width))
     for finding in undecided:
         said = f"{printable(finding.summary)} Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
         stream.write(wrapped(said, width, indent="") + "\n")
+
+
+def _text(incident: Incident, shown: Shown, *, paint: bool, width: int) -> str:
+    return incident_text(
+        incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
+    )
 
 
 def _width(stream: TextIO) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from agent.contract.digest import hex_digest
 from agent.contract.events import Confidence, Level, Severity, Status
+from agent.findings.alerts import AlertNames
 from agent.findings.finding import Finding
 from agent.findings.lineage import Entry, Lineage
 from agent.findings.proof import with_proof
@@ -49,6 +50,7 @@ class Ledger:
         self._pending: dict[tuple[str, str | None], set[str]] = {}
         self._lineage = Lineage()
         self._by_id: dict[str, _Key] = {}
+        self.alert_names = AlertNames()
         self.read_once_us: int | None = None
         """When a directory was read for one answer. What opens then opened for the reader only: no id may depend on
         it, so that two readings of a directory name the same things alike. None = it is watched."""

@@ -12,6 +12,9 @@ WHILE_UNUSED = "only if the task has written nothing since"
 """When `equal` is a refutation: what is computed from a wrong value is in store and changelog alike."""
 
 
+WHERE_PROVED = "beside the running application or on a stopped one"
+
+
 def can_be_proved(meta: DetectorMeta) -> bool:
     """Return whether what a detector suspects would show in the content of a store."""
     return meta.level is Level.DAMAGE and meta.scope is Scope.TASK
@@ -32,6 +35,16 @@ def proof_command(application_id: str, task_id: str, store: str | None) -> str:
     return f"statewarden verify STATE_DIR --bootstrap-servers HOST:9092 {shlex.join(words)}"
 
 
+def proof_first(how: str, action: str) -> str:
+    """Put the proof before what is to be done if it does not refute: findings and alerts say both in this order.
+
+    Args:
+        how: The command.
+        action: What a repair asks for.
+    """
+    return f"Prove it first, {WHERE_PROVED}: {how}; `equal` refutes it {WHILE_UNUSED}. Unless it is refuted: {action}"
+
+
 def with_proof(
     action: str,
     meta: DetectorMeta,
@@ -40,8 +53,8 @@ def with_proof(
     task_id: str | None,
     store: str | None,
 ) -> str:
-    """Return a next action that ends with the proof, where something is suspected that it can decide."""
+    """Return a next action that begins with the proof, where something is suspected that it can decide."""
     is_open = confidence is Confidence.SUSPECTED and can_be_proved(meta)
     if not is_open or task_id is None or task_id == GLOBAL_DIRECTORY:
         return action
-    return f"{action} What proves it, and refutes it {WHILE_UNUSED}: {proof_command(application_id, task_id, store)}"
+    return proof_first(f"`{proof_command(application_id, task_id, store)}`", action)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
 from agent import __version__
 from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
+from agent.findings.alerts import Names
 from agent.findings.finding import Finding
 from agent.findings.ledger import Place
 from agent.home.baseline_file import (
@@ -56,12 +57,14 @@ class Remembered:
         reason: Why the agent ended, or that it did not say.
         inventory: Everything known about all tasks.
         findings: Place, subject, finding.
+        alert_names: Incident -> severity -> detector whose alert it raises.
     """
 
     until_us: int
     reason: str
     inventory: Inventory
     findings: list[tuple[Place, str, Finding]]
+    alert_names: Names = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ def compose(pipeline: Pipeline, state_dir: str, at_us: int, reason: str) -> Iter
     inventory = pipeline.inventory
     yield {"format": FORMAT, "agent": __version__, "state_dir": state_dir, "at_us": at_us, "reason": reason}
     yield {"blind": [to_plain(x) for x in inventory.blind], "root_seen": inventory.root_seen}
-    count = 2
+    yield {"alert_names": {id_: dict(names) for id_, names in pipeline.ledger.alert_names.names.items()}}
+    count = 3
     for place, subject, finding in pipeline.ledger.remembered():
         yield {"finding": to_plain(finding), "place": list(place), "subject": subject}
         count += 1
@@ -95,9 +99,9 @@ def compose(pipeline: Pipeline, state_dir: str, at_us: int, reason: str) -> Iter
 
 def _without_tasks(application: Application) -> Line:
     bare = Application(application.id)
-    for field in fields(Application):
-        if field.name != "tasks":
-            setattr(bare, field.name, getattr(application, field.name))
+    for each in fields(Application):
+        if each.name != "tasks":
+            setattr(bare, each.name, getattr(application, each.name))
     return to_plain(bare)
 
 
@@ -142,11 +146,14 @@ def _add_line(found: Remembered, line: Line) -> None:
             detector, application_id, task_id = line["place"]
             place = Place(str(detector), str(application_id), None if task_id is None else str(task_id))
             found.findings.append((place, str(line["subject"]), from_plain(Finding, line["finding"])))
+        elif "alert_names" in line:
+            for id_, names in line["alert_names"].items():
+                found.alert_names[str(id_)] = {str(severity): str(name) for severity, name in names.items()}
         elif "blind" in line:
             found.inventory.root_seen = bool(line["root_seen"])
             for each in line["blind"]:
                 found.inventory.blind.append(from_plain(BlindInterval, each))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BaselineError(f"a line is not understood: {error!r}") from error
 
 
@@ -263,6 +270,7 @@ def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
     elif found is not None:
         ended = "ended without a word" if found.reason == RUNNING else f"was stopped ({found.reason})"
         reason = f"it {ended}; who changed what meanwhile, and in which order, cannot be known"
+        pipeline.ledger.alert_names.names = found.alert_names
         pipeline.resume(found.inventory, found.findings, min(found.until_us, now_us), reason)
         tasks = sum(len(x.tasks) for x in found.inventory.applications.values())
         LOG.info("going on from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})

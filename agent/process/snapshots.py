@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from agent import __version__
 from agent.clock import Clock
+from agent.detectors import BY_ID
 from agent.engine.pipeline import Pipeline
+from agent.findings.alerts import waits
 from agent.home.baseline import BaselineKeeper
 from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
@@ -35,6 +37,8 @@ FULL_SHARE = 20
 IDLE_EVERY_S = 1.0
 IDLE_SHARE = 1000
 """The same while nothing changes."""
+
+_WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 
 
 class Snapshots:
@@ -110,7 +114,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
     there = {a.id: a for a in pipeline.inventory.applications.values() if a.exists}
     settings = {name: pipeline.settings.of(name) for name in there}
     incidents = shown_incidents(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
-    shown, incidents_left = incident_rows(incidents)
+    shown, incidents_left = incident_rows(incidents, pipeline.ledger.alert_names.of(incidents, _WAITS))
     return MetricsSnapshot(
         agent_version=__version__,
         applications=tuple(sorted(there)),

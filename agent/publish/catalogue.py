@@ -34,11 +34,12 @@ ALLOWED_LABELS = frozenset(
         "lasting",
         "accepted",
         "first",
+        "lead",
         "release",
     }
 )
-"""`incident_id`, `tasks` and `first` only of incidents, which are bounded; `release` only of exposures; `store` only
-where an operator opted in; `reason` only of disabled detectors; `version` only of the agent itself."""
+"""`incident_id`, `tasks`, `first` and `lead` only of incidents, which are bounded; `release` only of exposures;
+`store` only where an operator opted in; `reason` only of disabled detectors; `version` only of the agent itself."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE),

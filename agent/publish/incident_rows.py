@@ -15,17 +15,21 @@ INCIDENTS_LISTED = 100
 """Incidents with a series each at most; what is left out is counted in one series."""
 
 
-def incident_rows(incidents: Sequence[Incident]) -> tuple[tuple[IncidentRow, ...], int]:
+def incident_rows(
+    incidents: Sequence[Incident], names: Mapping[str, str] | None = None
+) -> tuple[tuple[IncidentRow, ...], int]:
     """List incidents: what raises an alert before what is for reading only, the worst first.
 
     Args:
         incidents: In the order of people, who see what is over and what the agent does not know last.
+        names: Incident -> detector whose alert it raises; without one that of its lead.
 
     Returns:
         The rows, and how many incidents are in none of them.
     """
     listed = sorted(incidents, key=lambda x: (x.lasting, -x.severity.rank))[:INCIDENTS_LISTED]
-    return tuple(map(_row, listed)), len(incidents) - len(listed)
+    rows = tuple(_row(x, (names or {}).get(x.id, x.lead.detector)) for x in listed)
+    return rows, len(incidents) - len(listed)
 
 
 def shown_incidents(findings: Iterable[Finding], accepts: Accepts) -> list[Incident]:
@@ -85,16 +89,18 @@ def _tasks(incident: Incident) -> list[str]:
     return sorted({x.task_id for x in same if x.task_id})
 
 
-def _row(incident: Incident) -> IncidentRow:
+def _row(incident: Incident, alert: str) -> IncidentRow:
+    lead = incident.lead.detector
     return IncidentRow(
         incident.id,
         incident.application_id,
         named(_tasks(incident)),
-        incident.lead.detector,
+        alert,
         incident.severity,
         incident.confidence,
         incident.lead.level,
         incident.lasting,
         incident.accepted,
         incident.first,
+        "" if alert == lead else lead,
     )

@@ -88,13 +88,15 @@ class IncidentRow:
         incident_id: Its id.
         application_id: Application; empty for the agent itself.
         tasks: Tasks of which the naming finding is true, for a line of text; empty = the application as a whole.
-        detector: Of the finding that names it.
-        severity: Of that finding.
+        detector: Whose alert it raises; it stays the same while the incident lasts.
+        severity: Of the finding that names it.
         confidence: Of that finding.
         level: Of that finding.
         lasting: An exposure by release or settings.
         accepted: One that the operator accepted.
         first: Incident, or detector of another of its findings, whose instruction comes first; empty = none.
+        lead: Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks are
+            of that finding.
     """
 
     incident_id: str
@@ -107,6 +109,7 @@ class IncidentRow:
     lasting: bool = False
     accepted: bool = False
     first: str = ""
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 Signal: who holds each task at the end of the input, how far each copy is, and which copies carry damage.
 Fires when: with standbys configured and at least two live pods, fewer than two healthy copies of a task are held; a
-    copy is not healthy if an agent reports open damage on it or if it lags far behind. Without standbys, or with one
+    copy is not healthy if an agent reports open damage on it, if `verify` proved that it does not hold what its
+    changelog does (`--verified`), or if it lags far behind. Without standbys, or with one
     pod, once per application as information.
 Clears when: a second healthy copy is held.
 Stays quiet when: a process started or a copy was let go within session timeout plus probing interval, and ten seconds
     more: clocks of two pods may differ by that. Counted from when every pod had spoken: one that is heard every thirty
     seconds may have taken the copy since.
 Blind spots: copies of in-memory stores; copies on pods that have no agent, as while it is being rolled out; a copy
-    whose offset no agent can see counts as recent.
+    whose offset no agent can see counts as recent; what `verify` proved counts until it is asked again, also after a
+    repair, and what only two copies show that differ from each other counts for neither.
 """
 
 from __future__ import annotations

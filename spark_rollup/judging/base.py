@@ -78,6 +78,7 @@ class Facts:
         as_of_us: Microseconds since the epoch.
         since_us: When the look-back began; a story that ended before is left out. 0 = none is.
         refuted: `alone.refutations`: agents' findings that were found to be wrong elsewhere; None = none were.
+        wrong: `verified.wrong_copies`: copies that their changelog proves wrong; None = `verify` was not asked.
     """
 
     said: DataFrame
@@ -100,6 +101,7 @@ class Facts:
     as_of_us: int
     since_us: int = 0
     refuted: DataFrame | None = None
+    wrong: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)

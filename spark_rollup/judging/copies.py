@@ -77,8 +77,8 @@ def copies(facts: Facts, until: str = "horizon_us") -> DataFrame:
         until: A copy that was held less than the patience before this column of `horizons` counts.
 
     Output columns: `TASK`, pod, first_us (of any hold of the task), horizon_us, offset (null = unknown), bytes, lag,
-        damage (ids of agents' open findings of damage that are not refuted), watched, healthy, ill (why not; empty =
-        healthy).
+        damage (ids of agents' open findings of damage that are not refuted), watched, healthy, ill (why not, such as
+        that `verify` proved it wrong; empty = healthy).
     Grain: one row per task and pod.
     """
     times = horizons(facts).select(
@@ -134,6 +134,7 @@ def _damage(facts: Facts) -> DataFrame:
         & (F.col("severity") == Severity.CRITICAL.value)
         & F.col("task_id").isNotNull()
     )
-    return unrefuted(facts.local.where(bad), facts.refuted).groupBy(*TASK, "pod").agg(
-        F.array_sort(F.collect_set("finding_id")).alias("damage")
-    )  # fmt: skip
+    said = unrefuted(facts.local.where(bad), facts.refuted).select(*TASK, "pod", "finding_id")
+    if facts.wrong is not None:  # whatever agents say of it
+        said = said.unionByName(facts.wrong.withColumn("finding_id", F.lit(None).cast("string")))
+    return said.groupBy(*TASK, "pod").agg(F.array_sort(F.collect_set("finding_id")).alias("damage"))

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence, Status
+from agent.contract.events import Confidence, Level, Severity, Status
+from spark_rollup.columns import TASK
 from spark_rollup.errors import UsageError
 from spark_rollup.judging.alone import is_refuted, refuted_on
 from spark_rollup.schemas import FINDING
@@ -51,6 +52,23 @@ def verified(spark: SparkSession, output: Path, said: DataFrame, as_of_us: int) 
     # a finding that refutes nothing any more has nothing to say
     rows = found.join(left, "id", "left").where((F.size("refutes") == 0) | F.col("left").isNotNull())
     return rows.withColumn("refutes", F.coalesce("left", "refutes")).select(*FINDING.names)
+
+
+def wrong_copies(proofs: DataFrame) -> DataFrame:
+    """List the copies that their changelog proves wrong; of two that differ from each other it is not known which.
+
+    Input columns: `FINDING`, of `verify`.
+    Output columns: `TASK`, pod.
+    Grain: one row per copy.
+    """
+    proved = (
+        (F.col("level") == Level.DAMAGE.value)
+        & (F.col("status") == Status.OPEN.value)
+        & (F.col("severity") == Severity.CRITICAL.value)
+        & F.col("task_id").isNotNull()
+        & (F.size("pods") == 1)
+    )
+    return proofs.where(proved).select(*TASK, "pod").distinct()
 
 
 def settled(found: DataFrame, proofs: DataFrame, said: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ those of the scrape belong to the job.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
@@ -126,7 +126,7 @@ def _incident_info(facts: Facts) -> Series:
         _open_incidents(facts),
         key=lambda x: (x.severity is not Severity.CRITICAL, x.lead["reported_by"] != FLEET),
     )
-    return {_names(one): 1.0 for one in listed[:INCIDENTS_LISTED]}
+    return {_names(one, facts.rules): 1.0 for one in listed[:INCIDENTS_LISTED]}
 
 
 def _unlisted(facts: Facts) -> Series:
@@ -137,12 +137,32 @@ def _open_incidents(facts: Facts) -> list[FleetIncident]:
     return [x for x in facts.incidents if x.status is Status.OPEN]
 
 
-def _names(one: FleetIncident) -> tuple[str, ...]:
+def _names(one: FleetIncident, rules: Collection[str]) -> tuple[str, ...]:
     cluster, _, namespace = one.namespace.rpartition("/")
+    alert, lead = _alert(one, rules), str(one.lead["detector"])
     return (
-        cluster, namespace, one.application_id, one.id, named(_tasks(one)), named(one.pods),
-        str(one.lead["detector"]), one.severity.value, one.confidence.value, str(one.lead["reported_by"]),
+        cluster, namespace, one.application_id, one.id, named(_tasks(one)), named(one.pods), alert,
+        one.severity.value, one.confidence.value, str(one.lead["reported_by"]), "" if alert == lead else lead,
     )  # fmt: skip
+
+
+def _alert(one: FleetIncident, rules: Collection[str]) -> str:
+    """Choose the rule whose alert an incident raises: the first of those that are as severe, so that it stays the same.
+
+    An audit does not know what the one before it said. What has no alert is passed over, and an exposure and damage,
+    whose tickets wait for different times, are not mixed.
+    """
+    lead = str(one.lead["detector"])
+    if one.lead["reported_by"] != FLEET:
+        return lead
+    same = ["reported_by", "status", "severity", *([] if one.severity is Severity.CRITICAL else ["level"])]
+    own = {str(row["id"]) for row in one.members}
+    alike = (
+        str(row["detector"])
+        for _, row in one.findings
+        if str(row["id"]) in own and [row[name] for name in same] == [one.lead[name] for name in same]
+    )
+    return next((name for name in alike if name in rules), lead)
 
 
 def _tasks(one: FleetIncident) -> list[str]:
@@ -192,7 +212,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, labels=("severity",)),
     Metric(
         "statewarden_rollup_incident_info",
-        "An open incident of the fleet, in the words of the finding that names it; 100 at most, the fleet's own first.",
+        "An open incident of the fleet, by the finding that names it; rule: whose alert it is; the worst 100.",
         _incident_info,
         labels=(
             "audited_cluster",
@@ -205,6 +225,7 @@ CATALOGUE: tuple[Metric, ...] = (
             "severity",
             "confidence",
             "reported_by",
+            "lead",
         ),
     ),
     Metric(

@@ -14,7 +14,7 @@ import pytest
 
 from agent.contract.events import Severity
 from agent.detectors import ACCEPTABLE, BY_ID, DETECTORS
-from agent.findings.proof import can_be_proved
+from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import Detector
 from agent.publish.catalogue import CATALOGUE
 from spark_rollup.correlate import RULES
@@ -22,7 +22,7 @@ from spark_rollup.report import metrics as rollup_metrics
 from tools.alerts import files
 from tools.alerts.__main__ import main
 from tools.alerts.model import DASHBOARDS, RUNBOOKS, Alert
-from tools.alerts.of_units import camel
+from tools.alerts.of_units import SAYS, camel
 
 GROUPS = dict(files.groups())
 ALERTS = [alert for alerts in GROUPS.values() for alert in alerts]
@@ -84,8 +84,39 @@ def test_what_is_suspected_is_not_said_to_be_so(unit: Any) -> None:
         assert "If so: " in alert.suspected
         assert alert.summary.startswith("Suspected: ") == alert.name.endswith("Suspected")
         if unit in DETECTORS and can_be_proved(unit.meta):
-            assert "Next: prove it first" in alert.suspected
-            assert "`equal` refutes it only if the task has written nothing since" in alert.suspected
+            how = f"`statewarden verify` (`statewarden explain {unit.meta.id}` has the whole command)"
+            assert alert.suspected.endswith(f" Next: {proof_first(how, unit.meta.next_action)}")
+
+
+@pytest.mark.parametrize("unit", [*DETECTORS, *RULES], ids=lambda x: f"{type(x).__name__}-{x.meta.id}")
+def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(unit: Any) -> None:
+    """Where another finding names the incident, its confidence says nothing of the first; the step is the other's."""
+    for alert in unit_alerts(unit):
+        if alert.name.endswith("Exposed"):
+            continue
+        head, lead, rest = alert.template().partition("{{ if $lead }}")
+        assert 'label "lead"' in head
+        assert (bool(lead), rest.count("{{ else if (printf ")) == (True, 1)
+        said = alert.said({**SAYS, "<lead>": "some-other"})
+        assert "By now some-other names it (`statewarden explain " in said
+        assert unit.meta.title[1:] in said
+        next_step = said.partition(" Next: ")[2]
+        assert next_step
+        if unit in DETECTORS:
+            assert unit.meta.next_action not in said
+            assert "some-other asks for" in next_step
+
+
+def test_an_alert_about_several_tasks_says_so() -> None:
+    """By the list itself: one task is a task, several are tasks, and of a pod as a whole there are none."""
+    place = '{{ with . | first | label "tasks" }}task{{ if match ", " . }}s{{ end }} {{ . }} of {{ end }}'
+    for alert in (
+        x for unit in (*DETECTORS, *RULES) for x in unit_alerts(unit) if not x.name.endswith("Exposed")
+    ):
+        if "<tasks>" in alert.description or "<audited>" in alert.description:
+            assert alert.template().count(place) == 3
+        joined = [x for x in alert.cases if x.name.endswith("when another task joins the incident")]
+        assert [x.says["<tasks>"] for x in joined] == ["tasks 0_3, 0_4 of "]
 
 
 def unit_alerts(unit: Any) -> tuple[Alert, ...]:

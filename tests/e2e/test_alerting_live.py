@@ -111,7 +111,7 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
         "shop/orders-0",
         "KAFKA-20685",
         "Suspected, not proved: ",
-        "Next: prove it first",
+        "Next: Prove it first",
         "Unless it is refuted: Stop this instance",
     ):
         assert words in said["description"]

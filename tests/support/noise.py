@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agent.contract.events import Status
 from agent.detectors import BY_ID
+from agent.findings.alerts import AlertNames, waits
 from agent.findings.finding import Finding
 from agent.judging.base import Kind
 from agent.publish.finding_rows import EVENT_SHOWN_US
@@ -23,6 +24,7 @@ from agent.publish.snapshot import IncidentRow
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MINUTE_US = 60_000_000
+_WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 NAMESPACE = "shop"
 
 Labels = tuple[tuple[str, str], ...]
@@ -74,9 +76,11 @@ def _of_pod(pod: str, events: list[Told], end_us: int) -> list[Span]:
     spans: list[Span] = []
     shown: dict[Labels, int] = {}
     known: dict[str, Told] = {}
+    names = AlertNames()
     for at_us in sorted({one.at_us for one in events} | {x for x in ends if x < end_us}):
         known.update((one.finding.id, one) for one in events if one.at_us == at_us)
-        rows, _ = incident_rows(shown_incidents(_visible(known.values(), at_us), lambda _: ()))
+        incidents = shown_incidents(_visible(known.values(), at_us), lambda _: ())
+        rows, _ = incident_rows(incidents, names.of(incidents, _WAITS))
         now = {labels_of(pod, row) for row in rows}
         spans += [Span(labels, shown.pop(labels), at_us) for labels in shown.keys() - now]
         shown.update(dict.fromkeys(now - shown.keys(), at_us))
@@ -111,6 +115,7 @@ def labels_of(pod: str, row: IncidentRow) -> Labels:
         "lasting": "true" if row.lasting else "false",
         "accepted": "true" if row.accepted else "false",
         "first": row.first,
+        "lead": row.lead,
     }
     return tuple((name, value) for name, value in labels.items() if value)
 

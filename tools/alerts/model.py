@@ -22,9 +22,15 @@ _CONFIRMED = '(printf `FAMILY{incident_id=%q,confidence="confirmed"}` $labels.in
 
 _TASKS = (
     "{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}"
-    '{{ with . | first | label "tasks" }}task {{ . }} of {{ end }}{{ end }}'
+    '{{ with . | first | label "tasks" }}task{{ if match ", " . }}s{{ end }} {{ . }} of {{ end }}{{ end }}'
 )
 """The tasks of an incident change while it lasts: as a label they would make an alert another one each time."""
+
+_LEAD = (
+    '{{ $lead := "" }}{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}'
+    '{{ $lead = . | first | label "lead" }}{{ end }}'
+)
+"""What names an incident changes while it lasts: the alert stays the same and says what it is by now."""
 
 WHERE = {
     "<application>": "{{ $labels.application_id }}",
@@ -35,6 +41,7 @@ WHERE = {
     "<tasks>": _TASKS.replace("FAMILY", INCIDENTS),
     "<audited>": _TASKS.replace("FAMILY", FLEET_INCIDENTS),
     "<count>": "{{ $value }}",
+    "<lead>": "{{ $lead }}",
 }
 """Placeholders of a description -> Prometheus template."""
 
@@ -71,6 +78,7 @@ class Alert:
         for_m: How long it must hold, minutes.
         keep_m: How long it stays after the series is gone, minutes.
         suspected: The description where the incident is not confirmed; empty = the same.
+        led: The description where the finding of another unit names the incident by now, which is `<lead>`.
         labels: Added to the alert, beside the severity.
         summary: Static and short.
         description: Task, pod, bug, consequence, next safe action; with placeholders.
@@ -90,22 +98,26 @@ class Alert:
     cases: tuple[Case, ...]
     keep_m: int = 0
     suspected: str = ""
+    led: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def template(self) -> str:
-        """Write the description as Prometheus takes it: by how sure it is, and by whose instruction comes first."""
+        """Write the description as Prometheus takes it: by what names it now, how sure, and whose step comes first."""
         if not self.suspected:
             return fill(self.description, WHERE)
-        texts = (self.description, self.suspected)
+        texts = [self.led, self.description, self.suspected]
         if self.labels.get("reporter") == "agent":  # the audit has put together what belongs together
-            texts = (_yielding(self.description), _yielding(self.suspected))
-        sure, unsure = (fill(x, WHERE) for x in texts)
+            texts = [_yielding(x) for x in texts]
+        led, sure, unsure = (fill(x, WHERE) for x in texts)
         family = FLEET_INCIDENTS if self.labels.get("reporter") == "fleet" else INCIDENTS
-        return f"{{{{ if {_CONFIRMED.replace('FAMILY', family)} }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}"
+        by_confidence = f"{{{{ else if {_CONFIRMED} }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}"
+        return f"{_LEAD}{{{{ if $lead }}}}{led}{by_confidence}".replace("FAMILY", family)
 
     def said(self, words: Mapping[str, str], *, confirmed: bool = True) -> str:
         """Write the description as it reads with these words for the placeholders."""
         text = self.suspected if self.suspected and not confirmed else self.description
+        if words.get("<lead>"):
+            text = self.led
         if words.get("<first>"):
             text = f"{text.partition(_STEP)[0]}{_STEP}{_first(words['<first>'])}"
         return fill(text, words)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from agent.contract.events import Level, Severity
 from agent.contract.units import Twin
-from agent.findings.proof import WHILE_UNUSED, can_be_proved
+from agent.findings.alerts import alerted, wait_m
+from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.judging.base import RuleMeta
@@ -13,11 +14,6 @@ from tools.alerts.model import FLEET_INCIDENTS, INCIDENTS, Alert, Case
 
 KEEP_M = 10
 """A page stays over a restart of the agent, instead of paging twice."""
-
-WAIT_M = {Level.DAMAGE: 5, Level.EVENT: 5, Level.EXPOSURE: 15, Level.SELF: 15}
-"""Minutes that a warning must last, by level: what a rolling restart shows for a while must not be a ticket."""
-
-INFO_WAIT_M = 60
 
 BY_LEVEL = {
     Level.DAMAGE: "What is computed from this state may be wrong.",
@@ -39,10 +35,12 @@ _FLEET_STEP = (
     "open the newest report of the rollup at this incident; it names pods, evidence and the next safe action. Do not "
     "delete any copy before."
 )
-_PROOF = (
-    "prove it first, beside the running application: `statewarden verify` (`statewarden explain {id}` has the "
-    f"whole command); `equal` refutes it {WHILE_UNUSED}. Unless it is refuted: {{action}}"
+_LED = "It was reported as: {began}. By now <lead> names it (`statewarden explain {kind}<lead>`)."
+_LED_STEP = (
+    "do what <lead> asks for; the agent's page has it, and so has `statewarden explain <incident> --events DIR`. Remove "
+    "nothing before."
 )
+_PROOF = "`statewarden verify` (`statewarden explain {id}` has the whole command)"
 SAYS = {
     "<application>": "orders", "<pod>": "shop/orders-0", "<namespace>": "shop", "<incident>": "i-0123456789ab",
     "<tasks>": "task 0_3 of ", "<audited>": "task 0_3 of ",
@@ -55,8 +53,9 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
     bug = _bug(meta.title, upstream)
     where = "The agent on pod <pod>." if meta.scope is Scope.AGENT else "<tasks><application> on pod <pod>."
     head = f"Incident <incident>: {where}"
-    unsure = _PROOF.format(id=meta.id, action=meta.next_action) if can_be_proved(meta) else meta.next_action
-    pressing = () if _always_lasts(meta) else _alerted(meta.severity)
+    proof = _PROOF.format(id=meta.id)
+    unsure = proof_first(proof, meta.next_action) if can_be_proved(meta) else meta.next_action
+    pressing = () if _always_lasts(meta) else alerted(meta.severity)
     alerts = tuple(
         _alert(
             name=f"Statewarden{camel(meta.id)}",
@@ -65,6 +64,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
             texts=(
                 f"{head} {bug}. {meta.consequence} Next: {meta.next_action}",
                 f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {meta.consequence} Next: {unsure}",
+                f"{head} {_LED.format(began=bug[0].lower() + bug[1:], kind='')} Next: {_LED_STEP}",
             ),
             scope=meta.scope,
         )
@@ -88,10 +88,11 @@ def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
             texts=(
                 f"{head} {bug}. {consequence} Next: {_FLEET_STEP}",
                 f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {consequence} Next: {_FLEET_STEP}",
+                f"{head} {_LED.format(began=bug[0].lower() + bug[1:], kind='rules/')} Next: {_FLEET_STEP}",
             ),
             scope=None,
         )
-        for severity in _alerted(meta.severity)
+        for severity in alerted(meta.severity)
     )
 
 
@@ -105,13 +106,6 @@ def _always_lasts(meta: DetectorMeta) -> bool:
     return bool(meta.lowers_risk) and meta.scope is Scope.AGENT
 
 
-def _alerted(severity: Severity) -> tuple[Severity, ...]:
-    """Severities worth an alert: critical and warning as far as the unit goes, info where it goes no further."""
-    if severity is Severity.CRITICAL:
-        return (Severity.CRITICAL, Severity.WARNING)
-    return (severity,)
-
-
 def _bug(title: str, upstream: str) -> str:
     return f"{title} ({upstream})" if upstream else title
 
@@ -121,31 +115,29 @@ def _alert(
     name: str,
     meta: DetectorMeta | RuleMeta,
     severity: Severity,
-    texts: tuple[str, str],
+    texts: tuple[str, str, str],
     scope: Scope | None,
 ) -> Alert:
     is_lesser = severity is not meta.severity
     title = meta.title if scope is not None else f"{meta.title} (fleet audit)"
-    if severity is Severity.CRITICAL:
-        wait_m, keep_m = 0, KEEP_M
-    else:
-        usual_m = INFO_WAIT_M if severity is Severity.INFO else WAIT_M[meta.level]
-        wait_m, keep_m = meta.alert_after_m or usual_m, 0
+    for_m = wait_m(meta.level, severity, meta.alert_after_m)
+    keep_m = KEEP_M if severity is Severity.CRITICAL else 0
     return Alert(
         name=f"{name}Suspected" if is_lesser else name,
         expr=_expr(meta.id, severity, scope),
         severity=severity.value,
-        for_m=wait_m,
+        for_m=for_m,
         keep_m=keep_m,
         summary=f"Suspected: {meta.title[0].lower()}{meta.title[1:]}" if is_lesser else title,
         description=texts[0],
         suspected=texts[1],
+        led=texts[2],
         runbook=f"{'detectors' if scope is not None else 'rules'}/{meta.id}",
         board="statewarden-application" if scope is None else "statewarden-pod",
         labels={"reporter": "fleet" if scope is None else "agent"},
         cases=(
-            *_cases(meta.id, severity, scope, wait_m, keep_m),
-            *_twin_case(meta.id, severity, scope, wait_m, meta.twin),
+            *_cases(meta.id, severity, scope, for_m, keep_m),
+            *_twin_case(meta.id, severity, scope, for_m, meta.twin),
         ),
     )
 
@@ -165,28 +157,9 @@ def _expr(unit: str, severity: Severity, scope: Scope | None) -> str:
 def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_m: int) -> tuple[Case, ...]:
     labels = _labels(unit, scope)
     series = _incident(unit, severity, scope)
-    later = _incident(unit, severity, scope, tasks="0_3, 0_4")
-    suspected = _incident(unit, severity, scope, confidence="suspected")
-    more = {"<tasks>": "task 0_3, 0_4 of ", "<audited>": "task 0_3, 0_4 of "}
     cases = [
         Case("fires", {series: "1x200"}, for_m + 1, labels, SAYS),
-        Case(
-            "says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False
-        ),
-        Case(
-            "is the same alert when what was suspected is confirmed",
-            {suspected: f"1x{for_m + 2} stale", series: f"_x{for_m + 3} 1x50"},
-            for_m + 5,
-            labels,
-            SAYS,
-        ),
-        Case(
-            "is the same alert when another task joins the incident",
-            {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"},
-            for_m + 2,
-            labels,
-            {**SAYS, **more},
-        ),
+        *_same_alert_cases(unit, severity, scope, for_m),
     ]
     if scope is not None:
         after = _incident(unit, severity, scope, first="i-aaaaaaaaaaaa")
@@ -226,6 +199,42 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
         cases.append(Case("stays quiet: the benign look-alike is reported as info", {benign: "1x200"}, 180))
     cases.append(Case("stays quiet: the series is missing", {'up{job="statewarden-agent"}': "0x200"}, 180))
     return tuple(cases)
+
+
+def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m: int) -> tuple[Case, ...]:
+    """Let what is known of an incident change: the alert stays, and its text says what is so now."""
+    labels = _labels(unit, scope)
+    series = _incident(unit, severity, scope)
+    later = _incident(unit, severity, scope, tasks="0_3, 0_4")
+    suspected = _incident(unit, severity, scope, confidence="suspected")
+    more = {"<tasks>": "tasks 0_3, 0_4 of ", "<audited>": "tasks 0_3, 0_4 of "}
+    led = _incident(unit, severity, scope, lead="another-unit")
+    return (
+        Case(
+            "says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False
+        ),
+        Case(
+            "is the same alert when what was suspected is confirmed",
+            {suspected: f"1x{for_m + 2} stale", series: f"_x{for_m + 3} 1x50"},
+            for_m + 5,
+            labels,
+            SAYS,
+        ),
+        Case(
+            "is the same alert when another task joins the incident",
+            {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"},
+            for_m + 2,
+            labels,
+            {**SAYS, **more},
+        ),
+        Case(
+            "is the same alert when another finding comes to name the incident",
+            {series: f"1x{for_m + 2} stale", led: f"_x{for_m + 3} 1x50"},
+            for_m + 5,
+            labels,
+            {**SAYS, "<lead>": "another-unit"},
+        ),
+    )
 
 
 def _twin_case(

@@ -79,7 +79,7 @@ def _incident_info(snapshot: MetricsSnapshot) -> Series:
         (
             (
                 x.application_id, x.incident_id, x.tasks, x.detector, x.severity.value, x.confidence.value,
-                x.level.value, _word(yes=x.lasting), _word(yes=x.accepted), x.first,
+                x.level.value, _word(yes=x.lasting), _word(yes=x.accepted), x.first, x.lead,
             )
             for x in snapshot.incidents
         ),
@@ -117,7 +117,7 @@ STATE = (
     Metric(
         "statewarden_incident_info",
         MetricKind.INFO,
-        "An open incident, or a moment of the last hour, in the words of the finding that names it.",
+        "An open incident, or a moment of the last hour, by the finding that names it; detector: whose alert it is.",
         _incident_info,
         labels=(
             *_APP,
@@ -130,6 +130,7 @@ STATE = (
             "lasting",
             "accepted",
             "first",
+            "lead",
         ),
     ),
     Metric(

@@ -194,7 +194,8 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     assert said.code == 2
     assert said.complaint == (
         "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
-        " Rules of the fleet audit are called rules/ID. For a finding or incident add --events DIR\n"
+        " Rules of the fleet audit are called rules/ID."
+        " For a finding, an incident or APPLICATION/TASK add --events DIR\n"
     )
 
 
@@ -232,7 +233,10 @@ def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Call
     (tmp_path / "all.jsonl").write_text(of_major_2(event(1)) + "\n")
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert said.code == 2
-    assert f"{FINDING_ID}: no such finding or incident in the events below {tmp_path}" in said.complaint
+    assert (
+        f"{FINDING_ID}: no such finding, incident, application or task in the events below {tmp_path}"
+        in said.complaint
+    )
 
 
 def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
@@ -273,6 +277,43 @@ def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callabl
     assert said.index("over: follow what is open") < said.index("next: Stop this instance.")
     (tmp_path / "all.jsonl").write_text(lines[0] + "\n")
     assert "next: Before the start." in statewarden("explain", "i-0123456789ab", "--events", tmp_path).out
+
+
+def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: Path) -> None:
+    """By the address that a scan prints: each incident once, open ones first, with the pods that reported it."""
+    damage = {**BODY, "incident_id": "i-0123456789ab", "application_id": "orders"}
+    exposure = {
+        **damage,
+        "finding_id": "b" * 16,
+        "detector": "torn-store",
+        "status": "resolved",
+        "opened_at_us": 1,
+    }
+    over = {**exposure, "finding_id": "c" * 16, "incident_id": "i-cccccccccccc", "severity": "critical"}
+    elsewhere = {**damage, "finding_id": "d" * 16, "incident_id": "i-dddddddddddd", "task_id": "0_30"}
+    other = {**damage, "finding_id": "e" * 16, "incident_id": "i-eeeeeeeeeeee", "application_id": "orders-2"}
+    old = {
+        **damage,
+        "finding_id": "f" * 16,
+        "incident_id": None,
+        "status": "resolved",
+        "opened_at_us": 2_000_000,
+    }
+    origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
+    records = [Record(Kind.FINDING, 5, x) for x in (exposure, damage, over, elsewhere, other, old)]
+    lines = "".join(encode(x, origin, n) + "\n" for n, x in enumerate(records, 1))
+    (tmp_path / "all.jsonl").write_text(lines)
+    said = statewarden("explain", "orders/0_3", "--events", tmp_path)
+    assert said.code == 0
+    assert said.out == (
+        "orders/0_3: 3 incidents, open ones first; statewarden explain ID --events DIR\n\n"
+        "i-0123456789ab  open     warning   since 1970-01-01 00:00:00 UTC  orders-0  torn-store, unrestored-store\n"
+        "i-cccccccccccc  resolved critical  since 1970-01-01 00:00:00 UTC  orders-0  torn-store\n"
+        "ffffffffffffffff  resolved warning   since 1970-01-01 00:00:02 UTC  orders-0  unrestored-store\n"
+    )
+    assert "i-dddddddddddd" in statewarden("explain", "orders", "--events", tmp_path).out
+    nothing = statewarden("explain", "orders/0_9", "--events", tmp_path)
+    assert (nothing.code, nothing.out) == (2, "")
 
 
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])

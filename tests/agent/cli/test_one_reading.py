@@ -97,6 +97,16 @@ def test_a_dead_directory_needs_no_second_reading(
     assert torn_tasks(torn, capsys, no_pause) == ["0_1"]
 
 
+def test_a_scan_says_how_the_agents_incident_is_found(
+    torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its id is of this reading; the address is what agent and scan have in common."""
+    offline.scan(torn, load_config(sets=PLAIN[1::2]), shown=Shown(), fail_on="critical", pause=no_pause)
+    said = capsys.readouterr().out
+    assert "torn-store  app/0_1" in said
+    assert "    as an agent knows it: statewarden explain app/0_1 --events DIR\n" in said
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_deletion_that_goes_on_is_not_torn(
     torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str], lock: str

@@ -232,6 +232,17 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     assert "2023-11-14 22:13:20.000Z  store opened  (orders/0_3/rocksdb/totals)" in everything
 
 
+def test_a_reading_says_how_the_agents_incident_is_found() -> None:
+    """The id of one reading is seldom that of an agent; the address is the same. A replay is what an agent was."""
+    line = "    as an agent knows it: statewarden explain {} --events DIR\n"
+    assert line.format("orders/0_3") in printed(FINDING, of_reading=True)
+    whole = replace(FINDING, task_id=None, store=None)
+    assert line.format("orders") in printed(whole, of_reading=True)
+    own = replace(FINDING, level=Level.SELF, missing_facts=())
+    for text in (printed(FINDING), printed(own, of_reading=True)):
+        assert "as an agent knows it" not in text
+
+
 def test_settings_that_were_not_given_are_one_line() -> None:
     """They are no incident, but without them nothing found is no all-clear; beside an incident there is none."""
     unknown = replace(

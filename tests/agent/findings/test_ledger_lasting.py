@@ -54,3 +54,16 @@ def test_two_findings_of_one_reading_have_two_ids():
 
     assert len(set(read(20))) == 2
     assert read(20) == read(30)
+
+
+def test_a_reading_gives_the_agents_id_only_to_what_the_disk_dates():
+    """A time on disk is the same to both; what is dated by the reading itself has no time in its id."""
+
+    def incident(at_us: int, read_us: int | None) -> str:
+        ledger = Ledger()
+        ledger.read_once_us = read_us
+        (found,) = settle(ledger, verdict(at_us=at_us), now=max(at_us, read_us or 0))
+        return found.incident_id
+
+    assert incident(20, read_us=50) == incident(20, read_us=None)
+    assert incident(50, read_us=50) == incident(60, read_us=60) != incident(20, read_us=None)

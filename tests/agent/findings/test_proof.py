@@ -23,12 +23,15 @@ def test_it_is_a_command_that_the_program_takes(store):
     assert (options.application, options.task, options.store) == ("orders", "0_1", store)
 
 
-def test_a_suspicion_ends_with_its_proof():
-    said = with_proof("Keep a copy.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
-    assert said.startswith(
-        "Keep a copy. What proves it, and refutes it only if the task has written nothing since: statewarden verify"
+def test_a_suspicion_begins_with_its_proof():
+    """Nothing is stopped or removed for what the proof may refute; the command can be copied."""
+    said = with_proof("Stop it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
+    assert said == (
+        "Prove it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
+        "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; `equal` refutes it only if the "
+        "task has written nothing since. Unless it is refuted: Stop it."
     )
-    assert said.endswith("--application orders --task 0_1 --store counts")
+    assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
 
 
 @pytest.mark.parametrize(

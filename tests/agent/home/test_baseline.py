@@ -77,6 +77,17 @@ def test_what_is_written_is_what_was_known(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [NAME]
 
 
+def test_an_incident_keeps_its_alert_over_a_restart(tmp_path: Path) -> None:
+    """Which detector's alert it raises is no property of its findings: the next agent must be told."""
+    kept = Kept(tmp_path)
+    names = {"i-0123456789ab": {"critical": "skipped-eos-wipe"}}
+    kept.run.pipeline.ledger.alert_names.names = names
+    kept.keeper.finish(second(100), "SIGTERM")
+    after = Run()
+    resume(BaselineKeeper(BaselineFile(tmp_path), after.pipeline, STATE), after.pipeline, second(101))
+    assert after.pipeline.ledger.alert_names.names == names
+
+
 def test_it_is_written_when_something_changed_and_dated_when_not(tmp_path: Path) -> None:
     """Unchanged, only its time is renewed: until then the content was right."""
     kept = Kept(tmp_path)

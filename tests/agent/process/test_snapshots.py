@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from agent.contract.events import Severity
 from agent.process import snapshots as module
-from agent.process.snapshots import FULL_EVERY_S, FULL_SHARE, IDLE_EVERY_S, Snapshots
+from agent.process.snapshots import FULL_EVERY_S, FULL_SHARE, IDLE_EVERY_S, Snapshots, take_snapshot
+from agent.publish.task_table import TaskTable
+from tests.agent.engine.playing import Run, application, checkpoint, opening
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
 
 pytestmark = pytest.mark.inotify
@@ -60,6 +63,26 @@ def test_a_change_is_shown_at_once_and_idleness_is_cheap(shown: Shown) -> None:
     shown.refresh(FULL_EVERY_S)
     assert shown.offsets() == [2]
     assert shown.snapshots.latest().watch.watches == 3
+
+
+def test_an_incident_keeps_its_alert_from_snapshot_to_snapshot() -> None:
+    """What named it before is asked each time, and what names it now is told beside it."""
+    run = Run(sets=["processing_guarantee=exactly_once_v2", "num_standby_replicas=0"])
+    run.play(*application(1))
+    run.play(*opening(2))
+    run.play(*checkpoint(5, 7))
+    run.rest(60_000_000)
+    table = TaskTable()
+    shown = take_snapshot(run.pipeline, run.now_us, table).incidents
+    assert [x.lead for x in shown] == [""] * len(shown)
+    one = next(x for x in shown if x.severity is Severity.INFO and not x.lasting)
+    run.pipeline.ledger.alert_names.names[one.incident_id] = {"info": "regressed-checkpoint"}
+    (after,) = (
+        x
+        for x in take_snapshot(run.pipeline, run.now_us, table).incidents
+        if x.incident_id == one.incident_id
+    )
+    assert (after.detector, after.lead) == ("regressed-checkpoint", one.detector)
 
 
 def test_a_costly_snapshot_is_made_within_its_share(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ FULL = MetricsSnapshot(
     unlisted=4,
     incidents=(
         IncidentRow("i-0123456789ab", "orders", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
-                    Confidence.CONFIRMED, Level.EXPOSURE, first="i-aaaaaaaaaaaa"),
+                    Confidence.CONFIRMED, Level.EXPOSURE, first="i-aaaaaaaaaaaa", lead="skipped-eos-wipe"),
         IncidentRow("i-bbbbbbbbbbbb", "orders", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
                     Level.EXPOSURE, lasting=True, accepted=True),
     ),

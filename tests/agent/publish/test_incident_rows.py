@@ -42,6 +42,14 @@ def test_a_page_names_the_damaged_tasks_only() -> None:
     assert (row.tasks, row.lasting, row.accepted) == ("0_0, 0_1, 0_3", True, True)
 
 
+def test_an_alert_that_keeps_its_name_says_what_names_the_incident() -> None:
+    """Severity, confidence and tasks are those of the finding that names it by now."""
+    (row,), _ = incident_rows(shown_incidents([EXPOSED, DAMAGED], accepts), {"i-1": "false-clean-store"})
+    assert (row.detector, row.lead, row.tasks) == ("false-clean-store", "skipped-eos-wipe", "0_2")
+    (row,), _ = incident_rows(shown_incidents([EXPOSED, DAMAGED], accepts), {"i-1": "skipped-eos-wipe"})
+    assert (row.detector, row.lead) == ("skipped-eos-wipe", "")
+
+
 def test_incidents_are_bounded_and_the_worst_stay() -> None:
     """However many there are, the list ends, and the rest is counted."""
     many = [replace(EXPOSED, id=f"{n:016x}", incident_id=f"i-{n}") for n in range(INCIDENTS_LISTED + 4)]

@@ -37,6 +37,47 @@ def refuting(spark: SparkSession, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def proving(spark: SparkSession, tmp_path: Path) -> Path:
+    """An output of `verify`: one copy differs from its changelog, and of two others it is not known which is wrong."""
+    wrong = row(
+        "e", 9, detector="state-differs", mechanism="unequal-copies", pod="pod-b", pods=["pod-b"], task_id="0_1",
+    )  # fmt: skip
+    either = {
+        **wrong,
+        "id": "f" * 32,
+        "detector": "replicas-differ",
+        "task_id": "0_2",
+        "pods": ["pod-a", "pod-b"],
+    }
+    over = {**wrong, "id": "d" * 32, "status": "resolved", "task_id": "0_3"}
+    out = tmp_path / "verified"
+    outputs.begin(out, outputs.VERIFY)
+    table(spark, wrong, either, over).write.parquet(str(out / "findings"))
+    (out / outputs.MARKER).touch()
+    return out
+
+
+def test_a_copy_that_is_proved_wrong_is_no_second_one(proving, tmp_path, monkeypatch):
+    """Whatever its agent saw of it; without `verify` all four tasks have two copies."""
+    fleet = Fleet("shop")
+    pods = [fleet.pod(name) for name in ("pod-a", "pod-b")]
+    pods[0].configures(1, "3.9.2", num_standby_replicas=1, probing_rebalance_interval_ms=1000)
+    for pod in pods:
+        for number in range(4):
+            pod.holds(f"0_{number}", 5).measures(f"0_{number}", 800, offset=100, puts=100)
+    source = fleet.write(tmp_path / "in")
+    monkeypatch.setattr(audit, "RULES", (unprotected_task.RULE,))
+    for given, expected in (([], []), (["--verified", str(proving)], ["0_1"])):
+        out = tmp_path / f"out-{len(given)}"
+        main(["audit", "--input", str(source), "--output", str(out), *given])
+        found = [json.loads(line) for line in (out / "findings.jsonl").read_text().splitlines()]
+        unprotected = [one for one in found if one["detector"] == "unprotected-task"]
+        assert [(one["task_id"], one["explains"]) for one in unprotected] == [(x, []) for x in expected]
+        assert all("pod-b (damaged)" in one["evidence"][0]["what"] for one in unprotected)
+        assert all(one["next_action"].startswith("Do not restart pod-a before") for one in unprotected)
+
+
+@pytest.fixture
 def source(tmp_path: Path) -> Path:
     """Two pods with one standby; the agent of one suspects its copy."""
     fleet = Fleet("shop")

@@ -32,9 +32,10 @@ def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
         {"span_seconds": 100.0, "unknown_seconds": 50.0, "lost_events": 3},
         {"span_seconds": 300.0, "unknown_seconds": 0.0, "lost_events": 0},
     ]
-    given = {"coverage": coverage, "quarantined": 4, **fields}
+    rules = {"missing-standby": Severity.CRITICAL, "unaudited": Severity.WARNING}
+    given = {"coverage": coverage, "quarantined": 4, "rules": rules, **fields}
     return metrics.Facts(
-        findings=findings, rules={"missing-standby": Severity.CRITICAL, "unaudited": Severity.WARNING},
+        findings=findings,
         as_of_us=1_700_000_000_000_000, finished_us=1_700_000_060_000_000, **given,  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -86,9 +87,38 @@ def test_open_incidents_are_listed_with_their_ids() -> None:
     assert labels == {
         "audited_cluster": "eu-1", "audited_namespace": "shop", "application_id": "orders",
         "incident_id": "i-000000000000", "tasks": "0_1", "pods": "orders-0, orders-1", "rule": "missing-standby",
-        "severity": "critical", "confidence": "confirmed", "reported_by": "fleet",
+        "severity": "critical", "confidence": "confirmed", "reported_by": "fleet", "lead": "",
     }  # fmt: skip
     assert found["statewarden_rollup_incidents", frozenset({("severity", "critical")})] == 1
+
+
+def test_an_incident_keeps_its_alert_when_another_rule_names_it() -> None:
+    """Two rules about the same: the later one is surer and names it, and the alert stays that of the first."""
+
+    def alert(
+        *rows: dict[str, object], rules: tuple[str, ...] = ("cloned-process", "cloned-volume")
+    ) -> list[str]:
+        given = facts(*rows, incidents=gather(rows), rules=dict.fromkeys(rules, Severity.CRITICAL))
+        found = [
+            dict(pairs) for name, pairs in samples(metrics.render(given)) if name.endswith("incident_info")
+        ]
+        return [x["rule"] + "/" + x["severity"] + "/" + x.get("lead", "") for x in found]
+
+    both = {"lineage": ["same"], "mechanism": "shared-state"}
+    first = {**whole(), **both, "detector": "cloned-volume", "confidence": "suspected"}
+    later = {
+        **whole(2 << 80),
+        **both,
+        "detector": "cloned-process",
+        "opened_at": "2026-11-22T04:00:00.000000Z",
+    }
+    assert alert(first) == ["cloned-volume/critical/"]
+    assert alert(first, later) == ["cloned-volume/critical/cloned-process"]
+    # what becomes critical pages by its own name, a ticket is not kept for damage, and what has no alert names none
+    assert alert({**first, "severity": "warning"}, later) == ["cloned-process/critical/"]
+    tickets = [{**x, "severity": "warning"} for x in (first, {**later, "level": "damage"})]
+    assert alert(*tickets) == ["cloned-process/warning/"]
+    assert alert(first, later, rules=("cloned-process",)) == ["cloned-process/critical/"]
 
 
 def test_listed_incidents_are_bounded() -> None:

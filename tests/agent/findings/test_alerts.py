@@ -1,0 +1,92 @@
+"""An incident keeps its alert's name while it lasts; nothing more severe is hidden or delayed by that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.detectors import BY_ID
+from agent.findings.alerts import AlertNames, waits
+from agent.findings.finding import Finding
+from agent.findings.incidents import gather
+
+WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
+SUSPECTED = Finding(
+    id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
+    confidence=Confidence.SUSPECTED, status=Status.OPEN, application_id="orders", task_id="0_0", store="totals",
+    identity="i1", opened_at_us=2_000, resolved_at_us=None, upstream=(), affected=Affected.YES, missing_facts=(),
+    summary="", evidence=(), next_action="", mechanism="uncommitted-data", incident_id="i-1",
+)  # fmt: skip
+PROVED = replace(
+    SUSPECTED,
+    id="b" * 16,
+    detector="data-beyond-changelog",
+    confidence=Confidence.CONFIRMED,
+    opened_at_us=3_000,
+)
+
+
+def named(names: AlertNames, *findings: Finding) -> str:
+    """Show findings to an agent: the one incident's alert, or nothing."""
+    return names.of(gather(findings), WAITS).get("i-1", "")
+
+
+def ticket(detector: str, **more: object) -> Finding:
+    """A finding that raises no page."""
+    level = BY_ID[detector].meta.level
+    return replace(SUSPECTED, id=detector, detector=detector, level=level, severity=Severity.WARNING, **more)  # type: ignore[arg-type]
+
+
+def test_a_surer_finding_leaves_the_alert_its_name() -> None:
+    """What was suspected and paged is joined by a proof, and then only the proof is left: one page, one name."""
+    names = AlertNames()
+    assert named(names, SUSPECTED) == "skipped-eos-wipe"
+    (incident,) = gather([SUSPECTED, PROVED])
+    assert incident.lead is PROVED
+    assert named(names, SUSPECTED, PROVED) == "skipped-eos-wipe"
+    assert named(names, PROVED) == "skipped-eos-wipe"
+
+
+def test_what_becomes_critical_pages_at_once_by_its_own_name() -> None:
+    """Whatever named the ticket; and if it falls back and rises again, each severity keeps its own name."""
+    names, before = AlertNames(), ticket("interrupted-wipe")
+    assert named(names, before) == "interrupted-wipe"
+    assert named(names, before, PROVED) == "data-beyond-changelog"
+    assert named(names, before) == "interrupted-wipe"
+    assert named(names, before, SUSPECTED, PROVED) == "data-beyond-changelog"
+
+
+def test_a_ticket_is_not_delayed_by_its_name() -> None:
+    """An exposure's waits longer than that of damage; the other way round nothing is lost."""
+    names = AlertNames()
+    torn, shrank = ticket("torn-store"), ticket("store-shrank")
+    assert named(names, torn) == "torn-store"
+    assert named(names, torn, shrank) == "store-shrank"
+    assert named(names, torn) == "store-shrank"
+
+
+def test_a_name_without_an_alert_is_not_kept() -> None:
+    """A remark of a detector that pages raises none; a remark of one that goes no further does."""
+    names = AlertNames()
+    remark = replace(SUSPECTED, detector="lost-segment", severity=Severity.INFO)
+    unclean = replace(ticket("unclean-store"), severity=Severity.INFO, confidence=Confidence.CONFIRMED)
+    assert named(names, remark) == "lost-segment"
+    assert gather([remark, unclean])[0].lead in (remark, unclean)
+    assert named(names, replace(unclean)) == "unclean-store"
+
+
+def test_an_exposure_for_reading_gives_no_name() -> None:
+    """It has no alert of its own; the ticket that follows is named by what raises it."""
+    names = AlertNames()
+    exposed = ticket("stale-eos-checkpoint", lasting=True)
+    assert named(names, exposed) == "stale-eos-checkpoint"
+    assert named(names, exposed, ticket("interrupted-wipe")) == "interrupted-wipe"
+
+
+def test_what_is_over_is_forgotten() -> None:
+    """The same incident, once it comes again, is named by what it is then; memory is bounded by what is shown."""
+    names = AlertNames()
+    named(names, SUSPECTED)
+    assert named(names) == ""
+    assert names.names == {}
+    assert named(names, SUSPECTED, PROVED) == "data-beyond-changelog"
