@@ -46,6 +46,9 @@ PLAYS: tuple[tuple[str, str, str], ...] = (
     ("SwallowedFlush", "2.4.1", "LOST LOST"),
     ("SwallowedFlush", "2.6.3", "OK OK"),
     ("SwallowedFlush", "2.3.1", "OK OK"),
+    ("AbortedNeighbour", "4.3.1", "LOST OK"),
+    ("AbortedNeighbour", "3.9.2", "LOST OK OK"),
+    ("AbortedNeighbour", "2.8.2", "LOST OK OK"),
     ("TornDeletion", "4.3.1", "OK LOST OK LOST"),
     ("TornDeletion", "4.2.2", "LOST LOST LOST LOST"),
 )
