@@ -53,6 +53,7 @@ class Change(StrEnum):
     STORE_DELETED = "store-deleted"
     STORE_OPENED = "store-opened"
     STORE_FLUSHED = "store-flushed"
+    STORE_CLOSED = "store-closed"
 
 
 class Level(StrEnum):

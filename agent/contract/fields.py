@@ -107,6 +107,16 @@ FIELDS: tuple[Field, ...] = (
     Field("puts", _L, "Highest flushed sequence number after the change.", _TRANSITION, unit="records"),
     Field("puts_before", _L, "Highest flushed sequence number before it.", _TRANSITION, unit="records"),
     Field("bytes", _L, "Live SST bytes after the change.", (*_TRANSITION, *_SUMMARY), unit="bytes"),
+    Field("entries_low", _L, "Of a closed store: lower bound of live entries.", _TRANSITION, since="1.2"),
+    Field("entries_high", _L, "Of a closed store: upper bound of live entries.", _TRANSITION, since="1.2"),
+    Field(
+        "comparable",
+        _B,
+        "The store holds what its offset says and nothing later, and was let go in order ever since it was made; null ="
+        " not known.",
+        _TRANSITION,
+        since="1.2",
+    ),
     Field(
         "shape",
         _S,

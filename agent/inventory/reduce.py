@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from agent.contract.events import Change
 from agent.inventory.application_changes import reduce_application, reduce_application_lock
+from agent.inventory.closings import closings
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.observations import (
@@ -88,7 +89,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
         reduce_task_lock(application, task, reading)
     end_quiet_walk(task, reading.at_us)
     open_sessions(application, task, reading)
-    close_sessions(task, reading)
+    changes += closings(application, task, close_sessions(task, reading), reading)
     changes += _settle_holder(application, task, reading)
     if changes:
         task.changed_us = reading.at_us

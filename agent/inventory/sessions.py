@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.inventory.closings import is_exact, keeps_unbroken
 from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseReading, Observation
@@ -36,7 +37,7 @@ def open_sessions(application: Application, task: Task, reading: Observation) ->
             if store.sessions:
                 before = store.sessions[-1]
                 if _goes_on(store, before, reading.at_us):
-                    before.released_us, before.closed = None, None
+                    before.released_us, before.closed, before.exact = None, None, False
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
             store.sessions = recent(store.sessions, _new_session(task, store, reading.at_us), SESSIONS_KEPT)
@@ -104,6 +105,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         reopens=inside if segments <= 1 else 0,
         entries_at_open=_sum_known(x.entries_high for x in store.databases.values()),
         counted_at_open=counted_puts(store),
+        unbroken=keeps_unbroken(before, created=created, goes_on=goes_on, opened_puts=opened_puts(store)),
     )
 
 
@@ -282,13 +284,14 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
     return fact.offsets.get(store_name)
 
 
-def close_sessions(task: Task, reading: Observation) -> None:
-    """End the session of every store whose databases and task lock are all free.
+def close_sessions(task: Task, reading: Observation) -> list[Store]:
+    """End the session of every store whose databases and task lock are all free; return these stores.
 
     Up to 2.5 a restoration closes and reopens the store under the task lock: that is no release.
     """
     if task.lock is LockState.HELD:
-        return
+        return []
+    ended = []
     for store in task.stores.values():
         session = store.sessions[-1] if store.sessions else None
         if session is None or store.lock in (LockState.HELD, LockState.UNKNOWN):
@@ -303,9 +306,12 @@ def close_sessions(task: Task, reading: Observation) -> None:
             _note_stored_offset(store, session)
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
+            session.exact = is_exact(store)
             settle_close(task, store, session)
+            ended.append(store)
         if isinstance(reading, DatabaseReading) and reading.place.store == store.name:
             _date_back(task, store, session, reading.announced_us)
+    return ended
 
 
 def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:

@@ -192,6 +192,8 @@ class Session:
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session shows it.
         release_unseen: It was released while the agent was away; `released_us` is when that was found.
+        unbroken: All earlier sessions of the incarnation were seen and ended exactly (`closings.ended_exactly`).
+        exact: 4.3+: when it was released the files held what their offset says and nothing later.
         removed_us: When a file of its databases was last removed in it.
         unlink_us: Shortest time between two such removals: no unlink takes longer on this volume; 0 = not known.
     """
@@ -227,6 +229,8 @@ class Session:
     status_floors: dict[str, int] = field(default_factory=dict)
     outlived: bool | None = None
     release_unseen: bool = False
+    unbroken: bool = False
+    exact: bool = False
     removed_us: int = 0
     unlink_us: int = 0
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from agent.contract.events import Change, Source
 from agent.inventory.bulk_load import note_commit
+from agent.inventory.closings import comparable_at
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     CHECKPOINTS_KEPT,
@@ -322,6 +323,7 @@ def reduce_checkpoint(application: Application, task: Task, reading: CheckpointR
         "occurred_at_us": reading.mtime_us,
         "task_incarnation": task.incarnation,
         "held": task.held,
+        "comparable": comparable_at(task),
     }
     return [
         Transition(

@@ -1,11 +1,14 @@
 """Two copies of a store at the same changelog offset cannot both be right: their numbers of live entries differ.
 
 Signal: each copy's lower and upper bound of live entries at an offset at which it is known to be.
-Fires when: two pods' copies at the same offset have bounds that do not overlap.
+Fires when: two pods' copies at the same offset have bounds that do not overlap. Both were let go in order ever since
+    they were made, or a confirmed finding of an agent about one of them bears the difference out.
 Clears when: one of the two copies is recreated.
-Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, an open store
-    of 4.3 or later, a task of several stores up to 4.2), or the store is windowed (segments expire one by one).
-Blind spots: copies that lost as many entries as they gained; stores that are not closed or checkpointed.
+Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, a store of 4.3
+    or later that was not seen closing, a task of several stores that runs, up to 4.2), or the store follows
+    something else than its own changelog (windowed, versioned, global, a table on its source topic).
+Blind spots: copies that lost as many entries as they gained, or so few that the bounds overlap; stores made before an
+    agent watched them, or once killed and not wiped.
 Source: entries and deletions in the table properties of RocksDB's files; the offset from `.checkpoint` or, since 4.3
     (KIP-1035), from the store.
 """
@@ -19,7 +22,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.columns import TASK, chain, entry, numbered, of_store
@@ -44,6 +47,15 @@ _EXPLAINS = (
 )  # fmt: skip
 """Agents' findings that such a difference bears out."""
 
+_ANCHORS = (Change.CHECKPOINT_WRITTEN.value, Change.STORE_CLOSED.value)
+"""What fixes a copy's offset and content."""
+
+_COPY = (
+    "pod", "identity", "entries_low", "entries_high", "first_us", "last_us", "anchor_us", "comparable",
+    "seen_from_us", "seen_to_us",
+)  # fmt: skip
+"""What is known of each copy of a pair."""
+
 
 def find(facts: Facts) -> DataFrame:
     """Compare copies that are at the same offset.
@@ -54,17 +66,20 @@ def find(facts: Facts) -> DataFrame:
     for pod, flag in (("less_pod", "less_unwatched"), ("more_pod", "more_unwatched")):
         aside = story.withColumn("pod", F.col(pod))
         story = with_gap_flag(aside, facts.unwatched, "from_us", "to_us", flag)
-    return _findings(_with_local(story.withColumn("pod", F.col("less_pod")), facts))
+    borne_out = _with_local(story.withColumn("pod", F.col("less_pod")), facts)
+    return _findings(borne_out.where(F.col("comparable") | F.col("is_sure")))
 
 
 def pairs(copies: DataFrame) -> DataFrame:
     """Find copies whose bounds exclude each other; the furthest offset of each pair of pods counts.
 
-    Output columns: `TASK`, store, offset, less_*, more_* (pod, identity, low, high, first_us), from_us, to_us, row_key.
+    Where both copies of a pair are comparable at some offset, the furthest of these counts.
+
+    Output columns: `TASK`, store, offset, comparable, less_* and more_* (`_COPY`), from_us, to_us, row_key.
     Grain: one row per task, store, poorer and richer pod.
     """
     place = (*TASK, "store", "offset")
-    copy = F.struct("pod", "identity", "entries_low", "entries_high", "first_us", "last_us")
+    copy = F.struct(*_COPY)
     together = copies.groupBy(*place).agg(
         F.array_sort(F.collect_list(copy)).alias("copies"), F.count_distinct("pod").alias("pods")
     )
@@ -82,17 +97,17 @@ def pairs(copies: DataFrame) -> DataFrame:
         )
     )
     rows = together.where(F.col("pods") > 1).select(*place, F.explode(both).alias("both"))
-    names = ("pod", "identity", "entries_low", "entries_high", "first_us", "last_us")
     flat = rows.select(
         *place,
         *(
             F.col(f"both.{side}.{name}").alias(f"{side}_{name}")
             for side in ("less", "more")
-            for name in names
+            for name in _COPY
         ),
-    )
+    ).withColumn("comparable", F.col("less_comparable") & F.col("more_comparable"))
     rest = [name for name in flat.columns if name not in (*TASK, "store", "less_pod", "more_pod")]
-    furthest = F.max(F.struct("offset", *(name for name in rest if name != "offset")))
+    first = ("comparable", "offset")
+    furthest = F.max(F.struct(*first, *(name for name in rest if name not in first)))
     return (
         flat.groupBy(*TASK, "store", "less_pod", "more_pod")
         .agg(furthest.alias("last"))
@@ -105,14 +120,20 @@ def pairs(copies: DataFrame) -> DataFrame:
 
 def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
     """Add the agents' findings about either copy that the difference bears out."""
-    local = prefixed(facts.said.where(F.col("detector").isin(*_EXPLAINS)), "local_")
+    said = facts.said.where(F.col("detector").isin(*_EXPLAINS) & (F.col("severity") != Severity.INFO.value))
+    local = prefixed(said.where(F.col("status") == Status.OPEN.value), "local_")
+    of_copy = F.when(F.col("local_pod") == F.col("less_pod"), F.col("less_identity")).when(
+        F.col("local_pod") == F.col("more_pod"), F.col("more_identity")
+    )
     same = (
         same_task("local_")
         & F.col("local_pod").isin(F.col("less_pod"), F.col("more_pod"))
         & same_store("local_")
+        & F.coalesce(F.col("local_identity") == of_copy, F.lit(True))
     )
     found = {
         "confirms": F.array_sort(F.collect_set("local_finding_id")),
+        "is_sure": F.coalesce(F.max(F.col("local_confidence") == Confidence.CONFIRMED.value), F.lit(False)),
         "suspects": F.array_sort(F.collect_set("local_pod")),
         "asked": F.min_by("local_next_action", F.struct(-rank(F.col("local_severity")), "local_finding_id")),
     }
@@ -121,7 +142,7 @@ def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
 
 def _findings(story: DataFrame) -> DataFrame:
     sure = Confidence.CONFIRMED.value
-    confidence = lowered(F.lit(sure), F.col("less_unwatched") | F.col("more_unwatched"))
+    confidence = lowered(F.lit(sure), F.col("less_unwatched") | F.col("more_unwatched") | ~_coexist())
     severity = F.when(confidence == sure, F.lit(Severity.CRITICAL.value)).otherwise(
         F.lit(Severity.WARNING.value)
     )
@@ -140,7 +161,7 @@ def _findings(story: DataFrame) -> DataFrame:
                     "offset", "less_pod", "less_entries_high", "more_pod", "more_entries_low",
                 ),
             ),
-            "evidence": chain(F.array(_entry("less"), _entry("more"))),
+            "evidence": chain(F.array(_entry("less"), _entry("more"), _reason(), _apart())),
             "next_action": _next_action(),
             "pods": F.array("less_pod", "more_pod"),
             "confirms": F.col("confirms"),
@@ -160,18 +181,53 @@ def _entry(side: str) -> Column:
     )  # fmt: skip
 
 
+def _coexist() -> Column:
+    """Return whether the two copies were there at one time; without, one may be of a changelog that is no more."""
+    overlap = (F.col("less_seen_from_us") <= F.col("more_seen_to_us")) & (
+        F.col("more_seen_from_us") <= F.col("less_seen_to_us")
+    )
+    return F.coalesce(overlap, F.lit(False))
+
+
+def _reason() -> Column:
+    clean = (
+        "both stores were let go in order ever since they were made, so neither holds what came behind its offset: "
+        "the poorer copy missed records, or the changelog lost them and only the fuller copy still has them"
+    )
+    other = (
+        "it is not known that both stores were let go in order ever since they were made: one may hold what a killed "
+        "process had flushed"
+    )
+    what = F.when(F.col("comparable"), F.lit(clean)).otherwise(F.lit(other))
+    return entry(F.col("to_us"), what, F.lit("rollup"))
+
+
+def _apart() -> Column:
+    what = F.when(
+        ~_coexist(),
+        F.lit(
+            "the two copies were never seen at one time: after a reset of the application both may be right"
+        ),
+    )
+    return entry(F.col("to_us"), what, F.lit("rollup"))
+
+
 def _next_action() -> Column:
+    """Copies first: where the changelog lost records, the fuller copy is the last to have them, whichever was named."""
+    keep = numbered(
+        "Keep copies of the directory of %s from both %s and %s before anything else, and remove nothing yet: if the "
+        "changelog lost records, only the fuller copy still has them. ",
+        "task_id", "less_pod", "more_pod",
+    )  # fmt: skip
     known = numbered(
-        "The copy of %s on %s is the wrong one, as its own agent reports: do not fail over to it. %s",
-        "task_id", F.try_element_at("suspects", F.lit(1)), F.coalesce("asked", F.lit("")),
+        "The agent on %s reports its own copy as the wrong one: do not fail over to it. After the copies: %s",
+        F.try_element_at("suspects", F.lit(1)), F.coalesce("asked", F.lit("")),
     )  # fmt: skip
-    unknown = numbered(
-        "Do not fail over between %s and %s until it is known which one is right: keep copies of both directories of "
-        "%s, count the changelog's live keys up to offset %d, remove only the wrong copy while its instance is "
-        "stopped, and let it restore.",
-        "less_pod", "more_pod", "task_id", "offset",
-    )  # fmt: skip
-    return F.when(F.size("suspects") == 1, known).otherwise(unknown)
+    unknown = F.lit(
+        "Do not fail over between them. Compare each copy with the changelog (statewarden verify --explain), and "
+        "remove only one that the changelog contradicts for another reason than an aborted transaction."
+    )
+    return F.concat(keep, F.when(F.size("suspects") == 1, known).otherwise(unknown))
 
 
 def _compared(seen: Seen) -> DataFrame:
@@ -183,18 +239,27 @@ def _compared(seen: Seen) -> DataFrame:
     several = copies.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     readings = seen.readings.join(several, [*TASK, "store"], "left_semi")
     settled = settled_copies(readings).localCheckpoint()
-    furthest = W.partitionBy(*TASK, "store", "pod", "identity").orderBy(F.desc("offset"), F.desc("last_us"))
-    last = (
-        settled.withColumn("rank", F.row_number().over(furthest))
-        .where(F.col("rank") == 1)
-        .select(*TASK, "pod", F.explode(F.array("first_us", "last_us")).alias("at_us"))
+    furthest = W.partitionBy(*TASK, "store", "pod", "identity", "comparable").orderBy(
+        F.desc("offset"), F.desc("last_us")
     )
-    differing = pairs(settled)
+    last = _times(settled.withColumn("rank", F.row_number().over(furthest)).where(F.col("rank") == 1), "")
+    of_pairs = (pairs(settled), pairs(settled.where("comparable")))
     sides = [
-        differing.select(*TASK, F.col(f"{side}_pod").alias("pod"), F.col(f"{side}_first_us").alias("at_us"))
+        _times(differing.withColumn("pod", F.col(f"{side}_pod")), f"{side}_")
+        for differing in of_pairs
         for side in ("less", "more")
     ]
     return reduce(DataFrame.unionByName, (last, *sides)).distinct()
 
 
-RULE = Rule(META, find, remembers=Past(places=_compared))
+def _times(copies: DataFrame, prefix: str) -> DataFrame:
+    """List the readings that show a copy: when it was at the offset, what fixes that, and how long it was there.
+
+    Output columns: `PLACE`.
+    """
+    names = ("first_us", "last_us", "anchor_us", "seen_from_us", "seen_to_us")
+    times = F.array(*(F.col(prefix + name) for name in names))
+    return copies.select(*TASK, "pod", F.explode(times).alias("at_us")).where(F.col("at_us").isNotNull())
+
+
+RULE = Rule(META, find, remembers=Past(places=_compared, steps=_ANCHORS))

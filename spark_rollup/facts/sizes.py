@@ -1,8 +1,8 @@
 """How far each copy of a store had come: every reading, and what the readings of all copies come down to.
 
-A reading is a summary's row about one store, or a checkpoint's writing. Fleets send one reading per store and minute,
-so only tasks in question are read one by one; for all others the last reading per `SLOT_US`, the last of all, and the
-readings that can be compared between pods.
+A reading is a summary's row about one store, its orderly close, or a checkpoint's writing. Fleets send one reading per
+store and minute, so only tasks in question are read one by one; for all others the last reading per `SLOT_US`, the last
+of all, and the readings that can be compared between pods.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from spark_rollup.facts.timeline import marks
 SLOT_US = 600 * MICROS
 """The curve of a copy has one point per slot (microseconds)."""
 
+GLOBAL = "global"
+"""Task of the global stores. They follow topics that others cut: copies at one offset may differ."""
+
 COPY = (*TASK, "store", "offset", "pod", "identity", "entries_low", "entries_high")
 """What is compared between pods."""
 
@@ -29,24 +32,31 @@ def sizes(events: DataFrame, single: DataFrame) -> DataFrame:
 
     Input columns: `EVENT_ROW`, one row per id; those of `single_stores`.
     Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes, entries_low, entries_high (null =
-        unknown), segmented, sealed (offset and files are known to be of the same moment: a closed store of
-        4.3 or later), checkpoint (the row comes from a checkpoint's writing).
+        unknown), segmented, anchor (offset and puts are known to be of the same moment: a close, or a checkpoint's
+        writing), comparable (of an anchor: nothing of an earlier life that ended otherwise can be in the store),
+        checkpoint (the row comes from a checkpoint's writing).
     Grain: one row per reading of a store.
     """
     readings = whole_stores(events).unionByName(_segmented_stores(events))
+    changes = marks(events).withColumns(
+        {
+            "offset": F.col("offset_after"),
+            "segmented": F.lit(False),
+            "anchor": F.lit(True),
+            "comparable": F.coalesce("comparable", F.lit(False)),
+            "checkpoint": F.col("change") == Change.CHECKPOINT_WRITTEN.value,
+        }
+    )
+    closed = changes.where((F.col("change") == Change.STORE_CLOSED.value) & F.col("store").isNotNull())
     written = (
-        marks(events)
-        .where((F.col("change") == Change.CHECKPOINT_WRITTEN.value) & F.col("puts").isNotNull())
+        changes.where(F.col("checkpoint") & F.col("puts").isNotNull())
         .drop("store")
         .join(single, list(TASK), "inner")
+        .withColumns({name: F.lit(None).cast("bigint") for name in ("entries_low", "entries_high")})
     )
-    return readings.unionByName(
-        written.select(
-            *TASK, "store", "pod", "at_us", "identity", F.col("offset_after").alias("offset"), "puts", "bytes",
-            F.lit(None).cast("bigint").alias("entries_low"), F.lit(None).cast("bigint").alias("entries_high"),
-            F.lit(False).alias("segmented"), F.lit(False).alias("sealed"), F.lit(True).alias("checkpoint"),
-        )
-    )  # fmt: skip
+    for rows in (closed, written):
+        readings = readings.unionByName(rows.select(*readings.columns))
+    return readings
 
 
 def single_stores(events: DataFrame) -> DataFrame:
@@ -78,8 +88,7 @@ def whole_stores(events: DataFrame) -> DataFrame:
         F.coalesce(F.col("part.offset"), _only_offset()).alias("offset"),
         *(F.col(f"part.{name}").alias(name) for name in ("puts", "bytes", "entries_low", "entries_high")),
         F.lit(False).alias("segmented"),
-        _is_closed(F.col("part.status")).alias("sealed"),
-        F.lit(False).alias("checkpoint"),
+        *(F.lit(False).alias(name) for name in ("anchor", "comparable", "checkpoint")),
     )  # fmt: skip
 
 
@@ -100,15 +109,10 @@ def _segmented_stores(events: DataFrame) -> DataFrame:
                 for name in ("entries_low", "entries_high")
             ),
             F.lit(True).alias("segmented"),
-            _is_closed(F.max("part.status")).alias("sealed"),
-            F.lit(False).alias("checkpoint"),
+            *(F.lit(False).alias(name) for name in ("anchor", "comparable", "checkpoint")),
         )
         .drop("id")
     )
-
-
-def _is_closed(status: Column) -> Column:
-    return F.coalesce(status == "closed", F.lit(False))
 
 
 def _only_offset() -> Column:
@@ -166,35 +170,47 @@ def latest(points: DataFrame) -> DataFrame:
 
 
 def settled_copies(readings: DataFrame) -> DataFrame:
-    """Keep readings whose offset and files are of the same moment.
+    """Keep readings whose offset and files are of the same moment, of stores that follow their own changelog.
 
-    Up to 4.2 that is a reading with exactly the puts that the checkpoint's writing reported; later, a store marked
-    closed.
+    That is a reading with exactly the offset and puts of an anchor: the store's close, or a checkpoint's writing.
 
     Input columns: those of `sizes`.
-    Output columns: `COPY`, first_us, last_us.
+    Output columns: `COPY`, comparable (of an anchor of it), first_us, last_us, anchor_us (the last anchor),
+        seen_from_us and seen_to_us (when this incarnation was there, at any offset; null = identity not known).
     Grain: one row per copy, offset and bounds.
     """
-    counted = readings.where(
+    own = readings.where(F.col("task_id") != GLOBAL)
+    counted = own.where(
         (F.col("offset") > 0)
         & F.col("entries_low").isNotNull()
         & F.col("entries_high").isNotNull()
         & ~F.col("segmented")
     )
-    grouped = (
-        counted.withColumn("puts", F.when(~F.col("sealed"), F.col("puts")))
-        .groupBy(*COPY, "sealed", "puts")
-        .agg(F.min("at_us").alias("first_us"), F.max("at_us").alias("last_us"))
+    grouped = counted.groupBy(*COPY, "puts").agg(
+        F.min("at_us").alias("first_us"), F.max("at_us").alias("last_us")
     )
-    written = (
-        readings.where(F.col("checkpoint"))
-        .select(*TASK, "store", "pod", "offset", "puts")
-        .distinct()
-        .withColumn("known", F.lit(True))
+    place = (*TASK, "store", "pod", "offset", "puts")
+    anchors = (
+        own.where(F.col("anchor"))
+        .groupBy(*place, F.col("identity").alias("anchored"))
+        .agg(F.max("comparable").alias("comparable"), F.max("at_us").alias("anchor_us"))
     )
-    checked = grouped.join(written, [*TASK, "store", "pod", "offset", "puts"], "left")
+    incarnation = (*TASK, "store", "pod", "identity")
+    seen = (
+        own.where(F.col("identity").isNotNull())
+        .groupBy(*incarnation)
+        .agg(F.min("at_us").alias("seen_from_us"), F.max("at_us").alias("seen_to_us"))
+    )
+    same = F.coalesce(F.col("anchored") == F.col("identity"), F.lit(True))
     return (
-        checked.where(F.col("sealed") | F.col("known"))
+        grouped.join(anchors, list(place), "inner")
+        .where(same)
         .groupBy(*COPY)
-        .agg(F.min("first_us").alias("first_us"), F.max("last_us").alias("last_us"))
+        .agg(
+            F.max("comparable").alias("comparable"),
+            F.min("first_us").alias("first_us"),
+            F.max("last_us").alias("last_us"),
+            F.max("anchor_us").alias("anchor_us"),
+        )
+        .join(seen, list(incarnation), "left")
     )

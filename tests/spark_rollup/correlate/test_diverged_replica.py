@@ -12,11 +12,21 @@ RULE = "diverged-replica"
 
 
 def stands(pod: Pod, at: float, offset: int, low: int, high: int, **store: str) -> None:
-    """Write a checkpoint and be looked at before anything else is flushed."""
-    pod.writes_checkpoint("0_0", at, offset=offset, puts=high, store="s")
-    pod.measures(
-        "0_0", at + 1, offset=offset, puts=high, entries_low=low, entries_high=high, held=True, **store
-    )
+    """Write a checkpoint and be looked at before anything else is flushed, and again each minute."""
+    pod.writes_checkpoint("0_0", at, offset=offset, puts=high, store="s", comparable=True)
+    sizes = {"offset": offset, "puts": high, "entries_low": low, "entries_high": high}
+    for later in (1, 61):
+        pod.measures("0_0", at + later, held=True, identity=f"of-{pod.name}", **sizes, **store)
+
+
+def closes(
+    pod: Pod, at: float, low: int, high: int, *, comparable: bool | None = True, task: str = "0_0"
+) -> None:
+    """Close the store at offset 1000, and be looked at for a minute while nobody holds it."""
+    sizes = {"puts": high, "entries_low": low, "entries_high": high, "identity": f"of-{pod.name}"}
+    pod.changes("store-closed", task, at, store="s", offset_after=1000, comparable=comparable, **sizes)
+    for later in (15, 75):
+        pod.measures(task, at + later, held=False, offset=1000, status="closed", **sizes)
 
 
 @story
@@ -40,17 +50,97 @@ def offsets_differ(fleet: Fleet) -> None:
 
 @story
 def something_was_flushed_after_the_checkpoint(fleet: Fleet) -> None:
-    a = fleet.pod("pod-a").writes_checkpoint("0_0", 60, offset=1000, puts=30, store="s")
+    a = fleet.pod("pod-a").writes_checkpoint("0_0", 60, offset=1000, puts=30, store="s", comparable=True)
     a.measures("0_0", 61, offset=1000, puts=50, entries_low=40, entries_high=50)
     stands(fleet.pod("pod-b"), 70, 1000, 900, 1000)
 
 
 @story
-def closed_stores_of_a_late_release(fleet: Fleet) -> None:
+def closed_at_one_offset(fleet: Fleet) -> None:
+    closes(fleet.pod("pod-a"), 60, 2386, 2386)
+    closes(fleet.pod("pod-b"), 70, 3900, 3900)
+
+
+@story
+def closed_with_overlapping_bounds(fleet: Fleet) -> None:
+    """Tombstones leave the bounds wide: what they allow is no difference."""
+    closes(fleet.pod("pod-a"), 60, 0, 3900)
+    closes(fleet.pod("pod-b"), 70, 3900, 3900)
+
+
+@story
+def closed_after_a_kill(fleet: Fleet) -> None:
+    """At-least-once: the fuller copy keeps what a killed process had flushed beyond the offset."""
+    closes(fleet.pod("pod-a"), 60, 2386, 2386)
+    closes(fleet.pod("pod-b"), 70, 3900, 3900, comparable=None)
+
+
+@story
+def closed_after_a_kill_that_an_agent_saw(fleet: Fleet) -> None:
+    closes(fleet.pod("pod-a"), 60, 2386, 2386)
+    closes(fleet.pod("pod-b"), 70, 3900, 3900, comparable=None)
+    fleet.pods[1].finds("false-clean-store", "0_0", 71)
+
+
+@story
+def closed_after_a_kill_and_a_suspicion(fleet: Fleet) -> None:
+    """A suspicion that a standby's state was kept is none of the store, and an `info` says that all is well."""
+    closed_after = {"open": {"confidence": "suspected", "severity": "warning"}, "resolved": {}}
+    closes(fleet.pod("pod-a"), 60, 2386, 2386)
+    closes(fleet.pod("pod-b"), 70, 3900, 3900, comparable=None)
+    for status, body in closed_after.items():
+        fleet.pods[1].finds("skipped-eos-wipe", "0_0", 71, status=status, finding_id=status, **body)
+    fleet.pods[1].finds("overlaid-store", "0_0", 72, severity="info")
+    fleet.pods[1].finds("unrestored-store", "0_0", 73, store="s", identity="before it")
+
+
+@story
+def a_comparable_pair_before_a_doubtful_one(fleet: Fleet) -> None:
+    """A later close that nothing bears out does not hide the earlier one that counts."""
+    closed_at = {"entries_low": 10, "entries_high": 10, "puts": 5000, "offset_after": 2000, "store": "s"}
+    for name, entries in (("pod-a", 2386), ("pod-b", 3900)):
+        pod = fleet.pod(name)
+        closes(pod, 60, entries, entries)
+        more = {
+            **closed_at,
+            "entries_low": entries + 9,
+            "entries_high": entries + 9,
+            "identity": f"of-{name}",
+        }
+        pod.changes("store-closed", "0_0", 200, **more)
+
+
+@story
+def closed_as_the_summary_says_only(fleet: Fleet) -> None:
+    """A dirty close says `closed`, too, and wrote no offset: only the agent that reads the order knows."""
     for name, low in (("pod-a", 40), ("pod-b", 900)):
         fleet.pod(name).measures(
             "0_0", 60, held=False, offset=1000, puts=1000, entries_low=low, entries_high=low, status="closed"
         )
+
+
+@story
+def closed_global_stores(fleet: Fleet) -> None:
+    """The topic is cut by others: a copy restored later holds less, and rightly so."""
+    closes(fleet.pod("pod-a"), 60, 2386, 2386, task="global")
+    closes(fleet.pod("pod-b"), 70, 3900, 3900, task="global")
+
+
+@story
+def closed_in_two_lives_of_the_application(fleet: Fleet) -> None:
+    """After a reset the changelog is another one: the copy of before was not there any more."""
+    closes(fleet.pod("pod-b", ends_s=300), 60, 3900, 3900)
+    closes(fleet.pod("pod-a", begins_s=400), 500, 2386, 2386)
+
+
+@story
+def another_incarnation_with_as_many_puts(fleet: Fleet) -> None:
+    """The close of one incarnation says nothing about the next one, which is open."""
+    fleet.pod("pod-a").changes(
+        "store-closed", "0_0", 60, store="s", offset_after=1000, puts=1000, identity="old", comparable=True,
+        entries_low=900, entries_high=1000,
+    ).measures("0_0", 90, offset=1000, puts=1000, entries_low=40, entries_high=50, identity="new")  # fmt: skip
+    closes(fleet.pod("pod-b"), 70, 900, 1000)
 
 
 @story
@@ -82,9 +172,44 @@ def test_copies_that_exclude_each_other_are_critical(audited):
     assert found["pods"] == ["pod-a", "pod-b"]
 
 
-def test_closed_stores_of_later_releases_compare(audited):
-    """From 4.3 on a closed store holds its own offset: no checkpoint needed."""
-    assert audited.finding(closed_stores_of_a_late_release, RULE)["confidence"] == "confirmed"
+def test_closed_stores_compare(audited):
+    """4.3.1 on the hunt: a transaction was aborted under a task that went on, and later restorations were poorer."""
+    found = audited.finding(closed_at_one_offset, RULE)
+    assert (found["severity"], found["confidence"], found["pod"]) == ("critical", "confirmed", "pod-a")
+    assert "pod-a holds at most 2386 live entries, pod-b at least 3900" in found["summary"]
+    assert any("the changelog lost them" in step["what"] for step in found["evidence"])
+
+
+def test_nothing_is_removed_before_both_are_kept_and_compared(audited):
+    """The fuller copy may be the last to have what the changelog lost: also where an agent names a wrong one."""
+    for name in (closed_at_one_offset, one_copy_lacks_entries):
+        action = audited.finding(name, RULE)["next_action"]
+        assert action.startswith(
+            "Keep copies of the directory of 0_0 from both pod-a and pod-b before anything else"
+        )
+        assert "remove nothing yet" in action
+    assert "statewarden verify --explain" in audited.finding(closed_at_one_offset, RULE)["next_action"]
+
+
+def test_a_copy_with_a_past_needs_a_finding_that_bears_it_out(audited):
+    """What a killed process had flushed may stay under at-least-once: alone it proves nothing."""
+    assert audited.findings(closed_after_a_kill, RULE) == []
+    assert audited.findings(closed_after_a_kill_and_a_suspicion, RULE) == []
+    found = audited.finding(closed_after_a_kill_that_an_agent_saw, RULE)
+    assert found["confirms"] == ["false-clean-store-pod-b-0_0"]
+    assert not any("the changelog lost them" in step["what"] for step in found["evidence"])
+
+
+def test_a_doubtful_pair_hides_no_comparable_one(audited):
+    """The furthest offset at which both can be compared counts."""
+    assert "at offset 1000" in audited.finding(a_comparable_pair_before_a_doubtful_one, RULE)["summary"]
+
+
+def test_copies_that_were_never_there_together_are_suspected(audited):
+    """A reset makes the changelog anew: the same offset is another record then."""
+    found = audited.finding(closed_in_two_lives_of_the_application, RULE)
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+    assert any("after a reset" in step["what"] for step in found["evidence"])
 
 
 @pytest.mark.parametrize(
@@ -95,6 +220,10 @@ def test_closed_stores_of_later_releases_compare(audited):
         something_was_flushed_after_the_checkpoint,
         an_open_store_of_a_late_release,
         windowed,
+        closed_with_overlapping_bounds,
+        closed_as_the_summary_says_only,
+        closed_global_stores,
+        another_incarnation_with_as_many_puts,
     ],
 )
 def test_what_cannot_be_compared_is_quiet(audited, name):

@@ -40,6 +40,8 @@ class Look:
     low: int | None
     high: int | None
     checkpoint: bool
+    anchor: bool = False
+    comparable: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,15 @@ def _add_looks(world: World) -> None:
     for event in world.marks:
         if event.get("store"):
             stores[event["task_id"]].add(event["store"])
+        if event["change"] == "store-closed" and event.get("store"):
+            world.looks.append(
+                Look(
+                    event["task_id"], event["store"], event["pod"], event["observed_at_us"], event.get("identity"),
+                    event.get("offset_after"), event.get("puts"), event.get("bytes"), event.get("entries_low"),
+                    event.get("entries_high"), checkpoint=False, anchor=True,
+                    comparable=bool(event.get("comparable")),
+                )
+            )  # fmt: skip
     for look in world.looks:
         stores[look.task].add(look.store)
     for event in world.marks:
@@ -189,7 +200,7 @@ def _add_looks(world: World) -> None:
                 Look(
                     event["task_id"], next(iter(known)), event["pod"], event["observed_at_us"],
                     event.get("identity"), event.get("offset_after"), event["puts"], event.get("bytes"), None, None,
-                    checkpoint=True,
+                    checkpoint=True, anchor=True, comparable=bool(event.get("comparable")),
                 )
             )  # fmt: skip
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from tests.spark_rollup.oracle.facts import Event, Hold, S, World
+from tests.spark_rollup.oracle.facts import Event, Hold, Look, S, World
 
 Said = tuple[str, str | None, str | None, str, str, str, tuple[str, ...], tuple[str, ...]]
 """Rule, task, pod, severity, confidence, status, confirms, refutes."""
@@ -174,43 +176,81 @@ def _was_standby(world: World, finding: Event) -> bool:
 
 def diverged(world: World) -> Iterator[Said]:
     """Copies at one offset whose bounds of live entries exclude each other."""
-    written = {(x.task, x.store, x.pod, x.offset, x.puts) for x in world.looks if x.checkpoint}
-    good = [
-        x for x in world.looks
-        if not x.checkpoint and x.offset and x.offset > 0 and x.low is not None and x.high is not None
-        and (x.task, x.store, x.pod, x.offset, x.puts) in written
-    ]  # fmt: skip
-    stood: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for x in good:
-        stood[x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high].append(x.at)
-    pairs: dict[tuple[str, str, str], list[tuple[tuple[object, ...], int, int]]] = defaultdict(list)
-    for less in good:
-        for more in good:
-            place = (less.task, less.store, less.offset) == (more.task, more.store, more.offset)
-            if place and less.pod != more.pod and less.high < more.low:  # type: ignore[operator]
-                rank: tuple[object, ...] = (less.offset,)
-                times = []
-                for x in (less, more):
-                    at = stood[x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high]
-                    rank += (x.identity or "", x.low, x.high, min(at), max(at))
-                    times.append(min(at))
-                pairs[less.task, less.pod, more.pod].append((rank, min(times), max(times)))
+    own = [x for x in world.looks if x.task != "global"]
+    copies: dict[tuple[object, ...], list[Look]] = defaultdict(list)
+    for x in own:
+        if x.checkpoint or not x.offset or x.offset < 0 or x.low is None or x.high is None:
+            continue
+        if _anchors(own, x):
+            copies[x.task, x.store, x.offset, x.pod, x.identity, x.low, x.high].append(x)
+    stood = [_stood(own, looks) for looks in copies.values()]
+    pairs: dict[tuple[str, ...], list[tuple[tuple[Any, ...], _Stood, _Stood]]] = defaultdict(list)
+    for less in stood:
+        for more in stood:
+            a, b = less.of, more.of
+            is_pair = (a.task, a.store, a.offset) == (b.task, b.store, b.offset) and a.pod != b.pod
+            if is_pair and a.high is not None and b.low is not None and a.high < b.low:
+                # several may stand at the furthest offset: the rule takes the highest in its columns' order
+                rank: tuple[Any, ...] = (less.comparable and more.comparable, a.offset)
+                for one in (less, more):
+                    rank += (one.of.identity or "", one.of.low, one.of.high, one.first, one.last)
+                pairs[a.task, a.store, a.pod, b.pod].append((rank, less, more))
     names = {
         "resurrected-checkpoint", "carried-checkpoint", "skipped-eos-wipe", "interrupted-wipe", "unrestored-store",
         "false-clean-store", "overlaid-store", "skipped-record", "zombie-state",
     }  # fmt: skip
-    for (task, less_pod, more_pod), rows in pairs.items():
-        # several copies may stand at the furthest offset: the rule takes one of them, the highest in its columns' order
-        _, from_us, to_us = max(rows)
+    for (task, store, less_pod, more_pod), rows in pairs.items():
+        rank, less, more = max(rows, key=lambda row: row[0])
+        identities = {less_pod: less.of.identity, more_pod: more.of.identity}
+        about = [
+            f for f in world.local
+            if f["detector"] in names and f["severity"] != "info" and f["status"] == "open"
+            and f.get("task_id") == task and f.get("store") in (None, store) and f["pod"] in identities
+            and (f.get("identity") or identities[f["pod"]]) in (identities[f["pod"]] or f.get("identity"), None)
+        ]  # fmt: skip
+        borne = sorted(f["finding_id"] for f in about)
+        if not rank[0] and not any(f["confidence"] == "confirmed" for f in about):
+            continue
+        from_us, to_us = sorted((less.first, more.first))
         unsure = any(world.unwatched(pod, from_us, to_us) for pod in (less_pod, more_pod))
-        borne = sorted(
-            f["finding_id"] for f in world.local
-            if f["detector"] in names and f.get("task_id") == task and f["pod"] in (less_pod, more_pod)
-        )  # fmt: skip
+        together = (
+            less.there
+            and more.there
+            and max(less.there[0], more.there[0]) <= min(less.there[1], more.there[1])
+        )
+        unsure = unsure or not together
         yield said(
             "diverged-replica", task, less_pod, "warning" if unsure else "critical",
             "suspected" if unsure else "confirmed", confirms=borne,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Stood:
+    """A copy at one offset: a reading of it, since and until when it stood there, and when it was there at all."""
+
+    of: Look
+    first: int
+    last: int
+    comparable: bool
+    there: tuple[int, int] | None
+
+
+def _anchors(looks: list[Look], x: Look) -> list[Look]:
+    place = (x.task, x.store, x.pod, x.offset, x.puts)
+    return [
+        a for a in looks
+        if a.anchor and x.puts is not None and (a.task, a.store, a.pod, a.offset, a.puts) == place
+        and (a.identity is None or x.identity is None or a.identity == x.identity)
+    ]  # fmt: skip
+
+
+def _stood(looks: list[Look], copy: list[Look]) -> _Stood:
+    of, times = copy[0], [x.at for x in copy]
+    mine = (of.task, of.store, of.pod, of.identity)
+    there = [x.at for x in looks if of.identity is not None and (x.task, x.store, x.pod, x.identity) == mine]
+    comparable = any(a.comparable for x in copy for a in _anchors(looks, x))
+    return _Stood(of, min(times), max(times), comparable, (min(there), max(there)) if there else None)
 
 
 def _pairs(world: World) -> Iterator[tuple[Hold, Hold, int, int]]:
