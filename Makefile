@@ -8,6 +8,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Images of CI set it; then each worker, and each process that a test starts, would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 PY := $(VENV)/bin/python

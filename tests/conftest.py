@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -65,11 +66,19 @@ ANYWHERE = (
     "tests/architecture/",
     "tests/benign/",
     "tests/contract/",
+    "tests/spark_rollup/report/page/",
 )
-"""Folders whose tests start no live agent and do not look at their own process."""
+"""Folders whose tests start no live agent and no Spark, and do not look at their own process."""
 
-ON_TABLES = ("tests/spark_rollup/bronze/", "tests/spark_rollup/history/", "tests/spark_rollup/intake/")
-"""Folders whose tests need a Spark session and not the audit of all stories, which the others of the rollup share."""
+ON_TABLES = (
+    "tests/spark_rollup/bronze/",
+    "tests/spark_rollup/history/",
+    "tests/spark_rollup/intake/",
+    "tests/spark_rollup/sources/",
+    "tests/spark_rollup/test_plans.py",
+    "tests/spark_rollup/verify/",
+)
+"""What needs a Spark session and not the audit of all stories, which the others share: half of the work."""
 
 BESIDE = {
     "tests/delivery/test_rollup_sources.py": "commands",
@@ -94,11 +103,11 @@ class SharesScheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(ON_TABLES):
             return TABLES
+        if (folder := next((folder for folder in ANYWHERE if nodeid.startswith(folder)), None)) is not None:
+            return folder
         if nodeid.startswith("tests/spark_rollup/"):
             return ROLLUP
-        if beside := BESIDE.get(nodeid.partition("::")[0]):
-            return beside
-        return next((folder for folder in ANYWHERE if nodeid.startswith(folder)), AGENT)
+        return BESIDE.get(nodeid.partition("::")[0], AGENT)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         for long in reversed(FIRST):
@@ -110,6 +119,12 @@ class SharesScheduling(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Make these shares where scopes are asked for (`--dist loadscope`)."""
     return SharesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every later search for garbage: it stays until the end, and is large."""
+    gc.collect()
+    gc.freeze()
 
 
 def skip_lines(reports: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:

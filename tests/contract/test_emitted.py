@@ -84,7 +84,7 @@ def _said(tree: ast.Module, enum: type[StrEnum]) -> Iterator[str]:
         for name in node.names
         if name.name == enum.__name__ and getattr(import_module(node.module), name.name) is enum
     }
-    return _members(tree, local)
+    return _members(tree, local) if local else iter(())
 
 
 def _members(node: ast.AST, local: set[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from py4j.java_gateway import JavaClass, JVMView
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,7 +29,10 @@ Row = Mapping[str, object]
 
 DELTA_JARS = Path(sys.prefix) / "spark-jars" / "delta"
 
-LONG_SESSION = {"spark.driver.memory": "2g", "spark.driver.defaultJavaOptions": "-Xmn512m"}
+LONG_SESSION = {
+    "spark.driver.memory": "3g",
+    "spark.driver.defaultJavaOptions": "-Xms3g -Xmn1g -XX:MetaspaceSize=256m",
+}
 """Hundreds of tests fill a heap that one run of the command does not; Java would collect it all the time."""
 
 LATER_US = at_us(400 * 86_400)
@@ -44,7 +48,30 @@ def later() -> Generator[None, None, None]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Generator[SparkSession, None, None]:
+def known_classes() -> Generator[None, None, None]:
+    """Ask Java once for each class that PySpark names, not for each column: it looks into every jar for each.
+
+    A name that is no class, such as the first part of a package, is asked for every time.
+    """
+    found: dict[tuple[str, str], JavaClass] = {}
+    ask = JVMView.__getattr__
+
+    def known(view: JVMView, name: str) -> object:
+        key = (view._id, name)
+        if key in found:
+            return found[key]
+        answer = ask(view, name)
+        if isinstance(answer, JavaClass):
+            found[key] = answer
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JVMView, "__getattr__", known)
+        yield
+
+
+@pytest.fixture(scope="session")
+def spark(known_classes: None) -> Generator[SparkSession, None, None]:
     """Start Spark once: two local cores, two shuffle partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     found = jars.jars_in(DELTA_JARS)

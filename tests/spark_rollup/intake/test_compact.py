@@ -128,6 +128,8 @@ def test_a_damaged_file_is_named_and_its_events_come_back(spark, bronze, tmp_pat
     assert "has no such file" in capsys.readouterr().err
     assert main(["forget", "--bronze", str(bronze), "--file", str(damaged)]) == 0
     assert ids(spark, bronze) < before
+    if lost:  # the table is from here on the same as without the torn file
+        return
     assert main(asked["ingest"]) == 0
     assert ids(spark, bronze) == before
     assert main(asked["compact"]) == 0
