@@ -144,6 +144,10 @@ def test_what_verify_proves_names_its_incident(meta: RuleMeta) -> None:
     assert told({**first, "confidence": "suspected"}, proof) == (
         "diverged-replica", "critical", "confirmed", "fleet", meta.id,
     )  # fmt: skip
+    # a ticket: the proof was first, and a rule is surer by now
+    unsure = {**proof, "severity": "warning", "confidence": "suspected"}
+    later = {**first, "severity": "warning", "opened_at": "2026-11-22T05:00:00.000000Z"}
+    assert told(unsure, later) == (meta.id, "warning", "confirmed", "fleet", "diverged-replica")
     assert told({**first, "severity": "warning"}, proof) == (meta.id, "critical", "confirmed", "fleet", "")
 
 
