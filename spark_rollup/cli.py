@@ -283,13 +283,13 @@ def _report_missing(what: Reading, options: AuditOptions) -> None:
 
 
 def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
-    from spark_rollup.correlate import RULES
+    from spark_rollup.registry import severities
     from spark_rollup.report import metrics
 
     facts = metrics.Facts(
         findings=outcome.findings,
         coverage=outcome.coverage,
-        rules={rule.meta.id: rule.meta.severity for rule in RULES},
+        rules=severities(verified=options.verified is not None),
         incidents=outcome.incidents,
         as_of_us=outcome.as_of_us,
         finished_us=time.time_ns() // 1000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.cli.lookup import of_alert
 from agent.detectors import DETECTORS
-from spark_rollup.correlate import RULES
+from spark_rollup.registry import NAMING
 from tools.alerts.files import groups
 from tools.alerts.model import Alert, fill
 
@@ -28,7 +28,7 @@ and its runbook. Generated (`make docs`).
 
 def render_alerts_page() -> str:
     """Write one section per alert."""
-    units = {f"detectors/{x.meta.id}" for x in DETECTORS} | {f"rules/{x.meta.id}" for x in RULES}
+    units = {f"detectors/{x.meta.id}" for x in DETECTORS} | {f"rules/{x.id}" for x in NAMING}
     alerts = (alert for _, group in groups() for alert in group)
     return HEAD + "".join(_section(alert) for alert in alerts if of_alert(alert.name) not in units)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.contract.reporting import ACCEPTS
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
-from spark_rollup.correlate import RULES
+from spark_rollup.registry import NAMING
 
 MARKER = "## What each setting decides\n"
 
@@ -16,7 +16,7 @@ def render_facts_page(page: str) -> str:
     for key in KEYS:
         units = [
             *(f"[{x.meta.id}](detectors/{x.meta.id}.md)" for x in DETECTORS if key.name in x.meta.needs),
-            *(f"[rules/{x.meta.id}](rules/{x.meta.id}.md)" for x in RULES if key.name in x.meta.needs),
+            *(f"[rules/{x.id}](rules/{x.id}.md)" for x in NAMING if key.name in x.needs),
         ]
         if key.name == ACCEPTS:
             units = ["none: it raises no alert about what is accepted"]

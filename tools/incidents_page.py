@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from agent.contract.mechanisms import INSTRUCTIONS_FIRST, Mechanism
 from agent.detectors import DETECTORS
-from spark_rollup.correlate import RULES
-from spark_rollup.verify.findings import REPLICAS_DIFFER, STATE_DIFFERS, STATE_EQUAL
+from spark_rollup.registry import NAMING, REFUTING
 
 MARKER = "## Mechanisms\n"
 
 
 def render_incidents_page(page: str) -> str:
     """Keep what people wrote above the marker and write the tables below it again."""
-    rules = [*(x.meta for x in RULES), STATE_DIFFERS, STATE_EQUAL, REPLICAS_DIFFER]
     of_detectors = [(x.meta.id, x.meta.mechanism) for x in DETECTORS]
-    declared = {*of_detectors, *((x.id, x.mechanism) for x in rules)}
+    declared = {*of_detectors, *((x.id, x.mechanism) for x in (*NAMING, *REFUTING))}
     rows = ["| mechanism | what goes wrong | seen by |", "|---|---|---|"]
     for one in Mechanism:
         seen_by = sorted(id_ for id_, mechanism in declared if mechanism is one)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from agent.detectors import DETECTORS
 from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
 from agent.judging.base import Detector
-from spark_rollup.correlate import RULES
-from spark_rollup.judging.base import Rule
+from spark_rollup.judging.base import RuleMeta
+from spark_rollup.registry import NAMING, module_of
 
 _FIRST = """## Where to start
 
@@ -49,8 +49,8 @@ def unit_pages() -> dict[str, Callable[[str], str]]:
     pages: dict[str, Callable[[str], str]] = {}
     for detector in DETECTORS:
         pages[f"docs/detectors/{detector.meta.id}.md"] = _keeping_the_tail(detector_head(detector))
-    for rule in RULES:
-        pages[f"docs/rules/{rule.meta.id}.md"] = _keeping_the_tail(rule_head(rule))
+    for meta in NAMING:
+        pages[f"docs/rules/{meta.id}.md"] = _keeping_the_tail(rule_head(meta))
     return pages
 
 
@@ -76,16 +76,15 @@ def detector_head(detector: Detector) -> str:
     return f"{page}\n## What to do\n\n{proof}{meta.next_action}\n\n{_FIRST.format(id=meta.id)}"
 
 
-def rule_head(rule: Rule) -> str:
-    """Render what a rule of the rollup says of itself."""
-    meta = rule.meta
+def rule_head(meta: RuleMeta) -> str:
+    """Render what a rule of the rollup, or of `verify` on Spark, says of itself."""
     facts = [
         ("level", meta.level.value),
         ("severity", f"up to {meta.severity.value}"),
         ("upstream", ", ".join(meta.upstream)),
         ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
     ]
-    return _page(meta.id, meta.title, facts, _docstring(f"spark_rollup.correlate.{_module(meta.id)}"))
+    return _page(meta.id, meta.title, facts, _docstring(module_of(meta)))
 
 
 def as_markdown(docstring: str) -> str:

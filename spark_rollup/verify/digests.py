@@ -78,6 +78,15 @@ class Copy:
         return all(place.is_exact for place in self.places)
 
     @property
+    def doubt(self) -> str | None:
+        """Why a difference from the changelog, or from another copy, is no proof of damage; None = it is one."""
+        if not self.part[0].endswith(f"-{self.store}-changelog"):
+            return f"{self.part[0]} is not the store's own changelog: the application may have written the values again"
+        if self.state is StoreState.KILLED:
+            return "the application was killed: what it wrote last may never have reached the changelog"
+        return None
+
+    @property
     def last_offset(self) -> int | None:
         """The largest offset that it says anywhere."""
         return max(

@@ -10,38 +10,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence, Level, Severity, Status
-from agent.contract.mechanisms import Mechanism
+from agent.contract.events import Confidence, Severity, Status
 from spark_rollup.judging.base import RuleMeta, finding
+from spark_rollup.proofs import replicas_differ, state_differs, state_equal
 from spark_rollup.schemas import FINDING
 from spark_rollup.verify.digests import Copy
 from spark_rollup.verify.replicas import Difference
 from spark_rollup.verify.suspicions import Refuted, Suspicion, proved, refuted
 from spark_rollup.verify.verdicts import Verdict, Word
-
-STATE_DIFFERS = RuleMeta(
-    id="state-differs",
-    title="A store does not hold what its changelog says",
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    mechanism=Mechanism.UNEQUAL_COPIES,
-)
-
-STATE_EQUAL = RuleMeta(
-    id="state-equal",
-    title="A store holds what its changelog says: it is not what its agent suspects",
-    level=Level.EVENT,
-    severity=Severity.INFO,
-    mechanism=Mechanism.UNEQUAL_COPIES,
-)
-
-REPLICAS_DIFFER = RuleMeta(
-    id="replicas-differ",
-    title="Two copies of a store at the same offset do not hold the same",
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    mechanism=Mechanism.UNEQUAL_COPIES,
-)
 
 _SEGMENTS_NAMED = 5
 
@@ -77,9 +53,25 @@ def findings(
     ]
     equal = [_equal(one) for one in refuted(judged, suspicions)]
     return (
-        _frame(spark, STATE_DIFFERS, states)
-        .unionByName(_frame(spark, REPLICAS_DIFFER, replicas))
-        .unionByName(_frame(spark, STATE_EQUAL, equal))
+        _frame(spark, state_differs.META, states)
+        .unionByName(_frame(spark, replicas_differ.META, replicas))
+        .unionByName(_frame(spark, state_equal.META, equal))
+    )
+
+
+def repair(one: Verdict, brokers: str | None) -> str:
+    """Say what to do about a copy that differs: nothing is removed that may be the last to have what is lost."""
+    copy = one.source
+    unless = (
+        "If extra keys are of an aborted transaction and no process was killed, the changelog has lost them, and this "
+        "copy is the last that has them: do not remove it, see the runbook. Otherwise "
+        if one.counts.get("extra")
+        else "Then "
+    )
+    return (
+        f"Keep a copy of {copy.task_id} on {copy.pod} before anything else, and name the keys there: "
+        f"{_command(copy, brokers)}. {unless}stop the instance, remove the store's directories with the task's "
+        f"checkpoint, and let it restore."
     )
 
 
@@ -110,9 +102,7 @@ def _state(one: Verdict, borne_out: Sequence[Suspicion], brokers: str | None) ->
                 f"{topic}-{number}",
             ),
         ],
-        f"Keep a copy of {copy.task_id} on {copy.pod}, and name the keys there: {_command(copy, brokers)}. Then stop "
-        f"the instance, remove the store's directories with the task's checkpoint, and let it restore: the changelog "
-        f"is right.",
+        repair(one, brokers),
         [copy.pod],
         Status.OPEN.value,
         [suspicion.finding_id for suspicion in borne_out],
@@ -151,10 +141,11 @@ def _replicas(found: Difference, brokers: str | None) -> tuple[object, ...]:
     offset = one.last_offset
     return (
         *_place(one),
-        *_grade(found.is_doubtful),
+        *_grade(found.doubt is not None),
         f"{one.task_id}, store {one.store}: the copies on {one.pod} and {other.pod} are at the same offset ({offset}) "
         f"and do not hold the same: at least {found.counts['extra']} entries only on {one.pod}, "
-        f"{found.counts['missing']} only on {other.pod}, {found.counts['different']} with another value",
+        f"{found.counts['missing']} only on {other.pod}, {found.counts['different']} with another value"
+        f"{f' ({found.doubt})' if found.doubt else ''}",
         [_evidence(one), _evidence(other)],
         f"Do not fail over between them until it is known which one is right. The changelog says it, on either pod: "
         f"{_command(one, brokers)}",

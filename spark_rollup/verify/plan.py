@@ -114,7 +114,7 @@ def _with_settings(copy: Copy, ends: Ends, settings: Mapping[str, int], now_us: 
         retention_ms,
         now_us - settings["min.compaction.lag.ms"] * 1000 if copy.kind is StoreKind.VERSIONED else None,
         ends.earliest > 0 or not copy.is_settled or not _is_whole(copy, ends, settings, now_us),
-        _doubt(copy),
+        copy.doubt,
     )
     interval_ms = judged.interval_ms
     if interval_ms and any(place.segment % interval_ms for place in copy.places):
@@ -143,14 +143,6 @@ def _is_whole(copy: Copy, ends: Ends, settings: Mapping[str, int], now_us: int) 
 
 def _offsets(copy: Copy) -> Iterable[int]:
     return (one for one in (copy.offset, *(place.offset for place in copy.places)) if one is not None)
-
-
-def _doubt(copy: Copy) -> str | None:
-    if not copy.part[0].endswith(f"-{copy.store}-changelog"):
-        return f"{copy.part[0]} is not the store's own changelog: the application may have written the values again"
-    if copy.state.value == "killed":
-        return "the application was killed: what it wrote last may never have reached the changelog"
-    return None
 
 
 def ranges(judged: Sequence[Judged]) -> tuple[dict[Part, tuple[int, int]], dict[Part, tuple[int, int]]]:

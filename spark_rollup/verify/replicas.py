@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.contract.buckets import StoreState
 from spark_rollup.verify.compare import COUNTS
 from spark_rollup.verify.digests import Copy
 
@@ -30,9 +29,9 @@ class Difference:
     counts: Mapping[str, int]
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether one of them was killed: what it wrote last may never have reached the changelog."""
-        return StoreState.KILLED in (self.pair.one.state, self.pair.other.state)
+    def doubt(self) -> str | None:
+        """Why this is no proof of damage; None = it is one."""
+        return self.pair.one.doubt or self.pair.other.doubt
 
 
 def pairs(copies: Sequence[Copy]) -> list[Pair]:

@@ -14,7 +14,7 @@ from agent.contract.mechanisms import INSTRUCTIONS_FIRST
 from agent.delivery import KINDS
 from agent.detectors import DETECTORS
 from agent.layout import names
-from spark_rollup.correlate import RULES
+from spark_rollup.registry import NAMING, REFUTING
 
 FILE_NAMES = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)} - {
     names.TEMP_SUFFIX,
@@ -72,13 +72,13 @@ def test_the_agent_names_no_detector_outside_its_module(repository: Path) -> Non
 
 def test_the_rollup_names_no_rule_outside_its_module(repository: Path) -> None:
     """Audit, history, report and gate go by metadata. (Rules name the agents' detectors that they judge.)"""
-    rules = {x.meta.id for x in RULES} - {x.meta.id for x in DETECTORS}
+    rules = {x.id for x in (*NAMING, *REFUTING)} - {x.meta.id for x in DETECTORS}
     assert strange(repository, rules, ["spark_rollup"]) == set()
 
 
 def test_the_tools_name_no_detector_or_rule(repository: Path) -> None:
     """What alerts and pages need of a detector or rule is in its metadata."""
-    ids = {x.meta.id for x in DETECTORS} | {x.meta.id for x in RULES}
+    ids = {x.meta.id for x in DETECTORS} | {x.id for x in (*NAMING, *REFUTING)}
     assert strange(repository, ids, ["tools"]) <= set(ELSEWHERE)
 
 

@@ -14,9 +14,11 @@ from agent.detectors import DETECTORS
 from agent.judging.base import Detector, DetectorMeta
 from spark_rollup import correlate as rule_registry
 from spark_rollup.judging.base import RuleMeta
+from spark_rollup.registry import NAMING, PROOFS, REFUTING, module_of
 
 DETECTOR_IDS = [detector.meta.id for detector in DETECTORS]
 RULE_IDS = [rule.meta.id for rule in rule_registry.RULES]
+PROOF_IDS = [meta.id for meta in (*PROOFS, *REFUTING)]
 
 
 def declaring_modules(package: str, kind: type) -> set[str]:
@@ -35,7 +37,11 @@ def module_names(package: str, ids: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("package", "kind", "ids"),
-    [("agent.detectors", DetectorMeta, DETECTOR_IDS), ("spark_rollup.correlate", RuleMeta, RULE_IDS)],
+    [
+        ("agent.detectors", DetectorMeta, DETECTOR_IDS),
+        ("spark_rollup.correlate", RuleMeta, RULE_IDS),
+        ("spark_rollup.proofs", RuleMeta, PROOF_IDS),
+    ],
 )
 def test_every_module_is_registered_under_its_name(package: str, kind: type, ids: list[str]) -> None:
     """The registry lists each detector (rule) once, and its id is its module's name in kebab-case."""
@@ -70,7 +76,15 @@ def test_a_rule_has_tests_and_a_page(repository: Path, name: str) -> None:
     assert (repository / f"docs/rules/{name}.md").is_file()
 
 
+def test_what_names_an_incident_says_what_it_is_and_has_a_page(repository: Path) -> None:
+    """Rules and what `verify` proves, each once; the page begins with the docstring of its module."""
+    assert [x.id for x in NAMING] == [*RULE_IDS, *(x.id for x in PROOFS)]
+    for meta in NAMING:
+        assert importlib.import_module(module_of(meta)).META is meta
+        assert (repository / f"docs/rules/{meta.id}.md").is_file()
+
+
 def test_every_page_has_its_owner(repository: Path) -> None:
     """No page is left behind by a detector or rule that is gone."""
     assert {page.stem for page in (repository / "docs/detectors").glob("*.md")} <= set(DETECTOR_IDS)
-    assert {page.stem for page in (repository / "docs/rules").glob("*.md")} <= set(RULE_IDS)
+    assert {page.stem for page in (repository / "docs/rules").glob("*.md")} <= {x.id for x in NAMING}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from agent.detectors import DETECTORS
-from spark_rollup.correlate import RULES
+from spark_rollup.registry import NAMING
 from tests.support.rows_shown import TRACES, rows_shown
 from tools.alerts.files import groups
 from tools.alerts.model import Alert
 
-UNITS = {x.meta.id: x.meta.twin for x in DETECTORS} | {f"fleet-{x.meta.id}": x.meta.twin for x in RULES}
+UNITS = {x.meta.id: x.meta.twin for x in DETECTORS} | {f"fleet-{x.id}": x.twin for x in NAMING}
 TWINS = {name: twin for name, twin in UNITS.items() if twin is not None}
-WITHOUT = {"ephemeral-state-dir", "missing-fact"}
-"""Detectors that judge a volume or settings: no run of an application looks like that."""
+WITHOUT = {"ephemeral-state-dir", "missing-fact", "fleet-state-differs", "fleet-replicas-differ"}
+"""What judges a volume, settings or contents: no recording of a run shows these."""
 
 
 def test_every_unit_has_its_twin() -> None:

@@ -15,9 +15,10 @@ import pytest
 from agent.contract.events import Severity
 from agent.detectors import ACCEPTABLE, BY_ID, DETECTORS
 from agent.findings.proof import can_be_proved, proof_first
-from agent.judging.base import Detector
+from agent.judging.base import Detector, DetectorMeta
 from agent.publish.catalogue import CATALOGUE
-from spark_rollup.correlate import RULES
+from spark_rollup.judging.base import RuleMeta
+from spark_rollup.registry import NAMING, PROOFS, REFUTING
 from spark_rollup.report import metrics as rollup_metrics
 from tools.alerts import files
 from tools.alerts.__main__ import main
@@ -26,8 +27,11 @@ from tools.alerts.of_units import SAYS, camel
 
 GROUPS = dict(files.groups())
 ALERTS = [alert for alerts in GROUPS.values() for alert in alerts]
-PAGING_LIMIT = 20
-"""So many alerts may wake somebody, out of all; more is a decision."""
+METAS: list[DetectorMeta | RuleMeta] = [*(x.meta for x in DETECTORS), *NAMING]
+OF_DETECTORS = METAS[: len(DETECTORS)]
+IDS = [*(f"detector-{x.id}" for x in OF_DETECTORS), *(f"rule-{x.id}" for x in NAMING)]
+PAGING_LIMIT = 21
+"""So many alerts may wake somebody, out of all; more is a decision. Two of them need `verify`, which proves first."""
 
 SHOWN = {metric.name for metric in CATALOGUE} | {metric.name for metric in rollup_metrics.CATALOGUE}
 
@@ -47,7 +51,7 @@ def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_every_detector_and_rule_has_its_file(repository: Path) -> None:
     """One file per detector and rule plus the watchers', recording and the dead man's; no file is left behind."""
-    owners = [x.meta.id for x in DETECTORS] + [f"fleet-{x.meta.id}" for x in RULES]
+    owners = [x.meta.id for x in DETECTORS] + [f"fleet-{x.id}" for x in NAMING]
     others = ["agent-health", "rollup-health", "rollup-absent", "dead-man", "recording"]
     found = {path.name.split(".")[0] for path in (repository / files.DIRECTORY).glob("*.rules.yaml")}
     assert found == {*owners, *others}
@@ -55,12 +59,11 @@ def test_every_detector_and_rule_has_its_file(repository: Path) -> None:
     assert tests == found
 
 
-@pytest.mark.parametrize("unit", [*DETECTORS, *RULES], ids=lambda x: f"{type(x).__name__}-{x.meta.id}")
-def test_an_alert_says_what_its_unit_says(unit: Any) -> None:
+@pytest.mark.parametrize("meta", METAS, ids=IDS)
+def test_an_alert_says_what_its_unit_says(meta: Any) -> None:
     """Severity, name, series, runbook and next action come from the metadata of the detector or rule."""
-    meta = unit.meta
-    local = unit in DETECTORS
-    pressing = [x for x in unit_alerts(unit) if not x.name.endswith("Exposed")]
+    local = meta in OF_DETECTORS
+    pressing = [x for x in unit_alerts(meta) if not x.name.endswith("Exposed")]
     if pressing:
         assert pressing[0].severity == meta.severity.value
         assert pressing[0].name == f"Statewarden{'' if local else 'Fleet'}{camel(meta.id)}"
@@ -74,24 +77,24 @@ def test_an_alert_says_what_its_unit_says(unit: Any) -> None:
         assert "<incident>" in alert.description
 
 
-@pytest.mark.parametrize("unit", [*DETECTORS, *RULES], ids=lambda x: f"{type(x).__name__}-{x.meta.id}")
-def test_what_is_suspected_is_not_said_to_be_so(unit: Any) -> None:
+@pytest.mark.parametrize("meta", METAS, ids=IDS)
+def test_what_is_suspected_is_not_said_to_be_so(meta: Any) -> None:
     """The text by which a suspicion is read asserts nothing, and asks for the proof where there is one."""
-    for alert in unit_alerts(unit):
+    for alert in unit_alerts(meta):
         if alert.name.endswith("Exposed"):
             continue
         assert "Suspected, not proved: " in alert.suspected
         assert "If so: " in alert.suspected
         assert alert.summary.startswith("Suspected: ") == alert.name.endswith("Suspected")
-        if unit in DETECTORS and can_be_proved(unit.meta):
-            how = f"`statewarden verify` (`statewarden explain {unit.meta.id}` has the whole command)"
-            assert alert.suspected.endswith(f" Next: {proof_first(how, unit.meta.next_action)}")
+        if meta in OF_DETECTORS and can_be_proved(meta):
+            how = f"`statewarden verify` (`statewarden explain {meta.id}` has the whole command)"
+            assert alert.suspected.endswith(f" Next: {proof_first(how, meta.next_action)}")
 
 
-@pytest.mark.parametrize("unit", [*DETECTORS, *RULES], ids=lambda x: f"{type(x).__name__}-{x.meta.id}")
-def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(unit: Any) -> None:
+@pytest.mark.parametrize("meta", METAS, ids=IDS)
+def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(meta: Any) -> None:
     """Where another finding names the incident, its confidence says nothing of the first; the step is the other's."""
-    for alert in unit_alerts(unit):
+    for alert in unit_alerts(meta):
         if alert.name.endswith("Exposed"):
             continue
         head, lead, rest = alert.template().partition("{{ if $lead }}")
@@ -99,34 +102,42 @@ def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(unit: A
         assert (bool(lead), rest.count("{{ else if (printf ")) == (True, 1)
         said = alert.said({**SAYS, "<lead>": "some-other"})
         assert "By now some-other names it (`statewarden explain " in said
-        assert unit.meta.title[1:] in said
+        assert meta.title[1:] in said
         next_step = said.partition(" Next: ")[2]
         assert next_step
-        if unit in DETECTORS:
-            assert unit.meta.next_action not in said
+        if meta in OF_DETECTORS:
+            assert meta.next_action not in said
             assert "some-other asks for" in next_step
 
 
 def test_an_alert_about_several_tasks_says_so() -> None:
     """By the list itself: one task is a task, several are tasks, and of a pod as a whole there are none."""
     place = '{{ with . | first | label "tasks" }}task{{ if match ", " . }}s{{ end }} {{ . }} of {{ end }}'
-    for alert in (
-        x for unit in (*DETECTORS, *RULES) for x in unit_alerts(unit) if not x.name.endswith("Exposed")
-    ):
+    for alert in (x for meta in METAS for x in unit_alerts(meta) if not x.name.endswith("Exposed")):
         if "<tasks>" in alert.description or "<audited>" in alert.description:
             assert alert.template().count(place) == 3
         joined = [x for x in alert.cases if x.name.endswith("when another task joins the incident")]
         assert [x.says["<tasks>"] for x in joined] == ["tasks 0_3, 0_4 of "]
 
 
-def unit_alerts(unit: Any) -> tuple[Alert, ...]:
+def unit_alerts(meta: Any) -> tuple[Alert, ...]:
     """Give the alerts of a detector or rule."""
-    return GROUPS[unit.meta.id if unit in DETECTORS else f"fleet-{unit.meta.id}"]
+    return GROUPS[meta.id if meta in OF_DETECTORS else f"fleet-{meta.id}"]
+
+
+def test_what_verify_proves_pages(repository: Path) -> None:
+    """As a rule of the same severity does; what refutes is no reason to wake anybody, and has no page to read."""
+    for meta in PROOFS:
+        page, ticket = unit_alerts(meta)
+        assert (page.severity, page.for_m, ticket.severity) == ("critical", 0, "warning")
+    for meta in REFUTING:
+        assert not [name for name in GROUPS if meta.id in name]
+        assert not (repository / f"docs/rules/{meta.id}.md").exists()
 
 
 def test_exposures_by_release_or_settings_are_for_reading() -> None:
     """One alert per application and release, repeated weekly, with what lowers the risk and how to accept it."""
-    exposed = {x.meta.id: unit_alerts(x)[-1] for x in DETECTORS if x.meta.lowers_risk}
+    exposed = {x.meta.id: unit_alerts(x.meta)[-1] for x in DETECTORS if x.meta.lowers_risk}
     assert tuple(exposed) == ACCEPTABLE
     for id_, alert in exposed.items():
         assert (alert.severity, alert.labels, alert.name[-7:]) == ("info", {"repeat": "weekly"}, "Exposed")
@@ -146,11 +157,11 @@ def test_the_sidecars_chart_knows_what_can_be_accepted(repository: Path) -> None
 def test_the_agents_alert_and_the_fleets_share_their_labels() -> None:
     """By the same labels, those that the routes compare, one inhibits the other: one incident is one page."""
     same = "max by (cluster, namespace, application_id, incident_id, "
-    for unit in (*DETECTORS, *RULES):
-        for alert in unit_alerts(unit):
+    for meta in METAS:
+        for alert in unit_alerts(meta):
             if "incident_id" in alert.expr:
                 assert alert.expr.startswith(same)
-                assert alert.labels == {"reporter": "agent" if unit in DETECTORS else "fleet"}
+                assert alert.labels == {"reporter": "agent" if meta in OF_DETECTORS else "fleet"}
 
 
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)
@@ -169,7 +180,7 @@ def test_few_page() -> None:
     """Only damage, and what becomes damage at once, wakes somebody; the watchers themselves never do."""
     paging = [x.name for x in ALERTS if x.severity == "critical"]
     assert len(paging) <= PAGING_LIMIT
-    loudest = [x.meta.severity for x in DETECTORS] + [x.meta.severity for x in RULES]
+    loudest = [x.severity for x in METAS]
     assert len(paging) == loudest.count(Severity.CRITICAL)
     assert not [
         x

@@ -35,9 +35,9 @@ from agent.findings.finding import Finding  # noqa: E402
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.correlate import RULES  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402
 from spark_rollup.judging import incidents  # noqa: E402
+from spark_rollup.registry import severities  # noqa: E402
 from spark_rollup.report import metrics  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
@@ -200,7 +200,7 @@ def audit_spans(
             findings=found,
             incidents=incidents.gather(found),
             coverage=[row.asDict(recursive=True) for row in tables.coverage.collect()],
-            rules={rule.meta.id: rule.meta.severity for rule in RULES},
+            rules=severities(verified=False),
             as_of_us=as_of_us,
             finished_us=as_of_us,
             quarantined=0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.detectors import DETECTORS
-from spark_rollup.correlate import RULES
+from spark_rollup.registry import NAMING
 from tools.alerts.model import Alert, Links, rule_file, test_file
 from tools.alerts.of_health import AGENT, DEAD_MAN, ROLLUP, ROLLUP_ABSENT
 from tools.alerts.of_units import detector_alerts, rule_alerts
@@ -19,8 +19,8 @@ def groups() -> Iterator[tuple[str, tuple[Alert, ...]]]:
     """Name every group, which is also its file, with its alerts."""
     for detector in DETECTORS:
         yield detector.meta.id, detector_alerts(detector.meta)
-    for rule in RULES:
-        yield f"fleet-{rule.meta.id}", rule_alerts(rule.meta)
+    for meta in NAMING:
+        yield f"fleet-{meta.id}", rule_alerts(meta)
     yield "agent-health", AGENT
     yield "rollup-health", ROLLUP
     yield "rollup-absent", ROLLUP_ABSENT

@@ -76,7 +76,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
 
 
 def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
-    """Make the alerts of a rule of the rollup."""
+    """Make the alerts of a rule of the rollup, or of what `verify` proves."""
     consequence = meta.consequence or BY_LEVEL[meta.level]
     bug = _bug(meta.title, ", ".join(meta.upstream))
     head = "Incident <incident>: <audited><application> in namespace <namespace>."

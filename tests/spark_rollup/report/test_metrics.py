@@ -13,7 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from agent.contract.events import Severity
 from spark_rollup.errors import UsageError
+from spark_rollup.judging.base import RuleMeta
 from spark_rollup.judging.incidents import gather
+from spark_rollup.registry import PROOFS, severities
 from spark_rollup.report import metrics
 
 
@@ -119,6 +121,47 @@ def test_an_incident_keeps_its_alert_when_another_rule_names_it() -> None:
     tickets = [{**x, "severity": "warning"} for x in (first, {**later, "level": "damage"})]
     assert alert(*tickets) == ["cloned-process/warning/"]
     assert alert(first, later, rules=("cloned-process",)) == ["cloned-process/critical/"]
+
+
+@pytest.mark.parametrize("meta", PROOFS, ids=lambda x: x.id)
+def test_what_verify_proves_names_its_incident(meta: RuleMeta) -> None:
+    """Alone it is an incident with its own alert; where a rule was first, that alert stays, and says so."""
+    proof = {**whole(2 << 80), "detector": meta.id, "opened_at": "2026-11-22T04:00:00.000000Z"}
+    first = {**whole(), "detector": "diverged-replica"}
+    same = {"mechanism": "unequal-copies", "lineage": ["orders/0_1"], "level": "damage"}
+
+    def told(*rows: dict[str, object]) -> tuple[str, ...]:
+        found = [{**row, **same} for row in rows]
+        given = facts(*found, incidents=gather(found), rules=severities(verified=True))
+        (labels,) = (
+            dict(pairs)
+            for name, pairs in samples(metrics.render(given))
+            if name == "statewarden_rollup_incident_info"
+        )
+        return tuple(labels[x] for x in ("rule", "severity", "confidence", "reported_by", "lead"))
+
+    assert told(proof) == (meta.id, "critical", "confirmed", "fleet", "")
+    assert told({**first, "confidence": "suspected"}, proof) == (
+        "diverged-replica", "critical", "confirmed", "fleet", meta.id,
+    )  # fmt: skip
+    # a ticket: the proof was first, and a rule is surer by now
+    unsure = {**proof, "severity": "warning", "confidence": "suspected"}
+    later = {**first, "severity": "warning", "opened_at": "2026-11-22T05:00:00.000000Z"}
+    assert told(unsure, later) == (meta.id, "warning", "confirmed", "fleet", "diverged-replica")
+    assert told({**first, "severity": "warning"}, proof) == (meta.id, "critical", "confirmed", "fleet", "")
+
+
+def test_without_verify_there_are_no_zeros_of_what_it_proves() -> None:
+    """A zero would say that no copy differs, where nobody has compared any."""
+    for verified in (False, True):
+        text = metrics.render(facts(rules=severities(verified=verified)))
+        shown = {
+            dict(labels)["rule"]
+            for name, labels in samples(text)
+            if name == "statewarden_rollup_findings_open"
+        }
+        assert {x.id for x in PROOFS} & shown == ({x.id for x in PROOFS} if verified else set())
+        assert "diverged-replica" in shown
 
 
 def test_listed_incidents_are_bounded() -> None:

@@ -111,3 +111,23 @@ def test_copies_are_compared_where_both_are_exactly_at_one_offset():
     other = replace(COPY, copy=5, store="totals", places=places)
     found = replicas.pairs([one, same, partly, moved, other])
     assert [(x.one.copy, x.other.copy, x.segments) for x in found] == [(1, 2, (0, 60_000)), (1, 3, (0,))]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "doubt"),
+    [
+        (COPY, COPY, None),
+        (replace(COPY, state=StoreState.KILLED), COPY, "killed"),
+        (COPY, replace(COPY, state=StoreState.KILLED), "killed"),
+        # the owner's bytes are its serializer's, those of a restored copy the topic's
+        (
+            replace(COPY, part=("prices", 0)),
+            replace(COPY, part=("prices", 0)),
+            "not the store's own changelog",
+        ),
+    ],
+)
+def test_two_copies_may_differ_for_another_reason(one, other, doubt):
+    """The same reasons for which one of them may differ from its changelog."""
+    found = replicas.Difference(replicas.Pair(one, replace(other, copy=2), (0,)), {}).doubt
+    assert (found is None) if doubt is None else doubt in str(found)

@@ -1,0 +1,30 @@
+"""A digest of a store and its changelog cannot both be right: entries are missing, extra, or have another value.
+
+Signal: the digest of a copy, bucket by bucket, beside that of the committed records of its changelog up to the copy's
+    offset.
+Fires when: a bucket cannot be that of the changelog, whatever later records, compaction and expiry may have replaced.
+    Suspected where the application was killed, or a source topic serves as the changelog.
+Clears when: the next `verify` finds the copy, or the one that took its place, no longer different.
+Stays quiet when: what decides is compacted away, expired or behind the offset (`undecidable`, `partly-equal`).
+Blind spots: a copy without a digest; global and in-memory stores; an audit without `--verified`; a changelog that is
+    wrong itself: what never reached it is not missing in it.
+Source: 128 bits of hashes per entry, made by the agent and by Spark in the same way.
+"""
+
+from __future__ import annotations
+
+from agent.contract.events import Level, Severity
+from agent.contract.mechanisms import Mechanism
+from spark_rollup.judging.base import RuleMeta
+
+META = RuleMeta(
+    id="state-differs",
+    title="A store does not hold what its changelog says",
+    level=Level.DAMAGE,
+    severity=Severity.CRITICAL,
+    mechanism=Mechanism.UNEQUAL_COPIES,
+    consequence=(
+        "The application reads entries that a restoration would not give it, or lacks some that it would. The copy may "
+        "be the last that has what the changelog lost."
+    ),
+)
