@@ -19,7 +19,8 @@ from tests.live.plan import EOS
 MOST_MEMORY_MIB = 64.0
 TELLS_LOSS = frozenset(
     {
-        "carried-checkpoint", "changelog-truncated", "deleted-while-held", "false-clean-store", "lost-segment",
+        "carried-checkpoint", "changelog-truncated", "deleted-while-held", "diverged-replica", "false-clean-store",
+        "lost-segment",
         "offset-beyond-durable",
         "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "skipped-record", "store-shrank",
         "temp-cleaner", "torn-store", "unrestored-store", "unrestored-task", "zombie-state",
@@ -28,7 +29,8 @@ TELLS_LOSS = frozenset(
 """Detectors, and rules of the rollup, whose statement explains that something is missing."""
 TELLS_EXCESS = frozenset(
     {
-        "changelog-truncated", "data-beyond-changelog", "interrupted-wipe", "overlaid-store", "shared-state-dir",
+        "changelog-truncated", "data-beyond-changelog", "diverged-replica", "interrupted-wipe", "overlaid-store",
+        "shared-state-dir",
         "skipped-eos-wipe", "skipped-record", "stale-eos-state", "zombie-state",
     }
 )  # fmt: skip
@@ -42,6 +44,8 @@ NEEDS_ACTION = frozenset({"changelog-truncated"})
 """What these state happens only if an action of the run does it."""
 OF_ONE = frozenset({"skipped-record"})
 """What these state is about a single record, which can be a deletion: a greater difference has another cause."""
+OF_TWO = frozenset({"diverged-replica"})
+"""What these state is that two copies differ: it is right if either of them, or the store, was found wrong."""
 OF_UNCOMMITTED = frozenset(
     {"data-beyond-changelog", "interrupted-wipe", "skipped-eos-wipe", "stale-eos-state"}
 )
@@ -227,6 +231,8 @@ def _is_enough(detector: str, truth: Truth) -> bool:
 def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
     """Judge one loud word: it is right if its task is wrong by such a cause, or if it is a true one all the same."""
     said, asked = case.said, case.asked
+    if said.detector in OF_TWO:
+        return _word_of_two(said, truths)
     looks = asked or [Asked(at_us, None) for at_us in case.timeline.looks]
     of_copy = bool(case.pod) and said.task != "-" and said.detector in DAMAGE
     due = next(
@@ -247,6 +253,13 @@ def _word(case: Case, truths: Sequence[Truth]) -> Judgement:
     kind = "excused" if reason else "undecided" if nobody else wrong
     what = f"{said.summary} [{reason}]" if reason else f"after «{said.when}»: {said.summary}"
     return Judgement(kind, said.agent, said.task, what, said.detector, said.severity)
+
+
+def _word_of_two(said: Said, truths: Sequence[Truth]) -> Judgement:
+    """Judge a word about two copies at one offset; what came of a difference is there at every look since."""
+    found = next((x.what for x in truths if x.task == said.task), "")
+    kind, why = ("excused", f" [{found}]") if found else ("false_alarm", "")
+    return Judgement(kind, said.agent, said.task, f"{said.summary}{why}", said.detector, said.severity)
 
 
 def _is_wiped(case: Case, due: Asked) -> bool:

@@ -386,3 +386,13 @@ def test_an_agent_that_is_not_well():
 def test_what_is_excused_does_not_count():
     assert verdict(judge(run(), [true(LOST)], [said("lost-segment", "critical")], [], [])) == {}
     assert verdict(judge(run(), [true(LOST)], [], [], [])) == {"miss": 1}
+
+
+def test_two_copies_that_differ_are_right_if_one_of_them_is_wrong():
+    """Found by the hunt: a changelog was made again, the active store began anew, and the standby kept its content."""
+    word = said("diverged-replica", "critical", agent="rollup-told", at_us=70)
+    half = Difference("kv", 0, 3310, 0, 6620)
+    assert kinds(run(), [true(half, allowed=True, pod="b")], [word], asked=[look("a", "b")]) == ["excused"]
+    assert kinds(run(), [true(half, task="0_1", allowed=True)], [word], asked=[look("a", "b")]) == [
+        "false_alarm"
+    ]
