@@ -47,6 +47,22 @@ EXPECTED: Mapping[str, set[Verdict]] = {
 }
 """What the fleet must say at warning or above, all of it confirmed. Scenarios not listed: nothing."""
 
+AS_SURE_AS_THE_AGENT: Mapping[str, set[Verdict]] = {
+    **{
+        f"kafka-20685-{what}": {("stale-eos-state", task, pod, "critical")}
+        for task, pod, recordings in (
+            ("0_0", "pod-b", ("promoted-3.8.1", "promoted-3.9.2")),
+            ("0_0", "pod-a", ("promoted-4.1.2", "promoted-4.2.1", "standby-4.1.2", "standby-4.2.1")),
+            ("0_1", "pod-a", ("standby-3.8.1", "standby-3.9.2")),
+        )
+        for what in recordings
+    },
+    "kafka-7672-twin-2.1.0": {("unrestored-task", task, "pod-a", "critical") for task in ("0_1", "0_2")},
+    "revived-table-4.2.2": {("unrestored-task", "1_0", "pod-a", "warning")},
+    "revived-table-4.3.1": {("unrestored-task", "1_1", "pod-a", "warning")},
+}
+"""More recordings, in which no other pod has what would confirm the agent's suspicion."""
+
 
 def replayed(scenarios: Iterable[Path], events: Path) -> dict[str, str]:
     """Replay every pod of every scenario as an agent would have seen it; returns application -> scenario."""
