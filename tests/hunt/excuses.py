@@ -24,6 +24,7 @@ EXPOSURE = "stale-eos-checkpoint"
 """Its critical word is about the next start, before anything is wrong: it is true of a state that was left so."""
 WINDOWED = frozenset({"window", "session", "versioned", "join", "inner"})
 """Stores of which records, or segments, expire."""
+IN_MEMORY = frozenset({"memory"})
 WIPES = 3
 """As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe.
 
@@ -90,6 +91,8 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
         difference: What was found.
         pod: Whose copy it is; empty: the active stores taken together.
     """
+    if difference.store in IN_MEMORY:
+        return "limits: a store in memory is not on disk"
     resets = [
         done
         for done in timeline.done

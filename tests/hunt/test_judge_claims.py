@@ -86,3 +86,10 @@ def test_no_owner_writes_to_a_source_topic():
     assert judged(PAUSED, difference=table) == ["blind_spot"]
     assert judged(PAUSED, optimised, difference=table) == ["miss"]
     assert judged(PAUSED, optimised) == ["blind_spot"]
+
+
+def test_silence_about_a_store_in_memory_is_announced():
+    """Found by the hunt: KAFKA-7672 of a store in memory, 2.0.1; the stores on disk beside it were right."""
+    lost = Difference("memory", 0, 1500, 0, 2700)
+    assert judged(FULL[:1], difference=lost) == ["blind_spot"]
+    assert judged(FULL[:1], difference=dataclasses.replace(lost, store="kv")) == ["miss"]
