@@ -93,6 +93,8 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
     """
     if difference.store in IN_MEMORY:
         return "limits: a store in memory is not on disk"
+    if difference.store == "versioned" and not difference.lost and _forgets_deletions(timeline, at_us):
+        return "limits: a versioned store forgets a deletion that has the time of what it deletes"
     resets = [
         done
         for done in timeline.done
@@ -121,6 +123,17 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
     if any(_flushed_in_vain(timeline, each, at_us, difference) for each in whose):
         return "offset-beyond-durable: 2.4 and 2.5 commit although a flush failed"
     return ""
+
+
+def _forgets_deletions(timeline: Timeline, at_us: int) -> bool:
+    """All keys were deleted at the time of the newest records, and some were sent again with an older time.
+
+    Source:
+        docs/found/forgotten-tombstone.md
+    """
+    again = [x.step.args for x in timeline.done if x.at_us <= at_us and x.step.action == "again"]
+    deleted = next((number for number, args in enumerate(again) if args["delete"] == "True"), len(again))
+    return any(args["delete"] == "False" and int(args["back_ms"]) for args in again[deleted:])
 
 
 def _overtaken(run: Run, timeline: Timeline, pod: str, at_us: int, difference: Difference) -> bool:

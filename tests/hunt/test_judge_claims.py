@@ -93,3 +93,21 @@ def test_silence_about_a_store_in_memory_is_announced():
     lost = Difference("memory", 0, 1500, 0, 2700)
     assert judged(FULL[:1], difference=lost) == ["blind_spot"]
     assert judged(FULL[:1], difference=dataclasses.replace(lost, store="kv")) == ["miss"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [
+        (("delete=True back_ms=0", "delete=False back_ms=15000"), "blind_spot"),
+        (("delete=True back_ms=0", "delete=False back_ms=0"), "miss"),
+        (("delete=False back_ms=15000", "delete=True back_ms=0"), "miss"),
+        (("delete=False back_ms=15000",), "miss"),
+    ],
+)
+def test_silence_about_a_deletion_that_a_versioned_store_forgets(steps, kind):
+    """Found by the hunt: 500 keys came back with a value of before their deletion, 4.3.0."""
+    extra = Difference("versioned", 0, 0, 500, 400)
+    again = [f"step again share=50 {step}" for step in steps]
+    marks = (*STARTS, *((20, what) for step in again for what in (step, "records sent again")))
+    assert judged(marks, run("4.3.0", EOS), difference=extra) == [kind]
+    assert judged(marks, run("4.3.0", EOS), difference=dataclasses.replace(extra, lost=1)) == ["miss"]
