@@ -1,8 +1,8 @@
 """Two copies of a store at the same changelog offset cannot both be right: their numbers of live entries differ.
 
 Signal: each copy's lower and upper bound of live entries at an offset at which it is known to be.
-Fires when: two pods' copies at the same offset have bounds that do not overlap. Both were let go in order ever since
-    they were made, or a confirmed finding of an agent about one of them bears the difference out.
+Fires when: two pods' copies at the same offset have bounds that do not overlap. Confirmed if a confirmed finding of an
+    agent about one of them bears it out; suspected if both were let go in order ever since they were made.
 Clears when: one of the two copies is recreated.
 Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, a store of 4.3
     or later that was not seen closing, a task of several stores that runs, up to 4.2), or the store follows
@@ -142,7 +142,9 @@ def _with_local(story: DataFrame, facts: Facts) -> DataFrame:
 
 def _findings(story: DataFrame) -> DataFrame:
     sure = Confidence.CONFIRMED.value
-    confidence = lowered(F.lit(sure), F.col("less_unwatched") | F.col("more_unwatched") | ~_coexist())
+    # Alone it is a suspicion: a task whose sends failed may close as if in order, and a topic may be cut by time.
+    is_doubtful = F.col("less_unwatched") | F.col("more_unwatched") | ~_coexist() | ~F.col("is_sure")
+    confidence = lowered(F.lit(sure), is_doubtful)
     severity = F.when(confidence == sure, F.lit(Severity.CRITICAL.value)).otherwise(
         F.lit(Severity.WARNING.value)
     )

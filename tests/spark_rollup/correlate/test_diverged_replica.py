@@ -173,9 +173,12 @@ def test_copies_that_exclude_each_other_are_critical(audited):
 
 
 def test_closed_stores_compare(audited):
-    """4.3.1 on the hunt: a transaction was aborted under a task that went on, and later restorations were poorer."""
+    """4.3.1 on the hunt: a transaction was aborted under a task that went on, and later restorations were poorer.
+
+    Suspected: under at-least-once a task whose sends failed closes as if in order, with entries of its own.
+    """
     found = audited.finding(closed_at_one_offset, RULE)
-    assert (found["severity"], found["confidence"], found["pod"]) == ("critical", "confirmed", "pod-a")
+    assert (found["severity"], found["confidence"], found["pod"]) == ("warning", "suspected", "pod-a")
     assert "pod-a holds at most 2386 live entries, pod-b at least 3900" in found["summary"]
     assert any("the changelog lost them" in step["what"] for step in found["evidence"])
 

@@ -209,7 +209,8 @@ def diverged(world: World) -> Iterator[Said]:
             and (f.get("identity") or identities[f["pod"]]) in (identities[f["pod"]] or f.get("identity"), None)
         ]  # fmt: skip
         borne = sorted(f["finding_id"] for f in about)
-        if not rank[0] and not any(f["confidence"] == "confirmed" for f in about):
+        is_sure = any(f["confidence"] == "confirmed" for f in about)
+        if not rank[0] and not is_sure:
             continue
         from_us, to_us = sorted((less.first, more.first))
         unsure = any(world.unwatched(pod, from_us, to_us) for pod in (less_pod, more_pod))
@@ -218,7 +219,7 @@ def diverged(world: World) -> Iterator[Said]:
             and more.there
             and max(less.there[0], more.there[0]) <= min(less.there[1], more.there[1])
         )
-        unsure = unsure or not together
+        unsure = unsure or not together or not is_sure
         yield said(
             "diverged-replica", task, less_pod, "warning" if unsure else "critical",
             "suspected" if unsure else "confirmed", confirms=borne,
