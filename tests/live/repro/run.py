@@ -51,6 +51,9 @@ PLAYS: tuple[tuple[str, str, str], ...] = (
     ("AbortedNeighbour", "2.8.2", "LOST OK OK"),
     ("TornDeletion", "4.3.1", "OK LOST OK LOST"),
     ("TornDeletion", "4.2.2", "LOST LOST LOST LOST"),
+    ("ForgottenTombstone", "4.3.1", "LOST OK OK"),
+    ("ForgottenTombstone", "4.2.2", "LOST OK OK"),
+    ("ForgottenTombstone", "3.5.2", "LOST OK OK"),
 )
 """Program, release of Kafka Streams, what its cases end with: of every bug affected releases and one that is not."""
 
