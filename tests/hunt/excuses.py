@@ -108,7 +108,10 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
         return "changelog-truncated: up to 4.2 exactly-once keeps an offset once it has closed; a kill wipes before"
     if _forgotten_under_eos(run, timeline, at_us) and difference.lost and not difference.extra:
         return "unrestored-store: up to 2.1 exactly-once claims nothing before a close; a kill wipes before"
-    one_too_far = any(_read_one_too_far(run, timeline, each, at_us) for each in run.pods)
+    # under exactly-once only a standby can have been closed between two records
+    one_too_far = any(
+        _read_one_too_far(run, timeline, each, at_us) for each in run.pods if pod or run.guarantee != EOS
+    )
     if (
         one_too_far
         and difference.lost + difference.extra == 1
@@ -170,7 +173,7 @@ def _flushed_in_vain(timeline: Timeline, pod: str, at_us: int, difference: Diffe
 def _read_one_too_far(run: Run, timeline: Timeline, pod: str, at_us: int) -> bool:
     """An upgrade in place to 2.6 or later: the record that another pod wrote at the old offset is skipped."""
     new = numbers(timeline.release(pod, at_us)) >= (2, 6)
-    return run.guarantee != EOS and new and numbers(run.release) < (2, 6)
+    return new and numbers(run.release) < (2, 6)
 
 
 def _forgotten_under_eos(run: Run, timeline: Timeline, at_us: int) -> bool:
@@ -328,7 +331,7 @@ def _lost_standby(case: Case) -> str:
 
 def _went_one_too_far(case: Case) -> str:
     """True of the disk; the look finds the record if its key was written again, or its window has expired."""
-    upgraded = _read_one_too_far(case.run, case.timeline, case.pod, case.at_us)
+    upgraded = case.run.guarantee != EOS and _read_one_too_far(case.run, case.timeline, case.pod, case.at_us)
     return "its pod was upgraded in place from 2.5 or earlier" if upgraded else ""
 
 

@@ -47,3 +47,12 @@ def test_silence_about_a_skipped_record_is_a_miss_where_puts_are_exact():
     assert kinds(run("2.5.1"), [true(LOST)], marks=UPGRADED) == ["miss"]
     assert kinds(run("2.5.1"), [true(ONE)], marks=UPGRADED[:1]) == ["miss"]
     assert kinds(run("2.5.1", EOS), [true(ONE)], marks=UPGRADED) == ["miss"]
+
+
+def test_under_exactly_once_only_a_standby_can_have_been_closed_between_two_records():
+    """Found by the hunt: 2.5.1 to 4.3.1, a standby lacks one window of 2,500, in silence."""
+    window = dataclasses.replace(ONE, store="window")
+    newer = tuple((at_us, what.replace("2.8.2", "4.3.1")) for at_us, what in UPGRADED)
+    assert kinds(run("2.5.1", EOS), [true(window, pod="a")], marks=newer) == ["blind_spot"]
+    assert kinds(run("2.5.1", EOS), [true(window)], marks=newer) == ["miss"]
+    assert kinds(run("2.6.2", EOS), [true(window, pod="a")], marks=newer) == ["miss"]
