@@ -321,6 +321,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
             place.application_id,
             place.task_id,
             verdict.store,
+            is_ahead=verdict.level is Level.EXPOSURE,
         ),
         mechanism=meta.mechanism.slug if meta.mechanism else meta.id,
         lasting=verdict.lasting,

@@ -52,9 +52,17 @@ def with_proof(
     application_id: str,
     task_id: str | None,
     store: str | None,
+    *,
+    is_ahead: bool = False,
 ) -> str:
-    """Return a next action that begins with the proof, where something is suspected that it can decide."""
+    """Return a next action with the proof, where something is suspected that it can decide.
+
+    The proof comes first, but not where the damage is ahead: the next start may come at any moment.
+    """
     is_open = confidence is Confidence.SUSPECTED and can_be_proved(meta)
     if not is_open or task_id is None or task_id == GLOBAL_DIRECTORY:
         return action
-    return proof_first(f"`{proof_command(application_id, task_id, store)}`", action)
+    command = f"`{proof_command(application_id, task_id, store)}`"
+    if is_ahead:
+        return f"{action} What proves it, and refutes it {WHILE_UNUSED}: {command}"
+    return proof_first(command, action)

@@ -34,6 +34,21 @@ def test_a_suspicion_begins_with_its_proof():
     assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
 
 
+def test_what_must_be_done_before_the_next_start_comes_before_its_proof():
+    """A pod may start at any moment: who reads the first words only must read these."""
+    said = with_proof(
+        "Before the next start: keep it.",
+        DAMAGE,
+        Confidence.SUSPECTED,
+        "orders",
+        "0_1",
+        "counts",
+        is_ahead=True,
+    )
+    assert said.startswith("Before the next start: keep it. What proves it")
+    assert said.endswith(f"`{proof_command('orders', '0_1', 'counts')}`")
+
+
 @pytest.mark.parametrize(
     ("meta", "confidence", "task"),
     [
