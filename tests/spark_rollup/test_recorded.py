@@ -16,7 +16,7 @@ import pytest
 from spark_rollup.cli import main as rollup
 from spark_rollup.correlate import RULES
 from tests.spark_rollup.support.fleet import damaged
-from tests.support.recorded_fleet import AS_SURE_AS_THE_AGENT, EXPECTED, Verdict, replayed
+from tests.support.recorded_fleet import MORE, EXPECTED, Verdict, replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -187,10 +187,9 @@ def test_every_recording_of_several_pods(spark, repository, tmp_path):
     known = replayed(folders, tmp_path / "events")
     found = by_scenario(audit(tmp_path).printed, known)
     said = {
-        name: loud(rows, *("unrestored-task" for _ in {name} & AS_SURE_AS_THE_AGENT.keys()))
-        for name, rows in found.items()
+        name: loud(rows, *("unrestored-task" for _ in {name} & MORE.keys())) for name, rows in found.items()
     }
-    assert {name: words for name, words in said.items() if words} == {**EXPECTED, **AS_SURE_AS_THE_AGENT}
+    assert {name: words for name, words in said.items() if words} == {**EXPECTED, **MORE}
 
 
 def test_stage_1_of_8187_confirms_the_agents_suspicions(verdicts):

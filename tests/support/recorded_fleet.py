@@ -47,7 +47,7 @@ EXPECTED: Mapping[str, set[Verdict]] = {
 }
 """What the fleet must say at warning or above, all of it confirmed. Scenarios not listed: nothing."""
 
-AS_SURE_AS_THE_AGENT: Mapping[str, set[Verdict]] = {
+MORE: Mapping[str, set[Verdict]] = {
     **{
         f"kafka-20685-{what}": {("stale-eos-state", task, pod, "critical")}
         for task, pod, recordings in (
@@ -57,11 +57,15 @@ AS_SURE_AS_THE_AGENT: Mapping[str, set[Verdict]] = {
         )
         for what in recordings
     },
+    "kafka-8187-stage1-mixed-2.1.1": {
+        *(("missing-standby", task, "pod-a", "critical") for task in ("0_0", "0_1")),
+        *(("unprotected-task", task, None, "warning") for task in ("0_0", "0_1")),
+    },
     "kafka-7672-twin-2.1.0": {("unrestored-task", task, "pod-a", "critical") for task in ("0_1", "0_2")},
     "revived-table-4.2.2": {("unrestored-task", "1_0", "pod-a", "warning")},
     "revived-table-4.3.1": {("unrestored-task", "1_1", "pod-a", "warning")},
 }
-"""More recordings, in which no other pod has what would confirm the agent's suspicion."""
+"""The same of recordings that only the test of all of them plays; some are as sure as the agent, not confirmed."""
 
 
 def replayed(scenarios: Iterable[Path], events: Path) -> dict[str, str]:
