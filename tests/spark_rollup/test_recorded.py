@@ -16,7 +16,7 @@ import pytest
 from spark_rollup.cli import main as rollup
 from spark_rollup.correlate import RULES
 from tests.spark_rollup.support.fleet import damaged
-from tests.support.recorded_fleet import MORE, EXPECTED, Verdict, replayed
+from tests.support.recorded_fleet import EXPECTED, MORE, Verdict, replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
