@@ -193,8 +193,8 @@ def _coexist() -> Column:
 
 def _reason() -> Column:
     clean = (
-        "both stores were let go in order ever since they were made, so neither holds what came behind its offset: "
-        "the poorer copy missed records, or the changelog lost them and only the fuller copy still has them"
+        "both stores were let go as in order ever since they were made: the poorer copy missed records, or the "
+        "changelog lost them and only the fuller copy still has them, or it was cut, or a close came while sends failed"
     )
     other = (
         "it is not known that both stores were let go in order ever since they were made: one may hold what a killed "

@@ -262,3 +262,12 @@ def test_what_is_written_of_a_store_that_the_task_no_longer_opens():
     one.see(checkpoint_look(30, {"s": 900, "other": 5}))
     assert known(one.store.sessions[-1].last).offset == 120
     assert known(one.task.stores["other"].sessions[-1].last).offset == 5
+
+
+def test_what_was_written_before_the_task_was_held_again_and_is_read_after():
+    """A busy machine: the close's checkpoint is of the session that ended, however late it is read."""
+    one = working()
+    one.see(database_look(10, born=1, puts=100, lock=FREE))
+    one.see(database_look(20, identity="other", born=20, path=f"{TASK}/rocksdb/other"))
+    one.see(checkpoint_look(21, {"s": 120}, written=10))
+    assert known(one.store.sessions[-1].last).offset == 120
