@@ -9,6 +9,7 @@ import threading
 
 from agent.errors import WatchLostError
 from agent.inventory.hints import Hint
+from agent.watch.limits import queue_room
 from agent.watch.mailbox import Mailbox
 from agent.watch.tree_watch import TreeWatch
 
@@ -23,6 +24,15 @@ AWAITING_MS = 100
 LINGER_MS = 5
 """Wait after the first notification: a burst is read in one go instead of one by one."""
 
+LONGEST_LINGER_MS = 20
+"""The same where notifications come in masses: each waking costs as much as reading dozens of them."""
+
+MANY = 32
+"""Notifications of one read from which on the next wait is twice as long."""
+
+FASTEST_PER_MS = 800
+"""Notifications that may come during a wait without filling the queue; `rm -rf` makes about a hundred (measured)."""
+
 
 class InotifySource:
     """`agent.watch.source.NotificationSource` on inotify: one queue, one thread."""
@@ -36,6 +46,7 @@ class InotifySource:
         """
         self.watch = watch
         self._mailbox = mailbox
+        self._room = queue_room()
         self._is_given_up = False
         self._thread: threading.Thread | None = None
         self._stop_writer = -1
@@ -89,13 +100,37 @@ class InotifySource:
         either.register(stop_reader, select.POLLIN)
         either.register(queue.fileno(), select.POLLIN)
         self._put(watch.tick())
+        linger_ms = LINGER_MS
         while True:
-            ready = either.poll(AWAITING_MS if watch.awaits_root() else TICK_MS)
-            if stop.poll(LINGER_MS if ready else 0):
+            is_busy = linger_ms != LINGER_MS
+            ready = is_busy or either.poll(AWAITING_MS if watch.awaits_root() else TICK_MS)
+            if stop.poll(linger_ms if ready else 0):
                 return
+            before = queue.notifications
             hints = watch.handle(queue.read()) if ready else []
+            read = queue.notifications - before
+            linger_ms = next_linger_ms(linger_ms, read, self._room, is_drained=queue.is_drained)
             self._put(hints + watch.tick())
 
     def _put(self, hints: list[Hint]) -> None:
         if not self._is_given_up:
             self._mailbox.put_all(hints)
+
+
+def next_linger_ms(linger_ms: int, read: int, room: int, *, is_drained: bool) -> int:
+    """Return how long to wait before the next read.
+
+    What comes after a quiet moment is passed on as soon as ever, and a queue that fills is read without a wait.
+
+    Args:
+        linger_ms: Wait before the last read.
+        read: Notifications that it gave.
+        room: How many the kernel keeps.
+        is_drained: Whether none was left.
+    """
+    if not is_drained:
+        return 0
+    if not MANY <= read <= room // 16:
+        return LINGER_MS
+    longest_ms = max(LINGER_MS, min(LONGEST_LINGER_MS, room // FASTEST_PER_MS))
+    return min(2 * max(linger_ms, LINGER_MS), longest_ms)

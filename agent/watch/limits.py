@@ -9,6 +9,7 @@ SYSCTLS = Path("/proc/sys")
 SHARE = 0.9
 """Of the watches that the agent takes at most: all processes of the user on the node share them."""
 
+_QUEUED = "fs/inotify/max_queued_events"
 LEAST_WATCHES, LEAST_INSTANCES = 8192, 512
 
 
@@ -44,8 +45,13 @@ def read_limits(sysctls: Path = SYSCTLS) -> InotifyLimits:
     return InotifyLimits(
         max_user_watches=watch_limit(sysctls).value,
         max_user_instances=instance_limit(sysctls).value,
-        max_queued_events=_read(sysctls / "fs/inotify/max_queued_events"),
+        max_queued_events=_read(sysctls / _QUEUED),
     )
+
+
+def queue_room(sysctls: Path = SYSCTLS) -> int:
+    """Return how many notifications a queue that is opened now holds before it overflows; 0 = unknown."""
+    return _read(sysctls / _QUEUED) or 0
 
 
 def watch_limit(sysctls: Path = SYSCTLS) -> Limit:

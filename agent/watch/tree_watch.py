@@ -74,7 +74,6 @@ class TreeWatch:
             Hints in the order of the notifications. What is found in a new directory follows its own hint.
         """
         self._now_us = self._clock.now_us()
-        self._counters.events += len(events)
         hints: list[Hint] = []
         for watch, kind, is_directory, name in events:
             if kind is HintKind.RESCAN:
@@ -125,7 +124,7 @@ class TreeWatch:
 
     def counters(self) -> WatchCounters:
         """Return what was done so far; a copy."""
-        return replace(self._counters, watches=len(self._watches))
+        return replace(self._counters, events=self.queue.notifications, watches=len(self._watches))
 
     def degraded(self) -> dict[str, str]:
         """Return what is wrong now: cause -> one sentence with what to do."""

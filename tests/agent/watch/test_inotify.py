@@ -20,9 +20,9 @@ from agent.watch import inotify
 from agent.watch.inotify import MASKS, InotifyQueue, RawEvent, parse_events
 
 
-def _event(watch: int, mask: int, name: bytes = b"", padding: int = 0) -> bytes:
+def _event(watch: int, mask: int, name: bytes = b"", padding: int = 0, cookie: int = 0) -> bytes:
     name += b"\0" * padding
-    return struct.pack("=iIII", watch, mask, 0, len(name)) + name
+    return struct.pack("=iIII", watch, mask, cookie, len(name)) + name
 
 
 def test_masks_follow_the_table_of_watched_events() -> None:
@@ -51,30 +51,90 @@ def test_events_are_parsed_with_padding_and_directory_flag() -> None:
         + _event(2, InotifyConstants.IN_MOVED_TO, b".checkpoint", 5)
         + _event(2, InotifyConstants.IN_IGNORED)
     )
-    assert parse_events(buffer) == [
-        RawEvent(1, HintKind.CREATED, True, b"0_1"),
-        RawEvent(2, HintKind.MOVED_IN, False, b".checkpoint"),
-        RawEvent(2, HintKind.SELF_GONE, False, b""),
-    ]
+    assert parse_events(buffer) == (
+        [
+            RawEvent(1, HintKind.CREATED, True, b"0_1"),
+            RawEvent(2, HintKind.MOVED_IN, False, b".checkpoint"),
+            RawEvent(2, HintKind.SELF_GONE, False, b""),
+        ],
+        3,
+    )
 
 
 def test_overflow_is_parsed() -> None:
     """The kernel's overflow record, which belongs to no watch, is a request for a rescan."""
-    assert parse_events(_event(-1, InotifyConstants.IN_Q_OVERFLOW)) == [
-        RawEvent(-1, HintKind.RESCAN, False, b"")
-    ]
+    assert parse_events(_event(-1, InotifyConstants.IN_Q_OVERFLOW)) == (
+        [RawEvent(-1, HintKind.RESCAN, False, b"")],
+        1,
+    )
 
 
 def test_unknown_events_are_left_out() -> None:
     """An event that nobody asked for does not hide the next one."""
     buffer = _event(1, InotifyConstants.IN_OPEN, b"x", 15) + _event(1, InotifyConstants.IN_DELETE, b"y", 15)
-    assert parse_events(buffer) == [RawEvent(1, HintKind.DELETED, False, b"y")]
+    assert parse_events(buffer) == ([RawEvent(1, HintKind.DELETED, False, b"y")], 1)
+
+
+_CREATE, _CLOSE, _FROM, _TO, _DELETE = (
+    InotifyConstants.IN_CREATE,
+    InotifyConstants.IN_CLOSE_WRITE,
+    InotifyConstants.IN_MOVED_FROM,
+    InotifyConstants.IN_MOVED_TO,
+    InotifyConstants.IN_DELETE,
+)
+
+
+@pytest.mark.parametrize("name", [b".checkpoint", b".checkpoint_my-store"])
+def test_a_replaced_checkpoint_is_one_event_of_four(name: bytes) -> None:
+    """Its temporary name says nothing before the rename does; all four are counted."""
+    temporary = name + b".tmp"
+    buffer = (
+        _event(7, _CREATE, temporary, 1)
+        + _event(7, _CLOSE, temporary, 1)
+        + _event(7, _FROM, temporary, 1, cookie=9)
+        + _event(7, _TO, name, 5, cookie=9)
+    )
+    assert parse_events(buffer) == ([RawEvent(7, HintKind.MOVED_IN, False, name)], 4)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        b"",  # the end of what was read
+        _event(7, _TO, b".checkpoint", 5, cookie=8),  # another move
+        _event(8, _TO, b".checkpoint", 5, cookie=9),  # into another directory
+        _event(7, _CREATE, b"other", 3),
+    ],
+)
+def test_a_temporary_file_that_goes_elsewhere_is_passed_on(after: bytes) -> None:
+    """Where the next event does not say what became of it, its going is passed on."""
+    events, _ = parse_events(_event(7, _FROM, b".checkpoint.tmp", 1, cookie=9) + after)
+    assert events[0] == RawEvent(7, HintKind.MOVED_OUT, False, b".checkpoint.tmp")
+
+
+def test_what_else_happens_to_a_temporary_name_is_passed_on() -> None:
+    """A deletion, a file that is moved there, a directory of that name, and temporary files of others."""
+    buffer = (
+        _event(7, _DELETE, b".checkpoint.tmp", 1)
+        + _event(7, _TO, b".checkpoint.tmp", 1)
+        + _event(7, _CREATE | InotifyConstants.IN_ISDIR, b".checkpoint.tmp", 1)
+        + _event(7, _CREATE, b"x.tmp", 1)
+        + _event(7, _CREATE, b".checkpoint", 5)
+    )
+    assert [(x.kind, x.name) for x in parse_events(buffer)[0]] == [
+        (HintKind.DELETED, b".checkpoint.tmp"),
+        (HintKind.MOVED_IN, b".checkpoint.tmp"),
+        (HintKind.CREATED, b".checkpoint.tmp"),
+        (HintKind.CREATED, b"x.tmp"),
+        (HintKind.CREATED, b".checkpoint"),
+    ]
 
 
 @given(st.binary(max_size=200))
 def test_garbage_never_raises(buffer: bytes) -> None:
     """Whatever a read gives, parsing ends."""
-    assert len(parse_events(buffer)) <= len(buffer) // 16
+    events, count = parse_events(buffer)
+    assert len(events) <= count <= len(buffer) // 16
 
 
 @pytest.mark.inotify
@@ -90,6 +150,10 @@ def test_queue_gives_what_happened(tmp_path: Path) -> None:
         RawEvent(watch, HintKind.CREATED, False, b"f"),
         RawEvent(watch, HintKind.WRITTEN, False, b"f"),
     ]
+    (tmp_path / ".checkpoint.tmp").touch()
+    (tmp_path / ".checkpoint.tmp").rename(tmp_path / ".checkpoint")
+    assert queue.read() == [RawEvent(watch, HintKind.MOVED_IN, False, b".checkpoint")]
+    assert queue.notifications == 6
     queue.remove(watch)
     queue.remove(watch)
     queue.close()

@@ -12,6 +12,7 @@ import pytest
 from agent.clock import SystemClock
 from agent.inventory.hints import HintKind
 from agent.observe.kernel_disk import KernelDisk
+from agent.watch.inotify_source import LINGER_MS, LONGEST_LINGER_MS, MANY, next_linger_ms
 from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox
 from tests.agent.watch.live import HandClock, LiveWatch, source_on
@@ -209,3 +210,27 @@ def test_stop_gives_everything_back_and_may_be_repeated(tmp_path: Path) -> None:
     assert not source.is_alive()
     assert source.failure() == ""
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+ROOM = 16_384
+
+
+def test_masses_of_notifications_are_waited_for_longer_and_longer() -> None:
+    """The wait doubles up to its longest, and is short again after the first small read."""
+    waits = [LINGER_MS]
+    for read in (MANY, 200, 500, 500, MANY - 1):
+        waits.append(next_linger_ms(waits[-1], read, ROOM, is_drained=True))
+    assert waits == [LINGER_MS, 10, 20, LONGEST_LINGER_MS, LONGEST_LINGER_MS, LINGER_MS]
+
+
+def test_a_queue_that_fills_is_not_waited_for() -> None:
+    """What did not fit into one read is read at once; after a read that took too much of the room the wait is short."""
+    assert next_linger_ms(LONGEST_LINGER_MS, 2_000, ROOM, is_drained=False) == 0
+    assert next_linger_ms(0, 2_000, ROOM, is_drained=True) == LINGER_MS
+    assert next_linger_ms(0, 500, ROOM, is_drained=True) == 2 * LINGER_MS
+
+
+@pytest.mark.parametrize("room", [0, 600, 1024])
+def test_a_small_queue_is_never_waited_for_longer(room: int) -> None:
+    """The longer wait needs room for what may come in it."""
+    assert next_linger_ms(LINGER_MS, 40, room, is_drained=True) == LINGER_MS

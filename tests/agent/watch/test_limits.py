@@ -13,6 +13,7 @@ from agent.watch.limits import (
     enough_instances,
     enough_watches,
     instance_limit,
+    queue_room,
     read_limits,
     watch_limit,
 )
@@ -32,6 +33,7 @@ def test_limits_are_read(tmp_path: Path) -> None:
     """Each limit comes from the file of its name."""
     write(tmp_path, fs__max_user_watches=1, fs__max_user_instances=2, fs__max_queued_events=3)
     assert read_limits(tmp_path) == InotifyLimits(1, 2, 3)
+    assert queue_room(tmp_path) == 3
 
 
 def test_missing_or_odd_limits_are_unknown(tmp_path: Path) -> None:
@@ -39,6 +41,7 @@ def test_missing_or_odd_limits_are_unknown(tmp_path: Path) -> None:
     write(tmp_path, fs__max_user_watches="many")
     assert read_limits(tmp_path) == InotifyLimits()
     assert budget(watch_limit(tmp_path)) is None
+    assert queue_room(tmp_path) == 0
 
 
 @pytest.mark.parametrize(
