@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import TracebackType
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Origin, Record
 from agent.errors import UsageError
 from agent.ship.sinks.base import object_name
@@ -21,6 +21,7 @@ class EventsDirectory:
         """Prepare to write below `directory`."""
         self._sink = DirectorySink(directory) if directory is not None else None
         self._directory, self._origin = directory, origin
+        self._encoder = Encoder(origin)
         self._lines: list[str] = []
         self._sequence = 0
 
@@ -43,7 +44,7 @@ class EventsDirectory:
         if self._sink is None:
             return
         self._sequence += 1
-        self._lines.append(encode(record, self._origin, self._sequence))
+        self._lines.append(self._encoder.encode(record, self._sequence))
         if len(self._lines) >= SEGMENT_RECORDS:
             self._flush()
 

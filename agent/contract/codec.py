@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
 
 from agent.contract.digest import hex_digest
 from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import BY_NAME, fields_of
+from agent.contract.shape import fits, shape_of
 
 SCHEMA_VERSION = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
@@ -46,8 +49,12 @@ def rfc3339(at_us: int) -> str:
     What is outside the years 1 to 9999, which RFC 3339 cannot write, becomes the first or last time that it can.
     """
     seconds, micros = divmod(min(max(at_us, FIRST_US), LAST_US), 1_000_000)
-    when = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros, tzinfo=None)
-    return f"{when.isoformat(timespec='microseconds')}Z"
+    return f"{_to_the_second(seconds)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=64)  # records that follow each other are of the same second
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def moment(at_us: int) -> str:
@@ -62,52 +69,113 @@ def printable(text: str) -> str:
     )
 
 
+class Encoder:
+    """Stamps the records of one agent process. What does not change from record to record is written once per kind."""
+
+    def __init__(self, origin: Origin) -> None:
+        """Write as `origin`."""
+        self._origin = origin
+        self._written: dict[Kind, _Written] = {}
+
+    def encode(self, record: Record, sequence: int) -> str:
+        """Stamp a record and write it as one JSON line (no newline).
+
+        Args:
+            record: What to write; null-valued fields are left out.
+            sequence: Position in the agent's stream, from 1.
+
+        Raises:
+            ContractError: the body has a field that the table does not know for this kind, lacks a required
+                one, or holds a value of the wrong type.
+        """
+        kind, at_us = record.kind, record.observed_at_us
+        body = {name: value for name, value in record.body.items() if value is not None}
+        written = self._written.get(kind)
+        if written is None or type(at_us) is not int or not fits(body, _BODIES[kind]):
+            self._check(record, body, sequence)
+        if written is None:
+            written = self._written[kind] = _write_once(self._origin, kind)
+        place = [str(body[name]) for name in _PLACE if name in body]
+        subject = f',"subject":{_to_json("/".join(place))}' if any(place) or len(place) > 1 else ""
+        members = _to_json(body)[1:]
+        return (
+            f"{written.before_id}{event_id(self._origin.pod_uid, self._origin.boot_id, sequence)}"
+            f"{written.before_time}{rfc3339(at_us)}"
+            f"{written.before_sequence}{sequence}"
+            f"{written.before_observed}{at_us}"
+            f"{written.before_body}{',' if body else ''}{members}{subject}}}"
+        )
+
+    def _check(self, record: Record, body: Mapping[str, object], sequence: int) -> None:
+        """Hold the whole record against the table, to say what is wrong with it, if anything is."""
+        data = {
+            **_stamps(self._origin, record.kind),
+            "sequence": sequence,
+            "observed_at_us": record.observed_at_us,
+        }
+        clash = sorted(data.keys() & body.keys())
+        if clash:
+            raise ContractError(f"a record's body may not set {clash[0]!r}: it is stamped")
+        check(record.kind, {**data, **body})
+
+
 def encode(record: Record, origin: Origin, sequence: int) -> str:
-    """Stamp a record and write it as one JSON line (no newline).
+    """Stamp a single record; see `Encoder.encode`."""
+    return Encoder(origin).encode(record, sequence)
 
-    Args:
-        record: What to write; null-valued fields are left out.
-        origin: Identity of the agent process.
-        sequence: Position in the agent's stream, from 1.
 
-    Raises:
-        ContractError: the body has a field that the table does not know for this kind, lacks a required
-            one, or holds a value of the wrong type.
-    """
-    data: dict[str, object] = {
+class _Written(NamedTuple):
+    """What the lines of one kind have in common: pieces of JSON, each up to a value that differs."""
+
+    before_id: str
+    before_time: str
+    before_sequence: str
+    before_observed: str
+    before_body: str
+
+
+_PLACE = ("application_id", "task_id", "store")
+# ascii output: a hostile (non-UTF-8) file name travels as an escaped lone surrogate, never as a crash
+_to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, check_circular=False).encode
+
+
+def _stamps(origin: Origin, kind: Kind) -> dict[str, object]:
+    """Give what every record of this kind bears, but for sequence and time."""
+    stamps: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
-        "kind": record.kind.value,
+        "kind": kind.value,
         "agent_version": origin.agent_version,
         "pod_uid": origin.pod_uid,
         "boot_id": origin.boot_id,
-        "sequence": sequence,
         "namespace": origin.namespace,
         "pod": origin.pod,
         "node": origin.node,
-        "observed_at_us": record.observed_at_us,
     }
     if origin.cluster:
-        data["cluster"] = origin.cluster
-    clash = sorted(data.keys() & record.body.keys())
-    if clash:
-        raise ContractError(f"a record's body may not set {clash[0]!r}: it is stamped")
-    data.update((name, value) for name, value in record.body.items() if value is not None)
-    check(record.kind, data)
-    subject = "/".join(str(data[key]) for key in ("application_id", "task_id", "store") if key in data)
-    envelope: dict[str, object] = {
-        "specversion": "1.0",
-        "id": event_id(origin.pod_uid, origin.boot_id, sequence),
-        "source": f"/statewarden/{origin.namespace or '-'}/{origin.pod}",
-        "type": f"{EVENT_TYPE_PREFIX}{record.kind.value}.v{SCHEMA_MAJOR}",
-        "time": rfc3339(record.observed_at_us),
-        "datacontenttype": "application/json",
-        "dataschema": DATASCHEMA,
-        "data": data,
-    }
-    if subject:
-        envelope["subject"] = subject
-    # ascii output: a hostile (non-UTF-8) file name travels as an escaped lone surrogate, never as a crash
-    return json.dumps(envelope, separators=(",", ":"), ensure_ascii=True)
+        stamps["cluster"] = origin.cluster
+    return stamps
+
+
+def _write_once(origin: Origin, kind: Kind) -> _Written:
+    def members(**values: object) -> str:
+        return _to_json(values)[1:-1]
+
+    stamps = _stamps(origin, kind)
+
+    def stamped(*names: str) -> str:
+        return members(**{name: stamps[name] for name in names})
+
+    source = f"/statewarden/{origin.namespace or '-'}/{origin.pod}"
+    type_ = f"{EVENT_TYPE_PREFIX}{kind.value}.v{SCHEMA_MAJOR}"
+    schema = members(datacontenttype="application/json", dataschema=DATASCHEMA)
+    speaker = stamped("schema_version", "kind", "agent_version", "pod_uid", "boot_id")
+    return _Written(
+        before_id=f'{{{members(specversion="1.0")},"id":"',
+        before_time=f'",{members(source=source, type=type_)},"time":"',
+        before_sequence=f'",{schema},"data":{{{speaker},"sequence":',
+        before_observed=f',{stamped("namespace", "pod", "node")},"observed_at_us":',
+        before_body=f",{stamped('cluster')}" if origin.cluster else "",
+    )
 
 
 def decode(line: str | bytes) -> dict[str, object]:
@@ -191,5 +259,7 @@ def _check_struct(row: Field, entry: object, where: str, *, allow_unknown: bool)
             raise ContractError(f"{where}[] lacks the required field {item.name!r}")
 
 
+_STAMPED = {*_stamps(Origin("", "", "", cluster="-"), Kind.DROP), "sequence", "observed_at_us"}
+_BODIES = {kind: shape_of([row for row in fields_of(kind) if row.name not in _STAMPED]) for kind in Kind}
 _ROWS = {kind: {row.name: row for row in fields_of(kind)} for kind in Kind}
 _REQUIRED = {kind: tuple(row for row in fields_of(kind) if row.required) for kind in Kind}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from agent.clock import Clock
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Origin, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.ship import drops, priority, upgrade
@@ -36,6 +36,7 @@ class Writer:
             clock: Times of drop records and of complaints.
         """
         self._storage, self._origin, self._clock = storage, origin, clock
+        self._encoder = Encoder(origin)
         self._to_announce: Account = {}
         self._complain_s = float("-inf")
         self._next_sequence = 1
@@ -172,7 +173,7 @@ class Writer:
         self.is_started = True
 
     def _encoded(self, record: Record) -> bytes:
-        return encode(record, self._origin, self._next_sequence).encode("ascii")
+        return self._encoder.encode(record, self._next_sequence).encode("ascii")
 
     def _write(self, record: Record, line: bytes) -> int:
         sequence = self._next_sequence

@@ -12,6 +12,7 @@ from hypothesis.strategies import SearchStrategy
 
 from agent.contract.codec import (
     ContractError,
+    Encoder,
     UnknownMajorError,
     decode,
     encode,
@@ -72,6 +73,7 @@ def test_round_trip(record, sequence):
     """Every record that the table allows comes back as it was, stamped with its origin; nulls are left out."""
     line = encode(record, ORIGIN, sequence)
     assert "\n" not in line
+    assert json.dumps(json.loads(line), separators=(",", ":")) == line
     assert line.isascii()
     read = decode(line)
     assert read.pop("id") == event_id("uid-1", "boot-1", sequence)
@@ -81,6 +83,29 @@ def test_round_trip(record, sequence):
     assert stamps["sequence"] == sequence
     assert stamps["observed_at_us"] == record.observed_at_us
     assert (stamps["pod_uid"], stamps["boot_id"], stamps["pod"]) == ("uid-1", "boot-1", "pod-0")
+
+
+def test_every_record_of_a_process_is_stamped_alike():
+    """What is written once per kind is the same in every record, whatever was refused in between."""
+    for origin in (ORIGIN, Origin('u"', "b\\", "pod\udc80", cluster="eu-1")):
+        encoder = Encoder(origin)
+        task = Record(Kind.TRANSITION, AT_US, {"change": "task-held", "application_id": "a", "held": None})
+        phase = Record(Kind.LIFECYCLE, AT_US + 1, {"phase": "started"})
+        for record in (task, phase):
+            first = encoder.encode(record, 7)
+            with pytest.raises(ContractError):
+                encoder.encode(Record(record.kind, AT_US, {"colour": "red"}), 8)
+            assert encoder.encode(record, 7) == first == encode(record, origin, 7)
+
+
+@pytest.mark.parametrize("name", ["pod", "sequence", "cluster"])
+def test_a_body_may_not_set_what_is_stamped(name):
+    """Neither in the first record of a kind nor in a later one."""
+    encoder = Encoder(Origin("u", "b", "p", cluster="eu-1"))
+    for _ in range(2):
+        with pytest.raises(ContractError, match=f"may not set '{name}'"):
+            encoder.encode(Record(Kind.LIFECYCLE, AT_US, {"phase": "started", name: "x"}), 1)
+        encoder.encode(Record(Kind.LIFECYCLE, AT_US, {"phase": "started"}), 1)
 
 
 def test_same_record_sent_twice_has_the_same_id():
