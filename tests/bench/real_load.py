@@ -93,9 +93,9 @@ class Player:
     checkpoints: list[tuple[int, int, float]] = field(default_factory=list)
     _offset: int = 0
 
-    def prepare(self, disk: MemoryDisk) -> None:
-        """Make the directory as it is in the recording now, and take the lock of the store."""
-        self._copy(disk, self.source.rstrip("/"), self.target)
+    def prepare(self, disk: MemoryDisk, now_us: int) -> None:
+        """Make the directory as it is in the recording at that moment, and take the lock of the store."""
+        self._copy(disk, self.source.rstrip("/"), self.target, time.time_ns() // 1000 - now_us)
         store = self.target / "rocksdb" / STORE
         identity = store / "IDENTITY"
         identity.write_text(f"00000000-0000-4000-8000-{self.number:012x}")
@@ -103,17 +103,20 @@ class Player:
         lock = os.open(store / "LOCK", os.O_RDWR | os.O_CREAT, 0o644)
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def _copy(self, disk: MemoryDisk, path: str, target: Path) -> None:
+    def _copy(self, disk: MemoryDisk, path: str, target: Path, later_us: int) -> None:
         target.mkdir(parents=True)
         entries = disk.list(path)
         for entry in () if isinstance(entries, Unseen) else entries:
             inner = f"{path}/{entry.name}"
             if entry.kind is EntryKind.DIRECTORY:
-                self._copy(disk, inner, target / entry.name)
+                self._copy(disk, inner, target / entry.name, later_us)
             else:
-                content = disk.read_at(inner, 0, _LARGEST_BYTES)
-                assert isinstance(content, bytes)
+                content, stat = disk.read_at(inner, 0, _LARGEST_BYTES), disk.stat(inner)
+                if isinstance(content, Unseen) or isinstance(stat, Unseen):
+                    raise RuntimeError(f"{inner} is not in the recording")
                 write_sparse(target / entry.name, self._own(entry.name, content))
+                written_s = (stat.mtime_us + later_us) / 1e6  # flushes behind a checkpoint stay behind it
+                os.utime(target / entry.name, (written_s, written_s))
 
     def _own(self, name: str, content: bytes) -> bytes:
         """Let a checkpoint name this task's changelog."""
@@ -191,7 +194,7 @@ def prepare(root: Path, recorded: Recorded, tasks: int, seconds: float) -> list[
             number = group * len(recorded.tasks) + place
             if number < tasks:
                 player = Player(number, f"{recorded.application}/{task}/", application / f"0_{number}")
-                player.prepare(disk)
+                player.prepare(disk, begin_us)
                 players.append((begin_us, player))
     return players
 
