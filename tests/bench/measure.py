@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.bench.versions import AFTER, Version
+from tests.bench.versions import ROOT as ROOT
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE_SHARE = 0.08  # of a core: an agent that judges again what has changed a while ago needs half of it
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -49,14 +50,14 @@ class Memory:
     pss_kib: int
 
 
-def run_child(*command: str, expected: Sequence[int] = (0,)) -> Finished:
-    """Run a command to its end, from the repository's root.
+def run_child(*command: str, expected: Sequence[int] = (0,), at: Path = ROOT) -> Finished:
+    """Run a command to its end, from the repository's root or another one.
 
     Raises:
         RuntimeError: it ended with another exit code than `expected`.
     """
     began_s = time.monotonic()
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(command, cwd=at, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -68,9 +69,11 @@ def run_child(*command: str, expected: Sequence[int] = (0,)) -> Finished:
     return Finished(usage.ru_utime, usage.ru_stime, wall_s, usage.ru_maxrss, output)
 
 
-def run_module(module: str, *arguments: str, expected: Sequence[int] = (0,)) -> Finished:
-    """Run a module of this repository to its end, with this interpreter."""
-    return run_child(sys.executable, "-m", module, *arguments, expected=expected)
+def run_module(
+    module: str, *arguments: str, expected: Sequence[int] = (0,), version: Version = AFTER
+) -> Finished:
+    """Run a module of a version to its end, with its interpreter."""
+    return run_child(version.python, "-m", module, *arguments, expected=expected, at=version.root)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -113,8 +116,10 @@ def _inotify_lines(info: Path) -> int:
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Sum values up as `median (lowest - highest)`."""
+    """Sum values up as `median (lowest - highest)`; one value as it is."""
     middle, low, high = statistics.median(values), min(values), max(values)
+    if len(values) == 1:
+        return f"{middle:,.{digits}f}"
     return f"{middle:,.{digits}f} ({low:,.{digits}f} - {high:,.{digits}f})"
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.bench.goals import GOALS
+from tests.bench.measure import spread
+from tests.bench.versions import AFTER, Version
 
 _HEAD = """# Bench run
 
@@ -26,6 +31,7 @@ class Options:
         work: Empty directory of its own; removed afterwards.
         load_s: How long each load on a watcher lasts.
         memory: The same on a file system in memory, where the machine has one; else `work`.
+        before: An older commit that is measured beside this checkout, in turn.
     """
 
     full: bool
@@ -33,6 +39,67 @@ class Options:
     work: Path
     memory: Path
     load_s: float = 10.0
+    before: Version | None = None
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """This checkout, and the older commit if there is one."""
+        return (AFTER, self.before) if self.before else (AFTER,)
+
+    def turns(self, names: Sequence[str], number: int) -> list[str]:
+        """Give the order of one round: rotated, and every second one backwards, so that no two keep their order."""
+        turn = number % len(names)
+        order = [*names[turn:], *names[:turn]]
+        return order[::-1] if number % 2 else order
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One number of a run, for the table that shows before and after.
+
+    Args of the dataclass:
+        what: What it is, with its unit.
+        after: This checkout, one value per round.
+        before: The older commit, in the same rounds; empty = it was not measured.
+        peer: Who else, and how much.
+        goal: Key in `GOALS`.
+        digits: Decimals.
+    """
+
+    what: str
+    after: Sequence[float]
+    before: Sequence[float] = ()
+    peer: str = "-"
+    goal: str | None = None
+    digits: int = 2
+
+    def result(self) -> float:
+        """Give the median of this checkout."""
+        return statistics.median(self.after)
+
+    def row(self) -> tuple[str, ...]:
+        """Tell before, after, their ratio, the peer and the goal."""
+        return (
+            self.what,
+            spread(self.before, self.digits) if self.before else "-",
+            spread(self.after, self.digits),
+            self._ratio(),
+            self.peer,
+            self._judged(),
+        )
+
+    def _ratio(self) -> str:
+        """Give the median of the rounds' ratios: what disturbs a machine for longer than a round disturbs both."""
+        if len(self.before) != len(self.after) or not all(self.before):
+            return "-"
+        ratios = [after / before for after, before in zip(self.after, self.before, strict=True)]
+        return f"{statistics.median(ratios):.2f} x"
+
+    def _judged(self) -> str:
+        if self.goal is None:
+            return "-"
+        goal = GOALS[self.goal]
+        return f"{goal.text}: {'met' if goal.is_met(self.result()) else '**missed**'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +112,7 @@ class Section:
         header: Column names; the first column is the row's name.
         rows: Cells.
         notes: Sentences below the table; what was skipped and why.
+        measured: What of it has a goal, or a before and an after.
     """
 
     title: str
@@ -52,6 +120,7 @@ class Section:
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     notes: Sequence[str] = ()
+    measured: Sequence[Measured] = ()
 
 
 def judged(goal: str, is_met: bool) -> str:
@@ -63,15 +132,32 @@ def render_page(sections: Sequence[Section], options: Options) -> str:
     """Render the whole page."""
     lines = [_HEAD, machine_note(options), ""]
     for section in sections:
-        lines += ["", f"## {section.title}", "", section.method, "", *_table(section)]
+        lines += ["", f"## {section.title}", "", section.method, "", *_table(section.header, section.rows)]
         for note in section.notes:
             lines += ["", note]
+    lines += ["", *compared(sections, options)]
     return "\n".join(lines) + "\n"
 
 
-def render_text(section: Section) -> str:
-    """Render one section for the terminal."""
-    return "\n".join([f"\n{section.title}", *_table(section), *section.notes]) + "\n"
+def render_text(section: Section, options: Options) -> str:
+    """Render one section for the terminal, with the machine: ratios do not carry over to another one either."""
+    lines = [
+        f"\n{section.title}",
+        machine_note(options),
+        *_table(section.header, section.rows),
+        *section.notes,
+    ]
+    return "\n".join([*lines, *compared([section], options)]) + "\n"
+
+
+def compared(sections: Sequence[Section], options: Options) -> list[str]:
+    """Lay out in one table what was measured in one run: before, after, their ratio, the peer and the goal."""
+    rows = [one.row() for section in sections for one in section.measured]
+    if not rows:
+        return []
+    before = f"before ({options.before.commit})" if options.before else "before"
+    header = ("measure", before, f"after ({AFTER.commit})", "after / before", "peer", "goal")
+    return ["", *_table(header, rows)]
 
 
 def machine_note(options: Options) -> str:
@@ -96,6 +182,6 @@ def _memory_gib() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
 
 
-def _table(section: Section) -> list[str]:
-    marks = ("---", *("---:" for _ in section.header[1:]))
-    return [f"| {' | '.join(row)} |" for row in (section.header, marks, *section.rows)]
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    marks = ("---", *("---:" for _ in header[1:]))
+    return [f"| {' | '.join(row)} |" for row in (header, marks, *rows)]

@@ -1,7 +1,8 @@
 """Measure what docs/benchmarks.md promises: `make bench`.
 
 Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise,
-`--page FILE` keeps the tables; what follows from them goes into docs/benchmarks.md by hand.
+`--against COMMIT` measures an older commit beside this checkout, `--page FILE` keeps the tables; what follows from
+them goes into docs/benchmarks.md by hand.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tests.bench import (  # noqa: E402 - path first
     bench_look_back,
     bench_many,
+    bench_real,
     bench_replay,
     bench_rocksdb,
     bench_rollup,
@@ -27,12 +31,14 @@ from tests.bench import (  # noqa: E402 - path first
     bench_spool,
     bench_watch,
 )
-from tests.bench.report import Options, Section, render_page, render_text  # noqa: E402
+from tests.bench.report import Options, Section, compared, render_page, render_text  # noqa: E402
+from tests.bench.versions import older  # noqa: E402
 
 BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "replay": bench_replay.run,
     "scan": bench_scan.run,
     "watch": bench_watch.run,
+    "real": bench_real.run,
     "many": bench_many.run,
     "rocksdb": bench_rocksdb.run,
     "spool": bench_spool.run,
@@ -58,32 +64,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--load-seconds", type=float, help="length of each load on a watcher (default: 60 or 10)"
     )
+    parser.add_argument(
+        "--against",
+        metavar="COMMIT",
+        help="measure this older commit beside, in turn, in an environment of its own",
+    )
     parser.add_argument("--page", type=Path, help="write the tables into this file, too")
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.names) - BENCHMARKS.keys())
     if unknown or chosen.rounds < 1:
         parser.error(f"no such benchmark: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
     load_s = chosen.load_seconds or (60.0 if chosen.full else 10.0)
-    sections = []
+    before = older(chosen.against) if chosen.against else None
+    options = Options(chosen.full, chosen.rounds, Path(), Path(), load_s, before)
+    sections: list[Section] = []
     for name in chosen.names or BENCHMARKS:
-        section = _run(name, full=chosen.full, rounds=chosen.rounds, load_s=load_s)
-        sys.stdout.write(render_text(section))
+        began_s = time.monotonic()
+        section = _run(name, options)
+        sys.stdout.write(render_text(section, options))
+        sys.stdout.write(f"{name}: {time.monotonic() - began_s:.0f} s\n")
         sys.stdout.flush()
         sections.append(section)
-    if chosen.page is not None:
-        options = Options(chosen.full, chosen.rounds, Path(), Path())
-        chosen.page.write_text(render_page(sections, options), "utf-8")
+        if chosen.page is not None:  # after each: a run that breaks off has lasted long
+            chosen.page.write_text(render_page(sections, options), "utf-8")
+    if len(sections) > 1:
+        sys.stdout.write("\n".join(["\nAll of this run", *compared(sections, options)]) + "\n")
     return 0
 
 
-def _run(name: str, *, full: bool, rounds: int, load_s: float) -> Section:
+def _run(name: str, options: Options) -> Section:
     prefix = f"statewarden-bench-{name}-"
     in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     with (
         tempfile.TemporaryDirectory(prefix=prefix) as work,
         tempfile.TemporaryDirectory(prefix=prefix, dir=in_memory) as memory,
     ):
-        return BENCHMARKS[name](Options(full, rounds, Path(work), Path(memory), load_s))
+        return BENCHMARKS[name](replace(options, work=Path(work), memory=Path(memory)))
 
 
 if __name__ == "__main__":

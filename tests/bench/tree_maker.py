@@ -66,9 +66,9 @@ def make_tree(root: Path, tasks: int, store: StoreCopy) -> None:
         (application / f"0_{number}" / ".checkpoint").write_bytes(checkpoint(number, 1_000))
 
 
-def checkpoint(task: int, offset: int) -> bytes:
+def checkpoint(task: int, offset: int, store: str = STORE) -> bytes:
     """Content of a task's `.checkpoint`."""
-    return f"0\n1\n{APPLICATION}-{STORE}-changelog {task} {offset}\n".encode()
+    return f"0\n1\n{APPLICATION}-{store}-changelog {task} {offset}\n".encode()
 
 
 def _names(disk: MemoryDisk, path: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -13,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Protocol
 
-from tests.bench.measure import ROOT, watches
+from tests.bench.measure import watches
+from tests.bench.versions import AFTER, ROOT, Version
 
 PATIENCE_S = 300.0
 _EVENTS = ("create", "delete", "moved_from", "moved_to", "close_write", "delete_self")
@@ -40,10 +40,10 @@ class Watcher(Protocol):
 class _Process:
     """A child whose output goes to a file: nobody must read a pipe while the clock runs."""
 
-    def __init__(self, output: Path, *command: str) -> None:
+    def __init__(self, output: Path, *command: str, at: Path = ROOT) -> None:
         self.output = output
         self._file: IO[bytes] = output.open("wb")
-        self._child = subprocess.Popen(command, cwd=ROOT, stdout=self._file, stderr=subprocess.DEVNULL)
+        self._child = subprocess.Popen(command, cwd=at, stdout=self._file, stderr=subprocess.DEVNULL)
         self.pid = self._child.pid
 
     def wait(self, is_true: Callable[[], bool], what: str) -> None:
@@ -124,11 +124,10 @@ class BareWatch:
     name = "agent.watch alone"
     tells = 4
 
-    def __init__(self, root: Path, work: Path) -> None:
+    def __init__(self, root: Path, work: Path, version: Version = AFTER) -> None:
         """Start it."""
-        self._process = _Process(
-            work / "watch-only.out", sys.executable, "-m", "tests.bench.watch_only", str(root)
-        )
+        command = (version.python, "-m", "tests.bench.watch_only", str(root))
+        self._process = _Process(work / "watch-only.out", *command, at=version.root)
         self.pid = self._process.pid
 
     def wait_ready(self) -> None:
@@ -147,18 +146,22 @@ class Agent:
     tells = 4
 
     def __init__(
-        self, root: Path, work: Path, *, with_spool: bool = False, more: tuple[str, ...] = ()
+        self,
+        root: Path,
+        work: Path,
+        *,
+        with_spool: bool = False,
+        more: tuple[str, ...] = (),
+        version: Version = AFTER,
     ) -> None:
         """Start it, with `more` arguments."""
-        self.name = "agent with spool" if with_spool else "agent"
         self._port = _free_port()
         spool = ("--spool", str(work / "spool")) if with_spool else ()
         shutil.rmtree(work / "spool", ignore_errors=True)
         listen = f"127.0.0.1:{self._port}"
         options = ("--listen", listen, "--pod", "bench", "--log-level", "WARNING", *spool, *more)
-        self._process = _Process(
-            work / "agent.out", sys.executable, "-m", "agent", "run", str(root), *options
-        )
+        command = (version.python, "-m", "agent", "run", str(root), *options)
+        self._process = _Process(work / "agent.out", *command, at=version.root)
         self.pid = self._process.pid
 
     def wait_ready(self) -> None:

@@ -1,0 +1,61 @@
+"""What the project promises in numbers: the one home of the goals, by which benchmarks judge."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+WINDOW_S = 1.0
+"""How long a path that changes again and again is left unread by default."""
+
+
+class Goal(NamedTuple):
+    """One promise.
+
+    Args of the tuple:
+        text: As the page says it.
+        limit: The number.
+        unit: Of it.
+        is_least: The number must be reached; else it must not be exceeded.
+        bench: How it is measured: the name behind `make bench ARGS=`.
+    """
+
+    text: str
+    limit: float
+    unit: str
+    bench: str
+    is_least: bool = False
+
+    def is_met(self, value: float) -> bool:
+        """Judge a result."""
+        return value >= self.limit if self.is_least else value <= self.limit
+
+
+GOALS = {
+    "watching": Goal("watching alone: at most 1.5 x the CPU of `inotifywait`", 1.5, "x", "watch"),
+    "semantics": Goal("with all semantic work: at most 6 x", 6.0, "x", "watch"),
+    "spool": Goal("with spool: at most 8 x", 8.0, "x", "watch"),
+    "moonshot": Goal("moonshot, with all semantic work: at most 3 x", 3.0, "x", "watch"),
+    "lost": Goal("nothing lost at 3,000 checkpoint replacements a second", 0, "notifications", "watch"),
+    "delay": Goal(
+        f"from the rename to a scrape that shows it: p99 at most the window of {WINDOW_S:g} s and 0.5 s",
+        WINDOW_S + 0.5,
+        "s",
+        "watch",
+    ),
+    "real-delay": Goal("the same under the realistic load", WINDOW_S + 0.5, "s", "real"),
+    "real-lost": Goal("nothing lost under the realistic load", 0, "notifications", "real"),
+    "idle": Goal("idle at 10,000 tasks: at most 0.2 % of a core", 0.2, "%", "many"),
+    "known": Goal("every last checkpoint, deletion and re-creation known afterwards", 0, "tasks", "many"),
+    "memory-1000": Goal("resident at 1,000 tasks, all histories full: at most 48 MiB", 48, "MiB", "memory"),
+    "memory-10000": Goal("resident at 10,000 tasks, all histories full: at most 96 MiB", 96, "MiB", "memory"),
+    "scan": Goal("scan of 10,000 tasks: at most 4 s", 4.0, "s", "scan"),
+    "replay": Goal(
+        "replay: at least 40,000 operations per CPU second", 40_000, "/s", "replay", is_least=True
+    ),
+    "rocksdb": Goal("reading a store's metadata: not slower than rocksdict", 1.0, "x", "rocksdb"),
+    "audit-constant": Goal("audit, constant part: at most 12 CPU s", 12.0, "s", "rollup"),
+    "audit-growth": Goal("audit: CPU grows at most with exponent 1.05", 1.05, "", "rollup"),
+    "questions-5": Goal("five questions: at most 4 x DuckDB's CPU at 5 million events", 4.0, "x", "rollup"),
+    "questions-50": Goal("five questions: at most 2 x DuckDB's CPU at 50 million events", 2.0, "x", "rollup"),
+    "rules-equal": Goal("two rules by hand in DuckDB: the same findings", 0, "findings", "rollup"),
+}
