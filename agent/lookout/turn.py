@@ -13,7 +13,7 @@ from agent.contract.events import Change
 from agent.engine.pipeline import Pipeline
 from agent.inventory.blind_causes import Missed, Step
 from agent.inventory.blindness import begin_blind, end_blind, note_blind
-from agent.inventory.disk import Disk, Unseen
+from agent.inventory.disk import Unseen, WalkedDisk
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
 from agent.lookout.clock_watch import ClockWatch, Gap
@@ -66,7 +66,7 @@ class Lookout:
 
     root: Path
     pipeline: Pipeline
-    disk: Disk
+    disk: WalkedDisk
     mailbox: Mailbox
     clock: Clock
     keeper: WatchKeeper

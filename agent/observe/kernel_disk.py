@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -86,6 +86,44 @@ class KernelDisk:
         except (OSError, ValueError) as error:
             return _unseen(error)
         return _file_stat(found)
+
+    def stamps(self, directories: Iterable[str]) -> tuple[int, ...] | Unseen:
+        """Ask for inode and modification time of directories that lie in one another; each is opened once."""
+        opened: dict[str, int] = {}
+        found: list[int] = []
+        try:
+            for path in directories:
+                parent, _, name = path.rpartition("/")
+                if name in _DETOURS:
+                    raise ValueError(path)
+                this = os.stat(name, dir_fd=self._open_once(parent, opened), follow_symlinks=False)
+                found += (this.st_ino, this.st_mtime_ns // 1000)
+        except (OSError, ValueError) as error:
+            return _unseen(error)
+        finally:
+            for descriptor in opened.values():
+                os.close(descriptor)
+        return tuple(found)
+
+    def _open_once(self, path: str, opened: dict[str, int]) -> int:
+        """Open a directory from the one that holds it, unless `opened` has it.
+
+        Raises:
+            OSError: a component is gone, denied or not a directory.
+            ValueError: the path leads out of the root, or no file can have this name.
+        """
+        known = opened.get(path)
+        if known is not None:
+            return known
+        if not path:
+            descriptor = os.open(self._root, _ROOT)
+        else:
+            parent, _, name = path.rpartition("/")
+            if name in _DETOURS:
+                raise ValueError(path)
+            descriptor = os.open(name, _WAY, dir_fd=self._open_once(parent, opened))
+        opened[path] = descriptor
+        return descriptor
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         """Read at most `length` bytes of a regular file from `offset`; shorter at its end.

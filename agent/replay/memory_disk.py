@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -51,6 +52,13 @@ class MemoryDisk:
         if node is None:
             return Unseen.VANISHED
         return FileStat(node.kind, node.inode, len(node.content), node.mtime_us)
+
+    def stamps(self, directories: Iterable[str]) -> tuple[int, ...] | Unseen:
+        """Ask for inode and modification time of directories."""
+        found = [self._find(path) for path in directories]
+        if any(node is None for node in found):
+            return Unseen.VANISHED
+        return tuple(fact for node in found if node is not None for fact in (node.inode, node.mtime_us))
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         """Read part of a file."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from agent.contract.events import Source
-from agent.inventory.disk import FileStat, Unseen
+from agent.inventory.disk import Unseen
 from agent.lookout.walk import DEEP_EVERY, HOT_US, POLLING, SLICE_S, WATCHING, Pace, Reconciler
 from tests.agent.engine.playing import (
     Run,
@@ -32,10 +33,11 @@ class CostlyDisk:
         self.now_s = 0.0
         self.asked: list[str] = []
 
-    def stat(self, path: str) -> FileStat | Unseen:
-        self.now_s += COST_S
-        self.asked.append(path)
-        return self.disk.stat(path)
+    def stamps(self, directories: Iterable[str]) -> tuple[int, ...] | Unseen:
+        asked = [*directories]
+        self.now_s += COST_S * len(asked)
+        self.asked += asked
+        return self.disk.stamps(asked)
 
     def list(self, path: str) -> Any:
         self.now_s += COST_S

@@ -68,6 +68,22 @@ def test_stat_is_that_of_the_entry_itself(root: Path) -> None:
     assert (top.kind, top.inode) == (EntryKind.DIRECTORY, root.stat().st_ino)
 
 
+def test_stamps_are_those_of_single_questions(root: Path) -> None:
+    """Inode and time of each directory, whatever their order; one that is gone, or behind a link, is told as such."""
+    disk = KernelDisk(root)
+    (root / "app" / "0_1" / "rocksdb" / "s").mkdir(parents=True)
+    os.utime(root / "app" / "0_1" / "rocksdb", ns=(0, 1_700_000_000_123_456_789))
+    paths = ["app/0_1", "app/0_1/rocksdb/s", "app/0_1/rocksdb"]
+    single = [disk.stat(path) for path in paths]
+    facts = [fact for x in single if isinstance(x, FileStat) for fact in (x.inode, x.mtime_us)]
+    descriptors = len(os.listdir("/proc/self/fd"))
+    assert disk.stamps(paths) == tuple(facts)
+    assert disk.stamps([*paths, "app/0_1/gone"]) is Unseen.VANISHED
+    for path in ("app/link/rocksdb", "app/../app/0_1", "../outside", "app//0_1", ""):
+        assert disk.stamps([path]) is Unseen.VANISHED
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
 @pytest.mark.parametrize(
     ("offset", "length", "content"),
     [
