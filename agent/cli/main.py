@@ -202,6 +202,12 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="S",
         help="distance between full rescans, seconds (default 60)",
     )
+    run.add_argument(
+        "--merge-window-seconds",
+        type=float,
+        metavar="S",
+        help="read a steadily moving checkpoint at most so often (default 1; 0: at every change)",
+    )
     run.add_argument("--watch-mode", metavar="MODE", help="auto (default: ask the volume), inotify or poll")
     run.add_argument(
         "--cpu-share",
@@ -259,6 +265,12 @@ def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="how long the clock runs on after the last operation (default 20m; s, m, h)",
     )
     replay.add_argument(
+        "--merge-window",
+        default="1s",
+        metavar="TIME",
+        help="read a steadily moving checkpoint at most so often (default 1s; 0s: at every change)",
+    )
+    replay.add_argument(
         "--process-visible",
         action="store_true",
         help="let detectors see the process and its release, as with a shared process namespace",
@@ -314,6 +326,7 @@ def _run(chosen: argparse.Namespace) -> int:
         "home",
         "ship_to",
         "rescan_seconds",
+        "merge_window_seconds",
         "watch_mode",
         "cpu_share",
         "memory_mib",
@@ -353,6 +366,7 @@ def _replay(chosen: argparse.Namespace) -> int:
         pod=chosen.pod,
         events=chosen.events,
         quiet_us=offline.parse_duration_us(chosen.quiet_period),
+        merge_window_us=offline.parse_duration_us(chosen.merge_window),
         show_process=chosen.process_visible,
         shown=_shown(chosen),
         fail_on=chosen.fail_on,

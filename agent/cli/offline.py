@@ -132,6 +132,7 @@ def replay_trace(
     pod: str,
     events: Path | None,
     quiet_us: int,
+    merge_window_us: int,
     show_process: bool,
     shown: Shown,
     fail_on: str,
@@ -157,7 +158,14 @@ def replay_trace(
         agent_version=__version__,
     )
     with EventsDirectory(events, origin) as sink:
-        pipeline = Pipeline(disk, config.applications, started_us, sink.append, disabled=config.disabled)
+        pipeline = Pipeline(
+            disk,
+            config.applications,
+            started_us,
+            sink.append,
+            disabled=config.disabled,
+            merge_window_us=merge_window_us,
+        )
         pseudonyms = make_pseudonyms(config, pipeline.inventory)
         if pseudonyms is not None:
             pipeline.emit = lambda record: sink.append(pseudonyms.record(record))

@@ -7,15 +7,16 @@ scan and replay.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from agent.contract.events import Source
 from agent.engine import rereads
-from agent.engine.listing import REPORTED_AT_ONCE, directories
+from agent.engine.listing import REPORTED_AT_ONCE, databases_below, directories
 from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
 from agent.engine.schedule import Schedule
+from agent.engine.windows import Windows, checkpoint_path
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
 from agent.inventory.disk import Disk, LockState, Unseen
@@ -35,14 +36,15 @@ _EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.
 class Looker:
     """Owns the inventory and keeps it in step with the disk."""
 
-    def __init__(self, disk: Disk, started_us: int) -> None:
-        """Read through `disk` from `started_us` on."""
+    def __init__(self, disk: Disk, started_us: int, windows: Windows) -> None:
+        """Read through `disk` from `started_us` on; `windows` say which changes wait."""
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
         self._read_tasks: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
+        self.windows = windows
         self._polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
         self._refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
@@ -83,30 +85,38 @@ class Looker:
         Returns:
             What changed.
         """
+        if hint.kind is HintKind.MOVED_IN and self.windows.waits(hint.path, hint.at_us, now_us):
+            return []
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
         place = hint.place
+        if place.role is Role.TEMPORARY:
+            return []  # three quarters of what a busy application announces: the rename is what counts
+        changes = self._read_merged(self.windows.before(place), now_us)
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
-            return self._removed(place, hint, now_us)
+            return changes + self._removed(place, hint, now_us)
         if hint.kind is HintKind.SELF_GONE:
-            return self._directory(place, now_us, Source.INOTIFY)
+            return changes + self._directory(place, now_us, Source.INOTIFY)
         if place.role is Role.SST:
             self.observer.note_written(place, hint.at_us)
-        return self._changed(place, hint, now_us)
+        return changes + self._changed(place, hint, now_us)
+
+    def _read_merged(self, paths: list[str], now_us: int) -> list[Transition]:
+        """Read checkpoints that waited."""
+        return [x for path in paths for x in self._checkpoint(classify(path), now_us, Source.INOTIFY)]
 
     def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
-        if place.role is Role.TEMPORARY and ((task := self._task_of(place)) is None or task.walk is None):
-            return []  # a quarter of what a busy application announces; it says something beside a deletion only
         removal = Removal(place, hint.at_us, Source.INOTIFY)
         changes: list[Transition] = []
         if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
             self._settling.schedule(place.database, now_us + SETTLE_US)
-        elif place.role in REPLACEABLE and place.database and self._seems_idle(place):
+        elif place.role in REPLACEABLE and place.database and rereads.seems_idle(self._task_of(place), place):
             # an open that has not been read yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         elif place.role is Role.CHECKPOINT and place.task_path is not None:
             # an owner that has just opened deletes it, too: whether a process holds the task must be known first
+            self.windows.forget(place.path)
             changes += self._read_waiting(place.task_path, now_us)
         changes += self._reduce(removal)
         if place.role is Role.APPLICATION:
@@ -116,11 +126,6 @@ class Looker:
         elif place.role is Role.TASK_LOCK:
             changes += self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
         return changes
-
-    def _seems_idle(self, place: StatePath) -> bool:
-        task = self._task_of(place)
-        store = task.stores.get(place.store or "") if task is not None else None
-        return task is not None and task.walk is None and store is not None and store.session is None
 
     def _changed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
         role, kind = place.role, hint.kind
@@ -177,14 +182,20 @@ class Looker:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
             self._read_tasks.add((reading.place.application, reading.place.task))
-        return reduce_observation(self.inventory, reading)
+        changes = reduce_observation(self.inventory, reading)
+        for change in changes:
+            self.windows.note(change)
+        return changes
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
-        root = classify(place.application)
+        root, changes = (
+            classify(place.application),
+            self._read_merged(self.windows.below(place.application), now_us),
+        )
         known = self.inventory.applications.get(place.application)
         before = known.lock if known else None
-        changes = self._reduce(self.observer.application(root, now_us, source))
+        changes += self._reduce(self.observer.application(root, now_us, source))
         application = self.inventory.applications.get(place.application)
         if application is None or not application.exists:
             return changes
@@ -199,10 +210,12 @@ class Looker:
 
     def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         changes = self._reduce(self.observer.task(place, now_us, source))
-        for database in self._databases_below(place):
+        for database in databases_below(self._disk, place.path, self._task_of(place)):
             changes += self._database(database, now_us, source)
-        checkpoint = classify(f"{place.path}/{names.CHECKPOINT_FILE}")
-        return changes + self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
+        return changes + self._read_checkpoint(place.path, now_us, source)
+
+    def _read_checkpoint(self, task_path: str, now_us: int, source: Source) -> list[Transition]:
+        return self._reduce(self.observer.checkpoint(classify(checkpoint_path(task_path)), now_us, source))
 
     def _task_lock(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
         task, written = self._task_of(place), kind is HintKind.WRITTEN
@@ -210,21 +223,26 @@ class Looker:
         return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        task = self._task_of(place)
+        task, replaced_us = self._task_of(place), self.windows.take(place.path)
         if task is None:
             changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
             return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
-        reading = self.observer.checkpoint(place, now_us, source)
+        reading = self.observer.checkpoint(place, now_us, source, replaced_us=replaced_us)
         if reading.unseen is None:
             self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story
-        return self._read_waiting(task.path, now_us) + self._reduce(reading)
+        changes = self._read_waiting(task.path, now_us) + self._reduce(reading)
+        self.windows.read(place.path, task, now_us, is_seen=reading.unseen is None)
+        return changes
 
     def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
+        return self._read_databases(self._settling.below(f"{task_path}/"), now_us, Source.INOTIFY)
+
+    def _read_databases(self, paths: list[str], now_us: int, source: Source) -> list[Transition]:
         changes: list[Transition] = []
-        for path in self._settling.below(f"{task_path}/"):
+        for path in paths:
             self._settling.drop(path)
-            changes += self._database(classify(path), now_us, Source.INOTIFY)
+            changes += self._database(classify(path), now_us, source)
         return changes
 
     def _database(
@@ -232,7 +250,7 @@ class Looker:
     ) -> list[Transition]:
         # Taking an existing `.lock` makes no notification, but the open of a store that follows it does.
         task = self._task_of(place)
-        changes: list[Transition] = []
+        changes = self._read_merged(self.windows.of(checkpoint_path(task.path)) if task else [], now_us)
         if task is not None and task.lock is not None:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
@@ -255,18 +273,12 @@ class Looker:
         return changes + [y for x in again for y in self._database(classify(x.path), later_us, Source.RESCAN)]
 
     def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
-        changes: list[Transition] = []
-        for store in list(task.stores.values()):
-            for database in list(store.databases.values()):
-                self._settling.drop(database.path)
-                changes += self._database(classify(database.path), now_us, source)
-        return changes
+        return self._read_databases(task.database_paths, now_us, source)
 
     def read_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         """Read a known task: its stores, its checkpoint, then its lock and directory."""
-        changes = self._stores(task, now_us, source)
-        checkpoint = classify(f"{task.path}/{names.CHECKPOINT_FILE}")
-        changes += self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
+        changes = self._read_merged(self.windows.of(checkpoint_path(task.path)), now_us)
+        changes += self._stores(task, now_us, source) + self._read_checkpoint(task.path, now_us, source)
         return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))
 
     def _task_of(self, place: StatePath) -> Task | None:
@@ -297,8 +309,9 @@ class Looker:
         Returns:
             What changed and was not reported.
         """
+        before = self._read_merged(self.windows.below(classify(path).task_path or path), now_us)
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
-        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)
+        changes = before + self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)
         if absence is not None:
             changes += absence.conclude(now_us)
             self._absence = None
@@ -307,14 +320,11 @@ class Looker:
             place = classify(path)
             note_blind(self.inventory, since_us or now_us, now_us, cause, place.application, place.task)
         if cause in LOSSES or cause == "start":
-            self._settle_held(now_us)
+            # a file may be closed whose manifest edit is not yet written; nothing will announce it any more
+            for database in databases(self.inventory):
+                if database.lock is LockState.HELD:
+                    self._settling.schedule(database.path, now_us + SETTLE_US)
         return changes
-
-    def _settle_held(self, now_us: int) -> None:
-        """A file may be closed whose manifest edit is not yet written; nothing will announce it any more."""
-        for database in databases(self.inventory):
-            if database.lock is LockState.HELD:
-                self._settling.schedule(database.path, now_us + SETTLE_US)
 
     def _rescan(
         self, path: str, now_us: int, source: Source, report: Report | None = None
@@ -360,30 +370,22 @@ class Looker:
             changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
         return changes
 
-    def _databases_below(self, task: StatePath) -> Iterable[StatePath]:
-        known = self._task_of(task)
-        paths = set(known.database_paths) if known else set()
-        for entry in directories(self._disk.list(task.path)):
-            inner = f"{task.path}/{entry.name}"
-            for child in directories(self._disk.list(inner)):
-                paths.add(f"{inner}/{child.name}")
-        return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]
-
     # -- the agent's own clock --------------------------------------------------------------------------
 
     def next_us(self) -> int:
         """When `tick` has something to do."""
-        settling = self._settling.next_us()
-        return self._polls.next_us if settling is None else min(self._polls.next_us, settling)
+        waiting = (self._polls.next_us, self._settling.next_us(), self.windows.next_us())
+        return min(x for x in waiting if x is not None)
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
         self._settling.shift(by_us)
+        self.windows.shift(by_us)
         self._polls.shift(by_us)
 
     def tick(self, now_us: int) -> list[Transition]:
-        """Read where a burst has settled, and poll locks."""
-        changes: list[Transition] = []
+        """Read where a burst has settled or a window is over, and poll locks."""
+        changes = self._read_merged(self.windows.pop_due(now_us), now_us)
         for path in self._settling.pop_due(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
         return changes + self._polls.poll(now_us)

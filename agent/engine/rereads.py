@@ -49,6 +49,12 @@ def is_being_deleted(task: Task | None, now_us: int) -> bool:
     return task is not None and task.walk is not None and now_us - task.walk.last_us < LASTS_US
 
 
+def seems_idle(task: Task | None, place: StatePath) -> bool:
+    """Return whether no process is known to hold a store, and nothing deletes it."""
+    store = task.stores.get(place.store or "") if task is not None else None
+    return task is not None and task.walk is None and store is not None and store.session is None
+
+
 def databases(inventory: Inventory) -> Iterator[Database]:
     """List every database of every store that is there."""
     for application in inventory.applications.values():

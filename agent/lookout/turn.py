@@ -30,6 +30,13 @@ LOG = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
+GATHER_S = 0.03
+"""While it rains, changes are gathered for so long: a turn of the loop costs as much as following several."""
+
+RAIN_HINTS, RAIN_TURNS = 10, 50
+"""So many notifications in each of so many turns in a row are rain; an opening, a close or a deletion is over sooner,
+and is followed as it comes."""
+
 HINTS_PER_TURN = 2_000
 """A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
 wait for all of it, nor may a reading of its end bear the time of its beginning."""
@@ -83,6 +90,7 @@ class Lookout:
     _to_follow: list[Hint] = field(default_factory=list)
     _forgot_us: int = 0
     _limits_read: dict[str, int] = field(default_factory=dict)
+    _rainy_turns: int = 0
 
     def __post_init__(self) -> None:
         """Wire the walk to what counts missed changes."""
@@ -114,14 +122,19 @@ class Lookout:
         hints, self._to_follow = self._to_follow, []
         if hints:
             self._follow(hints, self.clock.now_us())
+        if self.pipeline.looker.windows.end():
+            self.pipeline.tick(self.clock.now_us())
         self.keeper.stop()
 
     def turn(self) -> None:
         """Wait for something to do, and do it."""
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
+        elif self._rainy_turns >= RAIN_TURNS:
+            self.pause(GATHER_S)
         is_up_to_date = not self._to_follow
         hints = self.mailbox.drain(self._wait_s()) if is_up_to_date else []
+        self._rainy_turns = self._rainy_turns + 1 if len(hints) >= RAIN_HINTS else 0
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._check_clock(now_us, now_s)
         if hints:
@@ -131,6 +144,7 @@ class Lookout:
         if self._to_follow:
             hints, self._to_follow = self._to_follow[:HINTS_PER_TURN], self._to_follow[HINTS_PER_TURN:]
             self._follow(hints, now_us)
+            self.pipeline.looker.windows.is_behind = bool(self._to_follow)
         if self.is_ready or not self.pipeline.looker.is_resuming:
             if self.pipeline.next_us() <= now_us:
                 self.pipeline.tick(now_us)

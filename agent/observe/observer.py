@@ -154,8 +154,10 @@ class Observer:
         stat = self.disk.stat(path)
         return None if isinstance(stat, Unseen) else stat.mtime_us
 
-    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointReading:
-        """Read a checkpoint file."""
+    def checkpoint(
+        self, place: StatePath, at_us: int, source: Source, *, replaced_us: int = 0
+    ) -> CheckpointReading:
+        """Read a checkpoint file; `replaced_us`: see `CheckpointReading`."""
         found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
         if isinstance(found, Unseen):
             return CheckpointReading(place, at_us, source, found)
@@ -172,7 +174,7 @@ class Observer:
             entries = parse_checkpoint(content)
         except CheckpointFormatError as error:
             return CheckpointReading(place, at_us, source, mtime_us=stat.mtime_us, problem=str(error))
-        return CheckpointReading(place, at_us, source, None, stat.mtime_us, entries)
+        return CheckpointReading(place, at_us, source, None, stat.mtime_us, entries, replaced_us=replaced_us)
 
     def database(
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0

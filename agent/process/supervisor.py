@@ -108,6 +108,7 @@ class Supervisor:
             on_fault=_log_fault,
             stopwatch=time.perf_counter,
             rescan_us=0,
+            merge_window_us=round(settings.merge_window_seconds * 1_000_000),
         )
         self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)
         if self._pseudonyms is not None:

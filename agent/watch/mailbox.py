@@ -19,6 +19,9 @@ MAILBOX_FULL = "mailbox-full"
 # announced after it reports its re-creation.
 _COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN})
 _CANARY = "canary\0"  # no path has a NUL
+
+# Three of the four notifications with which a checkpoint is replaced, and none decides anything: what
+# counts is the rename, and a name that was never renamed is found when its directory is listed.
 _TEMPORARY = ".tmp"
 
 
@@ -38,7 +41,10 @@ class MailboxCounters:
 
 
 class Mailbox:
-    """Hints in the order of their newest announcement. Any thread may put; one thread takes."""
+    """Hints in the order of their newest announcement. Any thread may put; one thread takes.
+
+    Files under a temporary name are not taken in.
+    """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         """Make an empty mailbox for `capacity` waiting hints."""
@@ -58,7 +64,8 @@ class Mailbox:
         """Add hints in order and wake the taker once; never blocks."""
         with self._condition:
             for hint in hints:
-                self._put(hint)
+                if hint.is_directory or not hint.path.endswith(_TEMPORARY):
+                    self._put(hint)
             if self._waiting:
                 self._condition.notify()
 
@@ -123,8 +130,4 @@ def _key(hint: Hint) -> str | None:
         return None if hint.is_directory else hint.path
     if hint.kind is HintKind.RESCAN:
         return f"{hint.path}\0{hint.cause}"  # no path has a NUL
-    if hint.kind is HintKind.CANARY:
-        return _CANARY
-    # every checkpoint is written under a temporary name and moved: that this name went says nothing
-    passing = hint.kind is HintKind.MOVED_OUT and not hint.is_directory and hint.path.endswith(_TEMPORARY)
-    return hint.path if passing else None
+    return _CANARY if hint.kind is HintKind.CANARY else None

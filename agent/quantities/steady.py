@@ -1,0 +1,26 @@
+"""A step of a task that goes on as before: what its checkpoint says moved forward, by little."""
+
+from __future__ import annotations
+
+from agent.inventory.model import CheckpointFact
+from agent.quantities.changelog import TEN_THOUSAND
+
+
+def is_step(before: CheckpointFact, after: CheckpointFact) -> bool:
+    """Return whether a checkpoint says of the same stores as the one before that they are further on, but not far.
+
+    Entries of other topics are not understood well enough for that, and "unknown" (-4) is no offset. A move by more
+    than 10,000 is the commit timer's from 2.7 on: a restoration and a standby write no other on their way, and a
+    smaller one says where they ended.
+
+    Source:
+        StateManagerUtil.checkpointNeeded (2.8.2 to 4.2.1).
+    """
+    if before.incarnation != after.incarnation or before.held != after.held or before.deleted:
+        return False
+    if before.written_us >= after.written_us or before.offsets.keys() != after.offsets.keys():
+        return False
+    if before.foreign or after.foreign or min(before.offsets.values(), default=-1) < 0:
+        return False
+    steps = [after.offsets[name] - offset for name, offset in before.offsets.items()]
+    return min(steps) >= 0 and 0 < sum(steps) <= TEN_THOUSAND
