@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agent.contract.events import Source
 from agent.inventory.observations import DatabaseReading, Flush
 from agent.inventory.stores import FLUSHES_KEPT, Database, Mark, Store
+from agent.inventory.timeline import Flushed, Timeline
 
 
 def apply_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
@@ -74,22 +77,22 @@ def _append_flush(database: Database, flush: Flush, floor_us: int, marked_us: tu
     return max(at_us, last)
 
 
-def _remember(database: Database, flush: tuple[int, int], marked_us: tuple[int, ...]) -> None:
+def _remember(database: Database, flush: Flushed, marked_us: tuple[int, ...]) -> None:
     """Add a flush; where there is no more room, one goes that no checkpoint is compared with.
 
     What stays is the last flush before each checkpoint of the session and the first one after it, so that what was
     flushed beyond a checkpoint is known exactly, however many flushes followed.
     """
-    known = database.flushed
+    known = [*database.flushed]
     if len(known) >= FLUSHES_KEPT:
         needed = {i for at_us in marked_us for i in _around(known, at_us)}
         goes = next((i for i in range(len(known)) if i not in needed), 0)
         if goes == 0:
             database.dropped_puts = known[0][0]
-        known = known[:goes] + known[goes + 1 :]
-    database.flushed = (*known, flush)
+        del known[goes]
+    database.flushed = Timeline((*known, flush))
 
 
-def _around(flushed: tuple[tuple[int, int], ...], at_us: int) -> tuple[int, int]:
+def _around(flushed: Sequence[Flushed], at_us: int) -> tuple[int, int]:
     after = next((i for i, (_, written_us) in enumerate(flushed) if written_us > at_us), len(flushed))
     return after - 1, after

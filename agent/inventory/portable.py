@@ -14,11 +14,13 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agent.errors import BaselineError
-from agent.inventory.recent import KEPT, Recent
+from agent.inventory.recent import KEPT, Recent, same_or_new
+from agent.inventory.timeline import Flushed, Timeline
 
 T = TypeVar("T")
 Turn = Callable[[Any], Any]
 
+_TIMELINE = tuple[Flushed, ...]
 _PLAIN = frozenset({int, str, bool, float})
 
 
@@ -45,6 +47,8 @@ def _encoder(kind: Any) -> Turn:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum)):
         return _same
+    if kind is Timeline:
+        return _encoder(_TIMELINE)
     if origin in (Union, UnionType):
         inner = _encoder(_without_none(arguments))
         return lambda value: None if value is None else inner(value)
@@ -88,6 +92,9 @@ def _decoder(kind: Any) -> Turn:
         return lambda plain: (
             known[plain] if isinstance(plain, str) and plain in known else _refuse(kind, plain)
         )
+    if kind is Timeline:
+        pairs = _decoder(_TIMELINE)
+        return lambda plain: Timeline(pairs(plain))
     if origin in (Union, UnionType):
         inner = _decoder(_without_none(arguments))
         return lambda plain: None if plain is None else inner(plain)
@@ -96,10 +103,24 @@ def _decoder(kind: Any) -> Turn:
         return lambda plain: {key: inner(each) for key, each in _require(dict, plain).items()}
     if origin is tuple and arguments[-1] is not Ellipsis:
         return _pair_decoder(kind, tuple(_decoder(each) for each in arguments))
-    if origin in (frozenset, set, tuple, list, Recent):
+    if origin is frozenset:
+        return _sharing(_decoder(arguments[0]))
+    if origin in (set, tuple, list, Recent):
         inner, make = _decoder(arguments[0]), list if origin is Recent else origin
         return lambda plain: make(inner(each) for each in _require(list, plain))
     return _record_decoder(kind)
+
+
+def _sharing(inner: Turn) -> Turn:
+    """Give an equal set a second time, not its copy: those of one store's sessions follow each other."""
+    last: frozenset[Any] = frozenset()
+
+    def decode(plain: Any) -> Any:
+        nonlocal last
+        last = same_or_new(last, frozenset(inner(each) for each in _require(list, plain)))
+        return last
+
+    return decode
 
 
 def _pair_decoder(kind: Any, inners: tuple[Turn, ...]) -> Turn:

@@ -24,6 +24,11 @@ def recent(known: tuple[T, ...], entry: T, kept: int) -> tuple[T, ...]:
     return (*known[-kept + 1 :], entry) if kept > 1 else (entry,)
 
 
+def same_or_new(known: T, new: T) -> T:
+    """Give the value that is kept already, if the new one is equal: six sessions of one store have one set of ids."""
+    return known if known == new else new
+
+
 class Recent(list[T]):
     """A list that keeps its newest entries; grow it by `append` only. For the one that is changed in place."""
 

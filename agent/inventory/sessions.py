@@ -8,7 +8,8 @@ from agent.inventory.closings import is_exact, keeps_unbroken
 from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseReading, Observation
-from agent.inventory.recent import recent
+from agent.inventory.recent import recent, same_or_new
+from agent.inventory.stores import NO_FLOORS
 from agent.layout.checkpoint import OffsetEntry
 
 TOO_SHORT_US = 1_000_000
@@ -40,6 +41,7 @@ def open_sessions(application: Application, task: Task, reading: Observation) ->
                     before.released_us, before.closed, before.exact = None, None, False
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
+                before.status_floors = NO_FLOORS
             store.sessions = recent(store.sessions, _new_session(task, store, reading.at_us), SESSIONS_KEPT)
             task.walk = None
 
@@ -94,7 +96,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     return Session(
         opened_us=min(opened_us, at_us),
         seen_us=at_us,
-        identities=store.identities,
+        identities=same_or_new(before.final_identities if before else frozenset(), store.identities),
         puts_at_open=puts_at_open,
         offset_at_open=offset,
         created=created,
@@ -299,7 +301,7 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
         if session.released_us is None:
             session.released_us = reading.at_us
             session.puts_at_release = store.puts
-            session.final_identities = store.identities
+            session.final_identities = same_or_new(session.identities, store.identities)
             session.closed_with_offset = _wrote_offset(store)
             session.entries_at_release = _sum_known(x.entries_low for x in store.databases.values())
             session.counted_at_release = counted_puts(store)

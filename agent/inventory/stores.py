@@ -12,8 +12,9 @@ from enum import StrEnum
 
 from agent.inventory.disk import LockState
 from agent.inventory.observations import StoreOffsets
-from agent.inventory.recent import history
+from agent.inventory.recent import KEPT, history
 from agent.inventory.segments import OPENINGS_KEPT, Opening
+from agent.inventory.timeline import NOTHING_FLUSHED, Timeline
 
 SESSIONS_KEPT = 6
 FLUSHES_KEPT = 48
@@ -79,7 +80,7 @@ class Database:
     opened_puts: int = 0
     file_puts: int = 0
     opened_sequence: int | None = None
-    flushed: tuple[tuple[int, int], ...] = history(FLUSHES_KEPT)
+    flushed: Timeline = field(default=NOTHING_FLUSHED, metadata={KEPT: FLUSHES_KEPT})
     dropped_puts: int = 0
     undated_us: int = 0
     newest_flush: int = 0
@@ -152,6 +153,10 @@ class PastDatabase:
     counted_puts: int = 0
 
 
+NO_FLOORS: dict[str, int] = {}
+"""For the sessions that ended: only the one that lasts is asked for its `status_floors`. Never changed."""
+
+
 @dataclass(slots=True)
 class Session:
     """One holding of a store by a process.
@@ -188,7 +193,8 @@ class Session:
         counted_at_open: Flushed when these were counted.
         entries_at_release: Lower bound of live entries when it was released; None = not known.
         counted_at_release: Flushed when these were counted.
-        status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it.
+        status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it. Kept of the
+            newest session only.
         outlived: Another task of the application stayed held when this store was released: an orderly close
             in a living process, no crash. None until the next session shows it.
         release_unseen: It was released while the agent was away; `released_us` is when that was found.

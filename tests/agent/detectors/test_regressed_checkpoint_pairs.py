@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
+from agent.inventory.timeline import Timeline
 from tests.support.scenario_case import at, case, checkpoint, database, judge, session, store, task
 
 ID = "regressed-checkpoint"
@@ -44,7 +45,7 @@ def test_an_entry_in_order_hides_no_other():
 def test_a_standby_reads_again_after_a_rebalance(release, severity, confidence):
     """Up to 2.4 it seeks back to where it opened; what it reads again is flushed again. Seen live at 2.0.1."""
     one = database()
-    one.flushed = ((17_000, at(9)), (27_000, at(19)))
+    one.flushed = Timeline(((17_000, at(9)), (27_000, at(19))))
     facts = [checkpoint(10, 17_003, ended=20), checkpoint(20, 7_002)]
     again = session(0)
     again.offset_at_open = 2_000

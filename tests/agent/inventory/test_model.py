@@ -8,6 +8,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Task
 from agent.inventory.recent import recent
 from agent.inventory.stores import FLUSHES_KEPT, Database
+from agent.inventory.timeline import Timeline
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, checkpoint, database, session, store, task
 from tests.support.scenario_looks import known
@@ -32,7 +33,7 @@ def test_timeline_is_bounded():
     """A task's memory has an end."""
     one = Database("p", None)
     for puts in range(2 * FLUSHES_KEPT):
-        one.flushed = recent(one.flushed, (puts, at(puts)), FLUSHES_KEPT)
+        one.flushed = Timeline(recent((*one.flushed,), (puts, at(puts)), FLUSHES_KEPT))
     assert len(one.flushed) == FLUSHES_KEPT
     assert one.flushed[-1] == (2 * FLUSHES_KEPT - 1, at(2 * FLUSHES_KEPT - 1))
 

@@ -18,6 +18,7 @@ from agent.findings.finding import Finding
 from agent.inventory.model import Application, BlindInterval, Task
 from agent.inventory.portable import from_plain, to_plain
 from agent.inventory.recent import Recent
+from agent.inventory.timeline import Flushed, Timeline
 from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
 
 NAMES = st.text(st.characters(codec=None, exclude_categories=()), max_size=6)  # lone surrogates, too
@@ -34,6 +35,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.booleans() if kind is bool else st.floats(allow_nan=False)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(list(kind))
+    if kind is Timeline:
+        return st.lists(values(Flushed), max_size=2).map(Timeline)
     if origin is UnionType:
         return st.none() | values(next(x for x in arguments if x is not NoneType))
     if origin is dict:

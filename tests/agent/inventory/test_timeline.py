@@ -1,0 +1,59 @@
+"""A timeline behaves as the tuple of pairs that it stands for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from agent.errors import BaselineError
+from agent.inventory.portable import from_plain, to_plain
+from agent.inventory.stores import FLUSHES_KEPT, Database
+from agent.inventory.timeline import NOTHING_FLUSHED, Timeline
+
+PAIRS = ((100, 10), (300, 20), (300, 1_700_000_000_000_000))
+
+
+def test_it_gives_what_it_was_given() -> None:
+    """In order, by index and by slice."""
+    line = Timeline(PAIRS)
+    assert (*line,) == PAIRS
+    assert (line[0], line[-1], line[-3], len(line)) == (PAIRS[0], PAIRS[-1], PAIRS[0], 3)
+    assert line[-2:] == Timeline(PAIRS[1:])
+    line += [(400, 30)]
+    assert line == Timeline((*PAIRS, (400, 30)))
+    for index in (4, -5):
+        with pytest.raises(IndexError):
+            line[index]
+
+
+def test_an_empty_one_is_false_and_equal_to_every_empty_one() -> None:
+    """A database that was never flushed."""
+    assert not Timeline()
+    assert Timeline() == NOTHING_FLUSHED
+    assert hash(Timeline()) == hash(NOTHING_FLUSHED)
+    assert Database("a", None).flushed is NOTHING_FLUSHED
+
+
+def test_a_number_that_no_file_can_hold_is_cut() -> None:
+    """A damaged manifest must not end the agent."""
+    assert [*Timeline([(1 << 70, -(1 << 70)), (1, 2)])] == [((1 << 63) - 1, 1 - (1 << 63)), (1, 2)]
+
+
+def test_a_baseline_has_it_as_pairs() -> None:
+    """In the form that it always had there; its bound holds, whatever was written."""
+    database = Database("a", None, flushed=Timeline(PAIRS))
+    plain = to_plain(database)
+    assert plain["flushed"] == [[*pair] for pair in PAIRS]
+    assert from_plain(Database, plain) == database
+    plain["flushed"] = [[n, n] for n in range(2 * FLUSHES_KEPT)]
+    assert len(from_plain(Database, plain).flushed) == FLUSHES_KEPT
+    for wrong in ([[1]], [[1, "2"]], [1], 5):
+        with pytest.raises(BaselineError):
+            from_plain(Database, {**plain, "flushed": wrong})
+
+
+def test_a_full_one_is_small() -> None:
+    """Well below what 48 pairs take."""
+    numbers = Timeline((n, n) for n in range(FLUSHES_KEPT))
+    assert sys.getsizeof(numbers) + sys.getsizeof(numbers._numbers) < 1_000
