@@ -137,5 +137,7 @@ def _has_no_offset_yet(store: Store, session: Session) -> bool:
 def _alive_since(application: Application) -> int | None:
     if application.life is not None:
         return application.life.started_us
+    if not application.task_ever_held:
+        return None
     held = [task.held_since_us for task in application.tasks.values() if task.held]
     return min(held, default=None)

@@ -27,8 +27,9 @@ def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
     pipeline.scan(now_us)
     pipeline.confirm(now_us)
     pipeline.beat(now_us)
-    pipeline.summarise(now_us, whom=_may_go_on)
-    pipeline.summarise(now_us + JUDGED_AFTER_US, whom=lambda application: not _may_go_on(application))
+    working = _working(pipeline.inventory)
+    pipeline.summarise(now_us, whom=lambda application: application.id in working)
+    pipeline.summarise(now_us + JUDGED_AFTER_US, whom=lambda application: application.id not in working)
     return _findings(pipeline, now_us)
 
 
@@ -46,7 +47,8 @@ def needs_second_reading(inventory: Inventory) -> bool:
 def judge_again(pipeline: Pipeline, now_us: int) -> list[Finding]:
     """Read and judge a second time, `SETTLE_S` later."""
     pipeline.reread("", now_us)
-    pipeline.summarise(now_us, whom=_may_go_on)
+    working = _working(pipeline.inventory)
+    pipeline.summarise(now_us, whom=lambda application: application.id in working)
     return _findings(pipeline, now_us)
 
 
@@ -55,6 +57,11 @@ def _findings(pipeline: Pipeline, now_us: int) -> list[Finding]:
         replace(x, resolved_at_us=now_us) if (x.resolved_at_us or 0) > now_us else x
         for x in pipeline.ledger.findings()
     ]
+
+
+def _working(inventory: Inventory) -> set[str]:
+    """Name the applications on whose directories a process works, or may: asked once, not once per task."""
+    return {application.id for application in inventory.applications.values() if _may_go_on(application)}
 
 
 def _may_go_on(application: Application) -> bool:

@@ -138,7 +138,9 @@ def _add_line(found: Remembered, line: Line) -> None:
     try:
         if "task" in line:
             task = from_plain(Task, line["task"])
-            found.inventory.applications[line["of"]].tasks[task.id] = task
+            application = found.inventory.applications[line["of"]]
+            application.tasks[task.id] = task
+            application.task_ever_held |= bool(task.held)  # written by a release that did not say so
         elif "application" in line:
             application = from_plain(Application, line["application"])
             found.inventory.applications[application.id] = application

@@ -288,6 +288,7 @@ class Application:
     processes: tuple[ProcessFact, ...] = ()  # that are visible now
     process_version: str | None = None  # of the last one that reported it, up to the next one's start
     task_lock_ever_held: bool = False
+    task_ever_held: bool = False  # by a lock of any kind; spares asking ten thousand tasks for each of them
     positions_seen: bool = False
     rocksdb_versions: dict[str, int] = field(default_factory=dict)
     # when options with the column family `offsets` were written last, and without it

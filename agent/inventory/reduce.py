@@ -105,6 +105,7 @@ def _settle_holder(application: Application, task: Task, reading: Observation) -
     task.held = held
     if held:
         task.held_since_us = reading.at_us
+        application.task_ever_held = True
     elif before:
         task.released_us = reading.at_us
     if before is None and not held:

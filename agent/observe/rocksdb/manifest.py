@@ -262,9 +262,13 @@ class ManifestCache:
         self._known[database] = (known, size_bytes)
         self._bytes += size_bytes
         while len(self._known) > self._limit or self._bytes > self._limit_bytes:
-            complete = [each for each, (one, _) in self._known.items() if not one.is_half_read]
-            short = (each for each in complete if self._known[each][0].end < _LONG_BYTES)
-            oldest = next(short, complete[0] if complete else None)
+            oldest = self._first(_LONG_BYTES) or self._first(_MAX_NUMBER)
             if oldest is None:
                 return
             self.remove(oldest)
+
+    def _first(self, below_bytes: int) -> str | None:
+        """Find the first database in it whose manifest was read to its end, and is shorter than this."""
+        return next(
+            (x for x, (one, _) in self._known.items() if not one.is_half_read and one.end < below_bytes), None
+        )

@@ -1,13 +1,16 @@
 """XXH3 (64 bits, seed 0, default secret): the block checksum of RocksDB since 6.27.
 
-Source: the xxHash specification, section XXH3. About 2 MB/s in plain Python: blocks here have 1 to 4 KB.
+Source: the xxHash specification, section XXH3. About 30 us per KB in plain Python; blocks here have 0.1 to 4 KB.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from operator import xor
 
 _MASK = (1 << 64) - 1
+_LOW = (1 << 32) - 1
 _P32_1, _P32_2, _P32_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
 _P64_1, _P64_2 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
 _P64_3, _P64_4, _P64_5 = 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
@@ -32,6 +35,7 @@ def _half(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 4], "little")
 
 
+_FIRST_LANES = (_P32_3, _P64_1, _P64_2, _P64_3, _P64_4, _P32_2, _P64_5, _P32_1)
 _LAST_KEY = struct.unpack_from("<8Q", _SECRET, 192 - 64)
 _KEYS = tuple(struct.unpack_from("<8Q", _SECRET, 8 * n) for n in range(_STRIPES_PER_BLOCK))
 _TAIL_KEY = struct.unpack_from("<8Q", _SECRET, 192 - 64 - 7)
@@ -108,24 +112,34 @@ def _up_to_240(data: bytes, size: int) -> int:
 
 
 def _long(data: bytes, size: int) -> int:
-    lanes = [_P32_3, _P64_1, _P64_2, _P64_3, _P64_4, _P32_2, _P64_5, _P32_1]
-    full_stripes = (size - 1) // _STRIPE_BYTES
-    for stripe in range(full_stripes):
+    lanes: Sequence[int] = _FIRST_LANES
+    for stripe in range((size - 1) // _STRIPE_BYTES):
         step = stripe % _STRIPES_PER_BLOCK
-        _accumulate(lanes, struct.unpack_from("<8Q", data, stripe * _STRIPE_BYTES), _KEYS[step])
+        lanes = _accumulate(lanes, struct.unpack_from("<8Q", data, stripe * _STRIPE_BYTES), _KEYS[step])
         if step == _STRIPES_PER_BLOCK - 1:
-            for n, key in enumerate(_LAST_KEY):
-                lanes[n] = ((lanes[n] ^ (lanes[n] >> 47) ^ key) * _P32_1) & _MASK
-    _accumulate(lanes, struct.unpack_from("<8Q", data, size - _STRIPE_BYTES), _TAIL_KEY)
-    total = size * _P64_1
-    for n in range(0, 8, 2):
-        total += _fold(lanes[n] ^ _MERGE_KEY[n], lanes[n + 1] ^ _MERGE_KEY[n + 1])
+            lanes = [_scramble(lane & _MASK, key) for lane, key in zip(lanes, _LAST_KEY, strict=True)]
+    lanes = _accumulate(lanes, struct.unpack_from("<8Q", data, size - _STRIPE_BYTES), _TAIL_KEY)
+    keyed = [lane & _MASK ^ key for lane, key in zip(lanes, _MERGE_KEY, strict=True)]
+    total = size * _P64_1 + sum(_fold(keyed[n], keyed[n + 1]) for n in range(0, 8, 2))
     return _avalanche(total & _MASK)
 
 
-def _accumulate(lanes: list[int], stripe: tuple[int, ...], key: tuple[int, ...]) -> None:
-    for n in range(8):
-        word = stripe[n]
-        mixed = word ^ key[n]
-        lanes[n ^ 1] = (lanes[n ^ 1] + word) & _MASK
-        lanes[n] = (lanes[n] + (mixed & 0xFFFFFFFF) * (mixed >> 32)) & _MASK
+def _scramble(lane: int, key: int) -> int:
+    return ((lane ^ (lane >> 47) ^ key) * _P32_1) & _MASK
+
+
+def _accumulate(lanes: Sequence[int], words: Sequence[int], key: Sequence[int]) -> Sequence[int]:
+    """Mix 64 bytes in. Written out, and cut to 64 bits by the caller only: a third less time than a loop."""
+    a, b, c, d, e, f, g, h = lanes
+    p, q, r, s, t, u, v, w = words
+    k, l, m, n, o, x, y, z = map(xor, words, key)  # noqa: E741
+    return (
+        a + q + (k & _LOW) * (k >> 32),
+        b + p + (l & _LOW) * (l >> 32),
+        c + s + (m & _LOW) * (m >> 32),
+        d + r + (n & _LOW) * (n >> 32),
+        e + u + (o & _LOW) * (o >> 32),
+        f + t + (x & _LOW) * (x >> 32),
+        g + w + (y & _LOW) * (y >> 32),
+        h + v + (z & _LOW) * (z >> 32),
+    )

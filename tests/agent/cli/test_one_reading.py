@@ -17,6 +17,7 @@ from agent.cli.output import Shown
 from agent.config import load_config
 from agent.engine import one_reading
 from agent.engine.pipeline import Pipeline
+from agent.inventory.model import Application
 from agent.judging.base import ApplicationCase
 from tests.agent.cli.commands import FACTS, PLAIN, plant
 
@@ -274,3 +275,21 @@ def test_a_scan_names_the_file_that_facts_are_from(
     file.write_text("application.id=ap\nprocessing.guarantee=exactly_once_v2\n")
     said = statewarden("scan", damaged, "--properties", file)
     assert said.err == "statewarden: --properties: no application ap here; did you mean app? there is: app\n"
+
+
+def test_an_application_is_asked_whether_a_process_works_on_it_and_not_for_each_of_its_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer takes a look at each of its tasks: once to judge it, once to decide on a second reading."""
+    asked = []
+    may_go_on = one_reading._may_go_on
+
+    def count(application: Application) -> bool:
+        asked.append(application.id)
+        return may_go_on(application)
+
+    for task in ("0_0", "0_1", "0_2"):
+        plant(tmp_path, task=task)
+    monkeypatch.setattr(one_reading, "_may_go_on", count)
+    offline.scan(tmp_path, load_config(), shown=Shown(), fail_on="critical")
+    assert asked == ["app", "app"]

@@ -143,6 +143,7 @@ def dossier(
     one.released_us, one.mtime_us, one.held = at(released), at(mtime), False
     sibling = task(store([database()]), task_id="0_1")
     sibling.held, sibling.held_since_us = held_sibling, at(40)
+    app.task_ever_held = held_sibling
     told = {"state_cleanup_delay_ms": 10_000}
     return case(one, sibling, application=app, now=now, release="4.3.0", told=told)
 

@@ -77,6 +77,13 @@ def test_what_is_written_is_what_was_known(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [NAME]
 
 
+def test_a_baseline_that_does_not_say_whether_a_task_was_held_is_asked_its_tasks() -> None:
+    """Releases before did not write it down."""
+    lines = lines_of(busy_run().pipeline, second(100))
+    assert any(line.get("application", {}).pop("task_ever_held", False) for line in lines)
+    assert understand(iter(lines), STATE, second(100)).inventory.applications["app"].task_ever_held
+
+
 def test_an_incident_keeps_its_alert_over_a_restart(tmp_path: Path) -> None:
     """Which detector's alert it raises is no property of its findings: the next agent must be told."""
     kept = Kept(tmp_path)

@@ -58,7 +58,7 @@ def test_checkpoint_at_a_time():
 def test_nothing_is_claimed_before_it_was_seen():
     """No lock was held, no positions, no session closed, no store free until a look says so."""
     app, one, held = Application("app"), task(), session(0)
-    assert (app.lock_ever_held, app.task_lock_ever_held, app.positions_seen, app.exists) == (False,) * 4
+    assert (app.lock_ever_held, app.task_lock_ever_held, app.task_ever_held, app.exists) == (False,) * 4
     assert (one.held, one.lock, one.released_us) == (None, None, None)
     assert (held.closed, held.attached, held.wiped, held.outlived) == (None, False, False, None)
     assert held.closed_with_offset  # only a 4.3 store can lack it

@@ -84,8 +84,9 @@ def test_first_answer_is_no_release():
     """A task that is free when it is first seen was not let go now; later it was, and is dated."""
     one = Reducing()
     assert one.see(task_look(1), lock_look(2, FREE)) == ["task-created"]
-    assert (one.task.held, one.task.released_us) == (False, None)
+    assert (one.task.held, one.task.released_us, one.application.task_ever_held) == (False, None, False)
     assert one.see(lock_look(3, HELD)) == ["task-held"]
+    assert one.application.task_ever_held
     assert one.task.held_since_us == at(3)
     assert one.see(lock_look(4, HELD)) == []
     assert one.see(lock_look(5, FREE)) == ["task-released"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from agent.observe.rocksdb import checksum
@@ -25,6 +27,18 @@ def test_crc32c(data, value):
     """The CRC has its published values."""
     assert crc32c(data) == value
     assert masked_crc32c(memoryview(data)) != value
+
+
+@pytest.mark.parametrize("size", [*range(60, 140), 1_056, 5_000, 16_383, 16_384, 16_385, 16_450, 40_000])
+def test_folded_data_has_the_crc_of_the_definition(size):
+    """Long data is not taken byte by byte: every length to which it is folded, and the seams of its pieces."""
+    data = random.Random(size).randbytes(size)
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    assert crc32c(data) == crc32c(memoryview(data)) == crc ^ 0xFFFFFFFF
 
 
 @pytest.mark.parametrize(
