@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
-from agent.inventory.disk import Disk, Entry, EntryKind, LockState, Unseen
+from agent.inventory.disk import Disk, EntryKind, LockState, Unseen
 from agent.inventory.observations import (
     ApplicationReading,
     CheckpointReading,
@@ -41,6 +42,8 @@ WRITTEN_KEPT = 64
 ANNOUNCED_FOR_US = 60_000_000
 """And for how long after a reading. A flush is in the manifest within milliseconds of its file, and reported at the
 first reading that finds it there; what takes longer comes out of a compaction, or is foreign."""
+
+_NO_OPTIONS = OptionsFacts(None, ())
 
 TRIES = 5
 """Readings of a store that is recreated during every one of them."""
@@ -130,7 +133,7 @@ class Observer:
         children = shared(frozenset(entry.name for entry in entries))
         lock = None
         if names.LOCK_FILE in children:
-            lock, _ = self._lock(f"{place.path}/{names.LOCK_FILE}")
+            lock = self.ask_lock(f"{place.path}/{names.LOCK_FILE}")
         return TaskReading(place, at_us, source, None, stat.inode, stat.mtime_us, children, lock)
 
     def lock(self, place: StatePath, at_us: int, source: Source, *, announced: bool = False) -> LockReading:
@@ -200,14 +203,16 @@ class Observer:
         entries = self.disk.list(path)
         if isinstance(entries, Unseen):
             return DatabaseReading(place, at_us, source, entries)
+        found = [entry.name for entry in entries]
         identity, born_us = self._identity(path)
-        lock, _ = self._lock(f"{path}/{names.STORE_LOCK_FILE}")
+        lock = self.ask_lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
-        self._read_options(path, entries, known)
-        kept = known.options.old_logs_kept if known.options else None
-        reopened_us = () if kept == 0 else old_log_times_us(entry.name for entry in entries)
+        self._read_options(path, found, known)
+        options = known.options or _NO_OPTIONS
+        kept = options.old_logs_kept
+        reopened_us = () if kept == 0 else old_log_times_us(found)
         facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
-        base = DatabaseReading(
+        return DatabaseReading(
             place,
             at_us,
             source,
@@ -217,24 +222,19 @@ class Observer:
             lock=lock,
             reopened_us=reopened_us,
             all_reopens=kept is None or len(reopened_us) < kept,
-            rocksdb_version=known.options.rocksdb_version if known.options else None,
-            families=known.options.column_families if known.options else (),
-            forgets=known.options is not None and known.options.forgets,
-            bulk_loading=known.options is not None and known.options.bulk_loading,
+            rocksdb_version=options.rocksdb_version,
+            families=options.column_families,
+            forgets=options.forgets,
+            bulk_loading=options.bulk_loading,
             options_written_us=known.options_written_us,
             announced_us=announced_us,
-            leftovers=_leftovers(entries, identity),
+            leftovers=_leftovers(found, identity),
+            **(
+                _unread(facts)
+                if isinstance(facts, Unread)
+                else _content(facts, _flushes(facts, known, at_us))
+            ),
         )
-        if isinstance(facts, Unread):
-            return replace(
-                base,
-                manifest_problem=facts.problem or facts.unseen.value,
-                problems=(facts.problem,) if facts.problem else (),
-                goes_on=facts.goes_on,
-                waits=facts.waits,
-                offsets_unread=True,
-            )
-        return _with_store(base, facts, _flushes(facts, known, at_us))
 
     def note_written(self, place: StatePath, at_us: int) -> None:
         """Remember when an SST was announced as written: it may be compacted away before it is read."""
@@ -260,14 +260,14 @@ class Observer:
         known.identity = identity or known.identity
         return known
 
-    def _read_options(self, path: str, entries: tuple[Entry, ...], known: _Known) -> None:
-        found = [(int(m[1]), m[0]) for e in entries if (m := names.OPTIONS_FILE.fullmatch(e.name))]
+    def _read_options(self, path: str, entries: list[str], known: _Known) -> None:
+        found = [(int(m[1]), m[0]) for x in entries if (m := names.OPTIONS_FILE.fullmatch(x))]
         if not found:
             return
         name = max(found)[1]
         if name == known.options_name:
             return
-        content = self.disk.read_at(f"{path}/{name}", 0, MAX_OPTIONS_BYTES)
+        content = self.disk.read_at(f"{path}/{name}", 0, MAX_OPTIONS_BYTES)  # a longer one is read in part
         stat = self.disk.stat(f"{path}/{name}")
         if isinstance(content, Unseen) or isinstance(stat, Unseen):
             return
@@ -275,11 +275,10 @@ class Observer:
         known.options_written_us = stat.mtime_us
 
     def _identity(self, path: str) -> tuple[str | None, int]:
-        file = f"{path}/{names.IDENTITY_FILE}"
-        content = self.disk.read_at(file, 0, MAX_IDENTITY_BYTES)
-        stat = self.disk.stat(file)
-        if isinstance(content, Unseen) or isinstance(stat, Unseen):
+        found = self.disk.read_dated(f"{path}/{names.IDENTITY_FILE}", MAX_IDENTITY_BYTES)
+        if isinstance(found, Unseen):
             return None, 0
+        stat, content = found
         return parse_identity(content), stat.mtime_us
 
     def _lock(self, path: str) -> tuple[LockState | None, int]:
@@ -299,40 +298,49 @@ class Observer:
             return None, str(error)
 
 
-def _leftovers(entries: tuple[Entry, ...], identity: str | None) -> int:
+def _leftovers(found: list[str], identity: str | None) -> int:
     """Count what a torn deletion left: data files without the two files that make them a database."""
-    found = {entry.name for entry in entries}
     if identity is not None and names.CURRENT_FILE in found:
         return 0
     return sum(1 for x in found if names.SST_FILE.fullmatch(x) or names.WAL_FILE.fullmatch(x))
 
 
-def _with_store(base: DatabaseReading, facts: StoreFacts, flushes: tuple[Flush, ...]) -> DatabaseReading:
+def _unread(why: Unread) -> dict[str, Any]:
+    return {
+        "manifest_problem": why.problem or why.unseen.value,
+        "problems": (why.problem,) if why.problem else (),
+        "goes_on": why.goes_on,
+        "waits": why.waits,
+        "offsets_unread": True,
+    }
+
+
+def _content(facts: StoreFacts, flushes: tuple[Flush, ...]) -> dict[str, Any]:
+    """Fields of a reading by what the files say; a reading is made once, with all of them."""
     view = facts.manifest
     # what was written when all sequence numbers are 0: no more was written than was given out at the open
     floor = view.opened_sequence or 0 if view.has_zeroed else 0
     offsets_unread = facts.offsets is not None and bool(facts.offsets.problems)
-    return replace(
-        base,
-        manifest=view.number,
-        manifest_problem=view.problem,
-        problems=facts.problems,
-        puts=view.flushed_sequence,
-        zeroed_puts=floor,
-        opened_puts=max(view.snapshot_sequence, floor),
-        opened_sequence=view.opened_sequence,
-        flushes=flushes,
-        families_in_use=view.families_in_use,
-        files=len(view.live),
-        size_bytes=sum(x.size_bytes for x in view.live),
-        entries_low=facts.live.low if facts.live else None,
-        entries_high=facts.live.high if facts.live else None,
-        deletions=facts.deletions,
-        missing_files=facts.missing_files,
-        oldest_data_us=_oldest_data_us(facts),
-        offsets=None if offsets_unread else _offsets(facts),
-        offsets_unread=offsets_unread,
-    )
+    return {
+        "manifest": view.number,
+        "manifest_problem": view.problem,
+        "problems": facts.problems,
+        "puts": view.flushed_sequence,
+        "zeroed_puts": floor,
+        "opened_puts": max(view.snapshot_sequence, floor),
+        "opened_sequence": view.opened_sequence,
+        "flushes": flushes,
+        "families_in_use": view.families_in_use,
+        "files": len(view.live),
+        "size_bytes": sum(x.size_bytes for x in view.live),
+        "entries_low": facts.live.low if facts.live else None,
+        "entries_high": facts.live.high if facts.live else None,
+        "deletions": facts.deletions,
+        "missing_files": facts.missing_files,
+        "oldest_data_us": _oldest_data_us(facts),
+        "offsets": None if offsets_unread else _offsets(facts),
+        "offsets_unread": offsets_unread,
+    }
 
 
 def _oldest_data_us(facts: StoreFacts) -> int:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
+from agent.replay.encoded import Encoded
 from agent.replay.trace import Operation
 
 FIRST_INODE = 1_000
@@ -14,13 +15,21 @@ FIRST_INODE = 1_000
 
 @dataclass(slots=True)
 class _Node:
+    """A file or directory; the content of a file that was written at once stays encoded."""
+
     kind: EntryKind
     inode: int
     mtime_us: int
-    content: bytearray = field(default_factory=bytearray)
+    content: bytearray | Encoded = field(default_factory=bytearray)
     children: dict[str, _Node] = field(default_factory=dict)
     position: int = 0
     locked: bool = False
+
+    def decoded(self) -> bytearray:
+        """Give the content to be changed in place."""
+        if isinstance(self.content, Encoded):
+            self.content = bytearray(self.content[:])
+        return self.content
 
 
 class MemoryDisk:
@@ -32,7 +41,7 @@ class MemoryDisk:
     def __init__(self) -> None:
         """Make an empty state directory."""
         self._next_inode = FIRST_INODE
-        self._root = self._node(EntryKind.DIRECTORY, 0)
+        self._nodes = {"": self._node(EntryKind.DIRECTORY, 0)}  # by path
         self._processes: dict[int, ProcessFact] = {}
 
     # -- the Disk protocol ------------------------------------------------------------------------------
@@ -116,7 +125,8 @@ class MemoryDisk:
 
     def _remove(self, operation: Operation) -> None:
         parent, name = self._parent(operation.path)
-        if parent is not None and parent.children.pop(name, None) is not None:
+        if parent is not None and (node := parent.children.pop(name, None)) is not None:
+            self._take(operation.path, node)
             parent.mtime_us = operation.at_us
 
     def _rename(self, operation: Operation) -> None:
@@ -124,9 +134,15 @@ class MemoryDisk:
         target, new_name = self._parent(operation.to)
         if source is None or target is None or name not in source.children:
             return
+        if operation.to.startswith(f"{operation.path}/"):
+            return  # a directory cannot be moved into itself
         node = source.children.pop(name)
-        target.children.pop(new_name, None)
+        taken = self._take(operation.path, node)
+        replaced = target.children.pop(new_name, None)
+        if replaced is not None:
+            self._take(operation.to, replaced)
         target.children[new_name] = node
+        self._nodes.update((operation.to + below, one) for below, one in taken.items())
         source.mtime_us = target.mtime_us = operation.at_us
 
     def _open_w(self, operation: Operation) -> None:
@@ -140,9 +156,13 @@ class MemoryDisk:
             return
         start = node.position if operation.offset is None else operation.offset
         end = start + len(operation.data)
-        if start > len(node.content):
-            node.content.extend(bytes(start - len(node.content)))
-        node.content[start:end] = operation.data
+        if start == 0 and isinstance(operation.data, Encoded) and end >= len(node.content):
+            node.content = operation.data
+        else:
+            content = node.decoded()
+            if start > len(content):
+                content.extend(bytes(start - len(content)))
+            content[start:end] = operation.data[:]
         if operation.offset is None:
             node.position = end
         node.mtime_us = operation.at_us
@@ -151,10 +171,10 @@ class MemoryDisk:
         node = self._find(operation.path)
         if node is None:
             return
-        if operation.size < len(node.content):
-            del node.content[operation.size :]
-        else:
-            node.content.extend(bytes(operation.size - len(node.content)))
+        if operation.size != len(node.content):
+            content = node.decoded()
+            content.extend(bytes(max(0, operation.size - len(content))))
+            del content[operation.size :]
         node.mtime_us = operation.at_us
 
     def _utime(self, operation: Operation) -> None:
@@ -177,22 +197,23 @@ class MemoryDisk:
         return _Node(kind, self._next_inode, at_us)
 
     def _find(self, path: str) -> _Node | None:
-        node = self._root
-        for name in path.split("/") if path else ():
-            child = node.children.get(name)
-            if child is None:
-                return None
-            node = child
-        return node
+        return self._nodes.get(path)
 
     def _parent(self, path: str) -> tuple[_Node | None, str]:
         parent, _, name = path.rpartition("/")
-        return self._find(parent), name
+        return self._nodes.get(parent) if name else None, name
+
+    def _take(self, path: str, node: _Node) -> dict[str, _Node]:
+        """Forget where a node and all below it are; give them by the rest of their paths."""
+        paths = [path]
+        if node.children:
+            paths += [each for each in self._nodes if each.startswith(f"{path}/")]
+        return {each[len(path) :]: self._nodes.pop(each) for each in paths}
 
     def _add(self, path: str, node: _Node, at_us: int) -> None:
         parent, name = self._parent(path)
         if parent is not None and name not in parent.children:
-            parent.children[name] = node
+            self._nodes[path] = parent.children[name] = node
             parent.mtime_us = at_us
 
 

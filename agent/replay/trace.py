@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agent.errors import TraceError
+from agent.replay.encoded import Encoded
 
 MAX_FILE_BYTES = 1 << 30
 """Larger files are not replayed: the disk is held in memory."""
@@ -44,6 +45,8 @@ OPERATIONS = frozenset(
 _decode = json.JSONDecoder().raw_decode
 _BUFFER_BYTES = 256 * 1024
 _PLAIN_KEYS = 3  # t, op, path
+_LONG_CHARACTERS = 4096
+"""Content that is longer in base64 is decoded when it is read."""
 
 
 class Operation(NamedTuple):
@@ -67,7 +70,7 @@ class Operation(NamedTuple):
     op: str
     path: str = ""
     to: str = ""
-    data: bytes = b""
+    data: bytes | Encoded = b""
     offset: int | None = None
     size: int = 0
     nameless: bool = False
@@ -124,13 +127,12 @@ def _parse(line: bytes, path: Path, number: int) -> Operation:
             raise TraceError(f"{path}: line {number}: unknown operation {op!r}")
         if len(row) == _PLAIN_KEYS and "path" in row:
             return Operation(round(row["t"] * 1_000_000), op, _text(row["path"]))  # most lines say no more
-        encoded = get("b64")
         return Operation(
             round(row["t"] * 1_000_000),
             op,
             _text(get("path", "")),
             _text(get("to", "")),
-            binascii.a2b_base64(encoded, strict_mode=True) if encoded else b"",
+            _content(get("b64") or ""),
             None if get("off") is None else _size(row["off"]),
             _size(get("size", 0)),
             bool(get("deleted")),
@@ -140,6 +142,12 @@ def _parse(line: bytes, path: Path, number: int) -> Operation:
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise TraceError(f"{path}: line {number}: not a trace operation ({error})") from error
+
+
+def _content(encoded: str) -> bytes | Encoded:
+    if len(encoded) > _LONG_CHARACTERS:
+        return Encoded(encoded)
+    return binascii.a2b_base64(encoded, strict_mode=True) if encoded else b""
 
 
 def _text(value: object) -> str:

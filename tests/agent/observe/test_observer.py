@@ -383,11 +383,11 @@ def test_an_announced_reading_says_so() -> None:
 class MadeMeanwhile(Refusing):
     """A disk on which IDENTITY appears right after somebody found it missing."""
 
-    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
-        content = super().read_at(path, offset, length)
+    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
+        found = super().read_dated(path, most_bytes)
         if path.endswith("/IDENTITY"):
             self._calls = frozenset()
-        return content
+        return found
 
 
 def test_store_that_is_made_while_it_is_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
 from agent.observe.kernel_disk import KernelDisk
-from agent.replay.memory_disk import MemoryDisk
+from agent.replay.encoded import Encoded
+from agent.replay.memory_disk import FIRST_INODE, MemoryDisk
 from agent.replay.trace import Operation
 
 
@@ -285,3 +287,54 @@ def _compare(memory: MemoryDisk, kernel: KernelDisk, path: str) -> None:
     assert set(names) == set(others)
     for entry in names:
         _compare(memory, kernel, f"{path}/{entry.name}" if path else entry.name)
+
+
+LONG = bytes(range(250)) * 30
+ENCODED = Encoded(base64.b64encode(LONG).decode())
+
+
+def test_what_was_written_at_once_is_read_in_parts() -> None:
+    """Content that stays encoded has its size, and gives any part of it."""
+    disk = disk_of(*FILE, op(2, "write", "f", data=ENCODED))
+    assert disk.stat("f") == FileStat(EntryKind.FILE, FIRST_INODE + 2, len(LONG), 2)
+    assert disk.read_at("f", 0, 10**6) == LONG
+    assert disk.read_at("f", 7_000, 10) == LONG[7_000:7_010]
+    assert disk.read_at("f", 10**6, 10) == b""
+
+
+@pytest.mark.parametrize(
+    ("operation", "content"),
+    [
+        (op(3, "write", "f", data=b"end"), LONG + b"end"),
+        (op(3, "write", "f", data=b"XY", offset=1), LONG[:1] + b"XY" + LONG[3:]),
+        (op(3, "write", "f", data=ENCODED), LONG + LONG),
+        (op(3, "write", "f", data=ENCODED, offset=0), LONG),
+        (op(3, "write", "f", data=ENCODED, offset=8_000), LONG + bytes(500) + LONG),
+        (op(3, "truncate", "f", size=5), LONG[:5]),
+        (op(3, "truncate", "f", size=len(LONG)), LONG),
+        (op(3, "truncate", "f", size=len(LONG) + 2), LONG + bytes(2)),
+    ],
+)
+def test_what_was_written_at_once_is_changed(operation: Operation, content: bytes) -> None:
+    """A file whose content stays encoded can be written on, overwritten and cut."""
+    disk = disk_of(*FILE, op(2, "write", "f", data=ENCODED), operation)
+    assert disk.read_at("f", 0, 10**6) == content
+
+
+def test_a_long_write_into_a_longer_file_leaves_its_end() -> None:
+    """Only what replaces a whole file may stay encoded."""
+    disk = disk_of(*FILE, op(2, "write", "f", data=bytes(9_000)), op(3, "write", "f", data=ENCODED, offset=0))
+    assert disk.read_at("f", 0, 10**6) == LONG + bytes(1_500)
+
+
+def test_a_moved_directory_takes_everything_along() -> None:
+    """Files below a directory have new paths after its move, and the old ones lead nowhere."""
+    disk = disk_of(op(1, "mkdir", "d"), op(1, "mkdir", "d/e"), op(1, "create", "d/e/f"), op(1, "mkdir", "dx"))
+    disk.apply(op(2, "rename", "d", to="g"))
+    assert disk.list("g/e") == (Entry("f", EntryKind.FILE),)
+    assert disk.stat("d/e/f") is Unseen.VANISHED
+    assert disk.list("dx") == ()
+    disk.apply(op(3, "rename", "g", to="g/e/h"))
+    assert disk.list("g/e") == (Entry("f", EntryKind.FILE),)
+    disk.apply(op(4, "mkdir", ""))
+    assert disk.list("") == (Entry("dx", EntryKind.DIRECTORY), Entry("g", EntryKind.DIRECTORY))

@@ -109,6 +109,8 @@ def test_a_line_that_ends_in_the_middle(tmp_path: Path) -> None:
         ({**GOOD, "op": "chmod"}, "line 2: unknown operation 'chmod'"),
         ({**GOOD, "op": ["mkdir"]}, "line 2: not a trace operation"),
         ({"t": 1, "op": "write", "path": "x", "b64": "A"}, "line 2: not a trace operation"),
+        ({"t": 1, "op": "write", "path": "x", "b64": "A" * 9_999}, "line 2: not a trace operation"),
+        ({"t": 1, "op": "write", "path": "x", "b64": 7}, "line 2: not a trace operation"),
     ],
 )
 def test_a_bad_line(tmp_path: Path, line: object, words: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from agent.inventory.disk import EntryKind, FileStat
@@ -116,7 +114,7 @@ class Linked(FilesDisk):
     def stat(self, path):
         found = super().stat(path)
         assert isinstance(found, FileStat)
-        return replace(found, kind=EntryKind.SYMLINK) if path.endswith(".sst") else found
+        return found._replace(kind=EntryKind.SYMLINK) if path.endswith(".sst") else found
 
 
 def test_links():
