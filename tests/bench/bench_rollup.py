@@ -35,7 +35,7 @@ from spark_rollup.facts import gaps, heartbeats, sizes, timeline  # noqa: E402 -
 from spark_rollup.intake import ingest  # noqa: E402 - path first
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
-from tests.bench import fleet  # noqa: E402
+from tests.bench import fleet, hand_written  # noqa: E402
 from tests.bench.measure import cpu_seconds  # noqa: E402
 from tests.bench.report import Options, Section, judged  # noqa: E402
 
@@ -112,6 +112,7 @@ def section(results: Sequence[Mapping[str, float]]) -> Section:
                 exponent <= 1.05,
             ),
             "Answers that differ: " + ", ".join(f"{int(one['different'])} rows" for one in results) + ".",
+            *(hand_written.note(one) for one in results if "hand_cpu_s" in one),
         ],
     )
 
@@ -136,6 +137,8 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
     for name, frame in questions(past).items():
         meter.timed(f"spark {name}", partial(_write, frame, work / "spark" / name))
     peer = _ask_duckdb(bronze, work)
+    if peer["duckdb_cpu_s"]:
+        peer |= hand_written.measure(spark, work, meter.timed, meter.seconds, (CORES, MEMORY))
     _slice(spark, size, work, meter)
     spark_cpu_s = sum(
         value for key, value in meter.seconds.items() if key.startswith("spark ") and "cpu" in key

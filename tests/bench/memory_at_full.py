@@ -28,6 +28,7 @@ from tests.bench.bench_many import QUIET_S
 from tests.bench.bench_watch import TRACE
 from tests.bench.measure import cpu_seconds, memory, wait_until_idle
 from tests.bench.tree_maker import APPLICATION, STORE, StoreCopy, checkpoint, make_tree, recorded_store
+from tests.bench.versions import AFTER, Version
 from tests.bench.watch_load import replace_file
 from tests.bench.watchers import Agent
 from tests.support.rocksdb_writer import added, counters, deleted, frame
@@ -105,13 +106,13 @@ def fill(root: Path, tasks: int, chunk: int, pid: int) -> None:
             wait_until_idle(pid)
 
 
-def main(tasks: int = 1_000, chunk: int = 250) -> dict[str, Any]:
+def main(tasks: int = 1_000, chunk: int = 250, version: Version = AFTER) -> dict[str, Any]:
     """Measure once; see the module."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as at:
         root, work = Path(at) / "state", Path(at) / "work"
         work.mkdir()
         make_tree(root, tasks, recorded_store(TRACE))
-        agent = Agent(root, work, more=("--home", str(work / "home")))
+        agent = Agent(root, work, more=("--home", str(work / "home")), version=version)
         agent.wait_ready()
         time.sleep(QUIET_S)
         told: dict[str, Any] = {"tasks": tasks, "empty_mib": memory(agent.pid).rss_kib / 1024}
@@ -152,4 +153,5 @@ def _lengths(value: object) -> Iterator[tuple[str, int]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*(int(word) for word in sys.argv[1:]))))
+    tasks_of, at_once = (int(word) for word in (sys.argv[1:] + ["1000", "250"][len(sys.argv) - 1 :]))
+    print(json.dumps(main(tasks_of, at_once)))

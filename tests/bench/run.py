@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tests.bench import (  # noqa: E402 - path first
     bench_look_back,
     bench_many,
+    bench_memory,
     bench_real,
     bench_replay,
     bench_rocksdb,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "watch": bench_watch.run,
     "real": bench_real.run,
     "many": bench_many.run,
+    "memory": bench_memory.run,
     "rocksdb": bench_rocksdb.run,
     "spool": bench_spool.run,
     "rollup": bench_rollup.run,
