@@ -12,7 +12,7 @@ from agent.contract.digest import hex_digest
 from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import BY_NAME, fields_of
-from agent.contract.shape import fits, shape_of
+from agent.contract.shape import Shape, fits, shape_of
 
 SCHEMA_VERSION = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
@@ -91,7 +91,7 @@ class Encoder:
         kind, at_us = record.kind, record.observed_at_us
         body = {name: value for name, value in record.body.items() if value is not None}
         written = self._written.get(kind)
-        if written is None or type(at_us) is not int or not fits(body, _BODIES[kind]):
+        if written is None or type(at_us) is not int or not fits(body, written.body):
             self._check(record, body, sequence)
         if written is None:
             written = self._written[kind] = _write_once(self._origin, kind)
@@ -121,17 +121,23 @@ class Encoder:
 
 def encode(record: Record, origin: Origin, sequence: int) -> str:
     """Stamp a single record; see `Encoder.encode`."""
-    return Encoder(origin).encode(record, sequence)
+    return _encoder_of(origin).encode(record, sequence)
+
+
+@lru_cache(maxsize=16)
+def _encoder_of(origin: Origin) -> Encoder:
+    return Encoder(origin)
 
 
 class _Written(NamedTuple):
-    """What the lines of one kind have in common: pieces of JSON, each up to a value that differs."""
+    """What the lines of one kind have in common: pieces of JSON, each up to a value that differs; the body's shape."""
 
     before_id: str
     before_time: str
     before_sequence: str
     before_observed: str
     before_body: str
+    body: Shape
 
 
 _PLACE = ("application_id", "task_id", "store")
@@ -175,6 +181,7 @@ def _write_once(origin: Origin, kind: Kind) -> _Written:
         before_sequence=f'",{schema},"data":{{{speaker},"sequence":',
         before_observed=f',{stamped("namespace", "pod", "node")},"observed_at_us":',
         before_body=f",{stamped('cluster')}" if origin.cluster else "",
+        body=shape_of(row for row in fields_of(kind) if row.name not in _STAMPED),
     )
 
 
@@ -260,6 +267,5 @@ def _check_struct(row: Field, entry: object, where: str, *, allow_unknown: bool)
 
 
 _STAMPED = {*_stamps(Origin("", "", "", cluster="-"), Kind.DROP), "sequence", "observed_at_us"}
-_BODIES = {kind: shape_of([row for row in fields_of(kind) if row.name not in _STAMPED]) for kind in Kind}
 _ROWS = {kind: {row.name: row for row in fields_of(kind)} for kind in Kind}
 _REQUIRED = {kind: tuple(row for row in fields_of(kind) if row.required) for kind in Kind}

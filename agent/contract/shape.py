@@ -34,14 +34,17 @@ _EXACT: dict[FieldType, type] = {
 def shape_of(rows: Iterable[Field]) -> Shape:
     """Give the shape of an object with these fields."""
     rules: dict[str, type | frozenset[str] | Shape] = {}
+    required = set()
     for row in rows:
+        if row.required:
+            required.add(row.name)
         if row.values and row.type is FieldType.STRING:
             rules[row.name] = frozenset(row.values)
         elif row.type is FieldType.STRUCTS:
             rules[row.name] = shape_of(row.items)
         elif row.type in _EXACT and not row.values:
             rules[row.name] = _EXACT[row.type]
-    return Shape(rules, frozenset(row.name for row in rows if row.required))
+    return Shape(rules, frozenset(required))
 
 
 def fits(values: Mapping[str, object], shape: Shape) -> bool:

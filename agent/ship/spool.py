@@ -242,16 +242,29 @@ class Spool:
     def _do_what_is_due(self) -> None:
         if not self._storage.is_open:
             return
+        now_s = self._clock.monotonic_s()
+        if not (
+            self._writer.owes
+            or self._is_sync_due(now_s)
+            or self._is_checkpoint_due(now_s)
+            or self._is_seal_due(now_s)
+        ):
+            return
         with self._fenced("write to"):
             self._announce()
-            now_s = self._clock.monotonic_s()
-            if self._is_dirty and now_s - self._synced_s >= SYNC_EVERY_S:
+            if self._is_sync_due(now_s):
                 self._storage.database.sync()
                 self._is_dirty, self._synced_s = False, now_s
             if self._is_seal_due(now_s):
                 self._seal()
-            elif self._storage.database.has_log and now_s - self._checkpoint_s >= CHECKPOINT_EVERY_S:
+            elif self._is_checkpoint_due(now_s):
                 self._checkpoint()
+
+    def _is_sync_due(self, now_s: float) -> bool:
+        return self._is_dirty and now_s - self._synced_s >= SYNC_EVERY_S
+
+    def _is_checkpoint_due(self, now_s: float) -> bool:
+        return self._storage.database.has_log and now_s - self._checkpoint_s >= CHECKPOINT_EVERY_S
 
     def _announce(self) -> None:
         if self._writer.owes and self._storage.is_open:

@@ -77,7 +77,7 @@ class Writer:
             SpoolFullError: nothing that ranks as low or lower is left to be given up; the loss will be announced.
             SpoolError: the disk refuses; the loss will be announced.
         """
-        line, rank = self._encoded(record), priority.rank_of(record.kind.value)
+        line = self._encoded(record)
         try:
             if len(line) > self._storage.shares.largest_record_bytes:
                 raise SpoolFullError(
@@ -88,7 +88,7 @@ class Writer:
                     self._storage.database.relieve()
                     return self._write(record, line)
                 except NoRoomError as error:
-                    self._make_room(len(line), rank, error)
+                    self._make_room(len(line), priority.rank_of(record.kind.value), error)
                 except DamagedError as error:
                     self.start_over(error)
                 line = self._encoded(record)  # announcements may have taken its sequence
