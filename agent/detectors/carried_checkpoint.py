@@ -43,6 +43,8 @@ META = DetectorMeta(
         "the second owner wiped and restored beside the old checkpoint, and finished",
         "benign-8574-finished-2.1.1",
     ),
+    silent_where=((Fact.CHECKPOINT_READ_BEFORE_LOCK, Truth.NO),),
+    waits_us=(),
 )
 
 
@@ -54,7 +56,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         without deleting the file); recorded as `kafka-8574-2.1.1`, twin `benign-8574-finished-2.1.1`.
     """
     task = case.task
-    if case.settings.exactly_once is False or case.says(Fact.CHECKPOINT_READ_BEFORE_LOCK) is Truth.NO:
+    if case.settings.exactly_once is False or case.is_silent(META):
         return
     for store in task.stores.values():
         sessions = list(store.sessions)

@@ -27,7 +27,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import reopenings
+from agent.judging.reopening import present_sessions, reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
@@ -97,9 +97,11 @@ def _overfilled(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
 
     From 4.3 on offsets take sequence numbers, too.
     """
-    sessions = [x for x in store.sessions if x.is_of(store.identities)]
+    if store.segmented:
+        return
+    sessions = case.once(present_sessions, store)
     session = sessions[0] if len(sessions) == 1 else None
-    if session is None or session.last is None or store.keeps_offsets or store.segmented:
+    if session is None or session.last is None or store.keeps_offsets:
         return
     once = session.created and not (session.attached or session.wiped or store.forgotten_us)
     never_again = store.all_reopens and not any(_is_reopened(x) for x in store.databases.values())

@@ -20,6 +20,9 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
+GOES_ON_US = 1_000_000
+"""An end that is not announced is found by the next lock poll, 250 ms later; a second covers a busy agent."""
+
 META = DetectorMeta(
     id="deleted-while-held",
     title="Store deleted under the process that holds it",
@@ -41,10 +44,8 @@ META = DetectorMeta(
     twin=Twin(
         "N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"
     ),
+    waits_us=(GOES_ON_US,),
 )
-
-GOES_ON_US = 1_000_000
-"""An end that is not announced is found by the next lock poll, 250 ms later; a second covers a busy agent."""
 
 
 def judge(case: TaskCase) -> Iterable[Verdict]:

@@ -45,6 +45,7 @@ META = DetectorMeta(
     ),
     consequence=UNCOMMITTED_RESULTS,
     twin=Twin("a dirty close whose wipe was not prevented", "control-dirty-close-wiped-4.3.1"),
+    silent_where=((Fact.STATUS_MARKER, Truth.NO),),
 )
 
 
@@ -57,7 +58,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         `dirty-close-kill-4.3.1`, twins `control-dirty-close-wiped-4.3.1`, `eos-4.3.1-crash-*`.
     """
     task = case.task
-    if case.settings.exactly_once is not True or case.says(Fact.STATUS_MARKER) is Truth.NO:
+    if case.is_silent(META):
         return
     for store in task.stores.values():
         ended_us = _dead_since(case, store)

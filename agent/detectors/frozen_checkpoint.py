@@ -34,6 +34,7 @@ META = DetectorMeta(
     ),
     consequence="A crash now costs a replay of everything since that checkpoint.",
     twin=Twin("N1, a clean start that goes on writing checkpoints", "benign-restart-alos-2.8.2"),
+    silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES),),
 )
 
 COMMITS_MISSED = 5
@@ -46,7 +47,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         AbstractTask.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT (2.7+); up to 2.6 every commit writes.
     """
     task = case.task
-    if case.settings.exactly_once is not False or case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+    if case.is_silent(META):
         return
     interval_ms = case.settings.assumed("commit_interval_ms") or 1
     for store in task.stores.values():

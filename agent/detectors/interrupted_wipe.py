@@ -66,11 +66,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         `agent.judging.killed_close`; recorded as `corrupt-kill-*`.
     """
     task = case.task
-    if (
-        case.settings.exactly_once is not True
-        or task.is_global
-        or case.affected(INTERRUPTED_WIPE) is Affected.NO
-    ):
+    if task.is_global or case.is_silent(META) or case.affected(INTERRUPTED_WIPE) is Affected.NO:
         return
     most_severe: dict[int, Verdict] = {}
     for store in task.stores.values():

@@ -28,7 +28,7 @@ from agent.inventory.model import Store, Task
 from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
 from agent.judging.wording import where
@@ -56,6 +56,9 @@ META = DetectorMeta(
         "replay brings them back."
     ),
     twin=Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
+    silent_where=((Fact.SEGMENT_ANSWERS_FOR_STORE, Truth.NO),),
+    waits_us=(),
+    unmoved_by=CHECKPOINT_CHANGES,
 )
 BEFORE_THE_START = (
     "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"
@@ -76,7 +79,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         (4.3.0, 4.3.1); recorded as `lost-segment-4.3.1` and `lost-segment-close-4.3.1`.
     """
     task = case.task
-    if case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.NO:
+    if case.is_silent(META):
         return
     for store in task.stores.values():
         if not store.segmented:

@@ -14,6 +14,8 @@ from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Ve
 from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
+LEFT_AFTER_US = 60_000_000
+
 META = DetectorMeta(
     id="malformed-checkpoint",
     title="Checkpoint that cannot be read",
@@ -27,9 +29,8 @@ META = DetectorMeta(
     ),
     consequence="The next start fails or restores in full; the volume may be failing.",
     twin=Twin("a crash loop in the midst of starts", "benign-crash-loop-4.0.2"),
+    waits_us=(LEFT_AFTER_US,),
 )
-
-LEFT_AFTER_US = 60_000_000
 
 
 def judge(case: TaskCase) -> Iterable[Verdict]:

@@ -30,7 +30,7 @@ from agent.inventory.openings import is_read_since
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import is_settled
+from agent.judging.reopening import SETTLED_US, is_settled, present_sessions
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
@@ -65,6 +65,7 @@ META = DetectorMeta(
         "the second owner wiped and restored beside the old checkpoint, and finished",
         "benign-8574-finished-2.1.1",
     ),
+    waits_us=(SETTLED_US,),
 )
 
 
@@ -89,7 +90,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 def _of_key_value(case: TaskCase, task: Task, store: Store) -> Verdict | None:
     """Judge a key-value store: one verdict per incarnation, the surest."""
-    sessions = [session for session in store.sessions if session.is_of(store.identities)]
+    sessions = case.once(present_sessions, store)
     for session in sessions:
         trusted = claim_of_opening(session)
         if trusted is not None and session.created:

@@ -63,13 +63,15 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     if not any(store.databases for store in task.stores.values()):
         return
-    alive_us = _alive_since(application)
+    alive_us = case.once(_alive_since, application)
     if alive_us is None or task.walk is not None:
         return
     free_us = max(task.released_us or 0, task.mtime_us, alive_us)
     kept = case.says(Fact.STARTUP_LOCK_KEPT)
     is_locked = (
-        kept is Truth.YES and _only_the_pass_opened(application, task) and not _may_restore(application)
+        kept is Truth.YES
+        and _only_the_pass_opened(application, task)
+        and not case.once(_may_restore, application)
     )
     is_configured = case.settings.is_configured("state_cleanup_delay_ms")
     # Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.

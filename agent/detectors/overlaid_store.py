@@ -17,7 +17,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.reopening import reopenings
+from agent.judging.reopening import SETTLED_US, reopenings
 from agent.judging.upstream import OVERLAY
 from agent.judging.wording import where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
@@ -45,6 +45,8 @@ META = DetectorMeta(
         "benign-crash-alos-2.8.2",
         Severity.INFO,
     ),
+    silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES), (Fact.OFFSETS_IN_STORE, Truth.MAYBE)),
+    waits_us=(SETTLED_US,),
 )
 
 
@@ -57,7 +59,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         `benign-close-while-restoring-4.3.1`.
     """
     task = case.task
-    if case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO:
+    if case.is_silent(META):
         return
     for store in task.stores.values():
         for before, after in reopenings(store, case.now_us):

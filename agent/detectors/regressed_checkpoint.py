@@ -38,6 +38,7 @@ META = DetectorMeta(
     twin=Twin(
         "the step of one that the upgrade from 2.5 to 2.6 makes", "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2"
     ),
+    waits_us=(),
 )
 
 _READ_AGAIN = {

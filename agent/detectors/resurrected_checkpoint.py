@@ -48,6 +48,8 @@ META = DetectorMeta(
         "N8, the cleaner took the directory and the task came back with a full restoration",
         "control-8187-2.2.2",
     ),
+    silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES),),
+    waits_us=(),
 )
 
 JUDGE_THE_ORIGINAL = (
@@ -67,11 +69,13 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         recorded as `kafka-8187-stage2-*` and `torn-clean-*`.
     """
     task = case.task
-    if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+    if case.is_silent(META):
         return
     is_unknown_reported = False
     for store in task.stores.values():
-        session = next((x for x in store.sessions if x.created and x.identities & store.identities), None)
+        created = [x for x in store.sessions if x.created]
+        identities = store.identities if created else frozenset()
+        session = next((x for x in created if x.identities & identities), None)
         if session is not None and not session.wiped and not _is_copied(store):
             verdict = _carried_on_disk(case, task, store, session) or _carried_in_memory(
                 case, task, store, session

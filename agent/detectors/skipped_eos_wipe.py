@@ -50,6 +50,7 @@ META = DetectorMeta(
     ),
     consequence=UNCOMMITTED_RESULTS,
     twin=Twin("N23, killed before the first flush since the open", "control-20685-4.1.2-unflushed"),
+    silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES),),
 )
 
 
@@ -79,9 +80,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         `kafka-7192-2.0.0`, `kafka-9891-2.5.0`, twin `exposure-20685-crash-committed-4.1.2`.
     """
     task = case.task
-    if case.settings.exactly_once is not True or task.is_global:
-        return
-    if case.says(Fact.OFFSETS_IN_STORE) is Truth.YES:
+    if task.is_global or case.is_silent(META):
         return
     worst: Verdict | None = None
     for store in task.stores.values():

@@ -50,6 +50,8 @@ META = DetectorMeta(
         "N22, an upgrade with the offset at the end of the changelog: out of range, and all is replayed",
         "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
+    silent_where=((Fact.OFFSET_IS_LAST, Truth.NO), (Fact.OFFSET_IS_LAST, Truth.MAYBE)),
+    waits_us=(),
 )
 
 
@@ -62,9 +64,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         2.8.2: a seek to the offset and one), hasRestoredToEnd; docs/state-format.md#d4; seen live from 2.5.1 to 2.8.2
         and to 3.6.2.
     """
-    if case.settings.exactly_once is not False or case.task.is_global:
-        return
-    if case.says(Fact.OFFSET_IS_LAST) is not Truth.YES:
+    if case.task.is_global or case.is_silent(META):
         return
     for store in case.task.stores.values():
         for skip in skips(case.application, case.task, store):

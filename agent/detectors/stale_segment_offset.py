@@ -37,6 +37,8 @@ META = DetectorMeta(
     consequence="The next start replays from far back, or restores in full.",
     lowers_risk="Stop cleanly, with a grace period longer than a commit. 4.3.1 replays less.",
     twin=Twin("N5, segments closed clean", "control-20663-close-4.3.0"),
+    silent_where=((Fact.OLDEST_SEGMENT_OFFSET, Truth.NO),),
+    waits_us=(),
 )
 
 
@@ -47,7 +49,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         AbstractSegments.committedOffset at 4.3.0; recorded as `kafka-20663-segments-4.3.0`.
     """
     task = case.task
-    if case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.NO:
+    if case.is_silent(META):
         return
     for store in task.stores.values():
         held = [

@@ -30,6 +30,7 @@ META = DetectorMeta(
     next_action="Expect a long replay or a wipe of this task at the next start; upgrade to 4.3.1.",
     consequence="The next start replays or wipes more than it had to.",
     twin=Twin("N18, the same start on the release with the fix", "control-20663-startup-lock-4.3.1"),
+    silent_where=((Fact.STARTUP_LOCK_KEPT, Truth.NO), (Fact.STARTUP_LOCK_KEPT, Truth.MAYBE)),
 )
 
 SAME_END_US = 1_000_000
@@ -42,9 +43,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (docs/state-format.md#kafka-20663).
     """
     task, application = case.task, case.application
-    if (
-        task.is_global or case.says(Fact.STARTUP_LOCK_KEPT) is not Truth.YES
-    ):  # start-up tasks are stream tasks
+    if task.is_global or case.is_silent(META):  # start-up tasks are stream tasks
         return
     for store in task.stores.values():
         for session in store.sessions:

@@ -30,6 +30,7 @@ META = DetectorMeta(
     consequence="The start takes longer; nothing else.",
     alert_after_m=30,
     twin=Twin("N6, a restart on a release without that pass", "benign-restart-alos-2.8.2"),
+    silent_where=((Fact.STARTUP_PASS, Truth.NO), (Fact.STARTUP_PASS, Truth.MAYBE)),
 )
 
 SETTLED_US = 30_000_000
@@ -44,7 +45,7 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
         docs/state-format.md#start-up-pass.
     """
     application = case.application
-    if case.says(Fact.STARTUP_PASS) is not Truth.YES:
+    if case.is_silent(META):
         return
     for life in application.lives:
         if life.ended_us is None and case.now_us - life.started_us < SETTLED_US:

@@ -27,8 +27,9 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
+from agent.judging import segment_order
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import is_settled
+from agent.judging.reopening import SETTLED_US, is_settled
 from agent.judging.segment_order import dropped_segments, removed_segments
 from agent.judging.wording import where
 from agent.layout.profile import Truth
@@ -64,6 +65,7 @@ META = DetectorMeta(
         "N8, the cleaner took the directory and the task came back with a full restoration",
         "control-8187-2.2.2",
     ),
+    waits_us=(SETTLED_US, segment_order.SETTLED_US),
 )
 
 

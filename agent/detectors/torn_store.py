@@ -35,6 +35,12 @@ from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 
+QUIET_US = 5_000_000
+"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
+
+HELD_FOR_US = 60_000_000
+"""A volume may show what a holder writes late: a network file system's attributes after up to a minute."""
+
 META = DetectorMeta(
     id="torn-store",
     title="Files of a store are missing or damaged",
@@ -50,13 +56,12 @@ META = DetectorMeta(
     ),
     consequence="The store cannot be opened whole; up to 4.2 a start makes an empty one.",
     twin=Twin("N12, `cleanUp()` took everything within seconds", "benign-cleanup-call-3.9.2"),
+    waits_us=(
+        QUIET_US,
+        HELD_FOR_US,
+        DEAD_US,
+    ),
 )
-
-QUIET_US = 5_000_000
-"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
-
-HELD_FOR_US = 60_000_000
-"""A volume may show what a holder writes late: a network file system's attributes after up to a minute."""
 
 _DAMAGED = (
     "Before the next start: check the volume (`dmesg`), keep a copy, then remove this task directory only,"
@@ -76,7 +81,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     yield from _gone(case, task)
     for store in task.stores.values():
-        if store.keeps_offsets and store.session is None:
+        if store.session is None and store.keeps_offsets:
             yield from _incomplete(case, task, store)
         for remains in store.remains.values():
             if _is_over(case, remains.since_us):
@@ -84,7 +89,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         for database in store.databases.values():
             if database.missing_files and _is_over(case, database.missing_since_us):
                 yield from _missing(case, task, store, database)
-            yield from _damaged(case, task, store, database)
+            if database.problems:
+                yield from _damaged(case, task, store, database)
 
 
 def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
@@ -237,6 +243,8 @@ def _is_over(case: TaskCase, last_us: int) -> bool:
     """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
     application, task = case.application, case.task
     last_us = max(last_us, task.walk.last_us if task.walk else 0)
+    if not last_us:
+        return True
     ended_us = application.lives[-1].ended_us if application.lives else None
     died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us <= ended_us
     return died_at_it or case.waited_us(last_us) >= QUIET_US

@@ -14,7 +14,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_21034, KIP_1035
 from agent.judging.wording import where
 
@@ -37,6 +37,8 @@ META = DetectorMeta(
         " application from starting."
     ),
     twin=Twin("N5, every close was clean", "benign-close-after-writes-alos-4.3.1"),
+    waits_us=(),
+    unmoved_by=CHECKPOINT_CHANGES,
 )
 
 _THEN = {

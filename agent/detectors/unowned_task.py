@@ -13,7 +13,7 @@ from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Task
+from agent.inventory.model import Application, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_8187
 from agent.judging.wording import assumptions
@@ -37,6 +37,7 @@ META = DetectorMeta(
     consequence="The cleaner is about to delete a directory that may still be needed.",
     alert_after_m=5,
     twin=Twin("N7, an ordinary move, the cleaner comes later", "benign-move-3.9.2"),
+    silent_where=((Fact.UNINITIALIZED_STANDBY_RUNS, Truth.NO),),
 )
 
 HANDED_OFF_BY_US = 5_000_000
@@ -55,14 +56,14 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     """
     task = case.task
     standbys = case.settings.number("num_standby_replicas")
-    if case.says(Fact.UNINITIALIZED_STANDBY_RUNS) is Truth.NO or standbys == 0:
+    if standbys == 0 or case.is_silent(META):
         return
     if standbys is None and case.affected(KAFKA_8187) is not Affected.YES:
         return
     released_us = task.released_us
     if not task.exists or task.held is not False or released_us is None or not task.stores:
         return
-    alive_us = _alive_since(case, task, released_us)
+    alive_us = _alive_since(case, released_us)
     if case.now_us - released_us <= HANDED_OFF_BY_US or alive_us is None:
         return
     yield Verdict(
@@ -85,17 +86,21 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     )
 
 
-def _alive_since(case: TaskCase, task: Task, released_us: int) -> int | None:
+def _alive_since(case: TaskCase, released_us: int) -> int | None:
     """When the process was seen alive after the release: a held sibling, or the cleaner's own lock probes."""
-    later_us = released_us + PROBED_AFTER_US
-    signs = [x.lock_probed_us for x in case.application.tasks.values() if x.lock_probed_us > later_us]
+    probed, held_us = case.once(_signs_of_life, case.application)
+    signs = [at_us for at_us in probed if at_us > released_us + PROBED_AFTER_US]
     # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
-    signs += [
-        max(other.held_since_us, released_us)
-        for other in case.application.tasks.values()
-        if other is not task and other.held and case.now_us - other.held_since_us > HANDED_OFF_BY_US
-    ]
+    if held_us is not None and case.now_us - held_us > HANDED_OFF_BY_US:
+        signs.append(max(held_us, released_us))
     return min(signs, default=None)
+
+
+def _signs_of_life(application: Application) -> tuple[list[int], int | None]:
+    """List when locks of tasks were tried, and since when a task has been held at the longest."""
+    tasks = application.tasks.values()
+    held = [task.held_since_us for task in tasks if task.held]
+    return [task.lock_probed_us for task in tasks if task.lock_probed_us], min(held, default=None)
 
 
 def _forecast(case: TaskCase, task: Task) -> str:

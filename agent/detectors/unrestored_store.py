@@ -20,8 +20,9 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
+from agent.judging.reopening import present_sessions
 from agent.judging.source_topic import SourceClaim, source_claim, wiped_before
-from agent.judging.unended import unended_restoration
+from agent.judging.unended import HEARD_US, unended_restoration
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK
 from agent.judging.wording import assumptions, checkpoint_of, concerned, most_affected, where
 from agent.layout.facts import Fact
@@ -29,6 +30,15 @@ from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset
 from agent.quantities.verdicts import claims_old_offset, claims_unseen_records
+
+USED_US = 2_000_000
+"""Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
+
+READ_US = 2_000_000
+"""A flush and the checkpoint behind it are heard of together, and on a busy machine read the other way round."""
+
+CLAIMED_US = 5_000_000
+"""An orderly close writes its claim and lets go within 20 ms (recorded): what is held much longer goes on."""
 
 META = DetectorMeta(
     id="unrestored-store",
@@ -48,6 +58,12 @@ META = DetectorMeta(
     ),
     consequence=WRONG_RESULTS,
     twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
+    waits_us=(
+        USED_US,
+        READ_US,
+        CLAIMED_US,
+        HEARD_US,
+    ),
 )
 
 _OF_SOURCE_TOPICS = (KAFKA_20416, REVIVED_TASK)
@@ -58,14 +74,6 @@ _SOURCE_TOPIC_ACTION = (
 )
 
 RESTORE_REOPENS = 2
-USED_US = 2_000_000
-"""Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
-
-READ_US = 2_000_000
-"""A flush and the checkpoint behind it are heard of together, and on a busy machine read the other way round."""
-
-CLAIMED_US = 5_000_000
-"""An orderly close writes its claim and lets go within 20 ms (recorded): what is held much longer goes on."""
 
 
 def judge(case: TaskCase) -> Iterable[Verdict]:
@@ -79,9 +87,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     if task.is_global:
         return
     for store in task.stores.values():
-        for session in store.sessions:
-            if not session.is_of(store.identities):
-                continue
+        for session in case.once(present_sessions, store):
             verdict = (
                 _skipped(case, task, store, session)
                 or _left_empty(case, task, store, session)
@@ -97,15 +103,10 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 def _skipped(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-7672: RUNNING without the restoration."""
     affected = case.affected(KAFKA_7672)
+    if affected is Affected.NO or session.attached or session.reopens >= RESTORE_REOPENS or store.segmented:
+        return None
     mark = _settled(case, store, session)
-    if (
-        affected is Affected.NO
-        or mark is None
-        or session.attached
-        or session.reopens >= RESTORE_REOPENS
-        or store.segmented
-        or not store.knows_puts
-    ):
+    if mark is None or not store.knows_puts:
         return None
     if case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO:
         return None
@@ -214,11 +215,11 @@ def _left_half(case: TaskCase, task: Task, store: Store, session: Session) -> Ve
 
 def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
     """KAFKA-16017: the close of a restoring task claims the offset that the same process had before the wipe."""
-    affected = case.affected(KAFKA_16017)
-    mark, before = session.first, wiped_before(store, session)
-    if affected is Affected.NO or mark is None or before is None or case.settings.exactly_once is False:
+    affected, mark = case.affected(KAFKA_16017), session.first
+    if affected is Affected.NO or mark is None or not session.created or case.settings.exactly_once is False:
         return None
-    if not session.created or before.shape is not Shape.OWNER_WALK or not store.knows_puts:
+    before = wiped_before(store, session)
+    if before is None or before.shape is not Shape.OWNER_WALK or not store.knows_puts:
         return None
     same = _is_same_process(case, before, mark)
     claims = claims_old_offset(mark, before, _old_offset(task, store, before))
@@ -269,13 +270,13 @@ def _not_refilled(case: TaskCase, task: Task, store: Store, session: Session) ->
     Source:
         StoreChangelogReader.hasRestoredToEnd (3.3.2 to 4.3.1), StreamTask.checkpointableOffsets (2.8.2 to 4.3.1).
     """
-    before, claim = wiped_before(store, session), source_claim(task, store, session)
-    upstream = concerned(case, _OF_SOURCE_TOPICS)
-    if before is None or claim is None or claim.before is None or not upstream:
+    if case.settings.exactly_once is False or not session.created:
         return None
-    if case.settings.exactly_once is False or not session.created or not store.knows_puts:
+    before = wiped_before(store, session)
+    if before is None or before.shape is not Shape.OWNER_WALK or not store.knows_puts:
         return None
-    if before.shape is not Shape.OWNER_WALK:
+    claim, upstream = source_claim(task, store, session), concerned(case, _OF_SOURCE_TOPICS)
+    if claim is None or claim.before is None or not upstream:
         return None
     if claims_old_offset(claim.mark, before, claim.before) is not Truth.YES:
         return None

@@ -13,7 +13,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.reopening import reopenings
+from agent.judging.reopening import SETTLED_US, reopenings
 from agent.judging.upstream import KAFKA_19943
 from agent.judging.wording import assumptions, where
 from agent.layout.facts import Fact
@@ -35,6 +35,7 @@ META = DetectorMeta(
     ),
     consequence="Keys that were deleted while the directory was idle are back.",
     twin=Twin("N6, a quiet store was restarted soon", "benign-restart-eos-4.1.2"),
+    waits_us=(SETTLED_US,),
 )
 
 

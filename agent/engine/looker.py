@@ -16,6 +16,7 @@ from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
 from agent.engine.schedule import Schedule
+from agent.engine.unreported import Unreported
 from agent.engine.windows import Windows, checkpoint_path
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
@@ -41,6 +42,7 @@ class Looker:
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
+        self.unreported = Unreported(self.inventory)
         self._read_tasks: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
@@ -182,7 +184,7 @@ class Looker:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
             self._read_tasks.add((reading.place.application, reading.place.task))
-        changes = reduce_observation(self.inventory, reading)
+        changes = self.unreported.after(reading, reduce_observation(self.inventory, reading))
         for change in changes:
             self.windows.note(change)
         return changes

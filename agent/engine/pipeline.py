@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from agent.contract.events import Change, Kind, Record, Source, Status
 from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
+from agent.engine.asking import ANYTHING, DetectorStats, bit_of
 from agent.engine.disabled import Disabled, closed
-from agent.engine.laws import give_way, laws_last
+from agent.engine.judges import Batch, Judges
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
-from agent.engine.refine import doubted, with_issues
 from agent.engine.schedule import Rechecks, Schedule, in_turn
 from agent.engine.windows import MERGE_WINDOW_US, Windows
 from agent.findings.finding import Finding
@@ -23,17 +23,8 @@ from agent.inventory.disk import Disk
 from agent.inventory.hints import PERIODIC, Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
-from agent.inventory.task_changes import orderly_close_us
 from agent.inventory.transitions import Transition
-from agent.judging.base import (
-    AgentCase,
-    ApplicationCase,
-    Detector,
-    Scope,
-    TaskCase,
-    silenced_by,
-)
-from agent.layout.profile import Profile
+from agent.judging.base import Detector
 from agent.layout.releases import ReleaseRange
 
 RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
@@ -52,29 +43,20 @@ _Choose = Callable[[Application], bool]
 
 
 @dataclass(slots=True)
-class DetectorStats:
-    """How a detector fared: its own health is a metric."""
-
-    runs: int = 0
-    failures: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
 class _News:
     """What a batch of hints brought: applications that are new, and all that is to be judged because of it.
 
     Args of the dataclass:
         at_us: Time of the batch.
         introduced: New applications, with the releases that their `configuration` record names.
-        tasks: By path.
-        applications: By id.
+        tasks: By path, each with the bits of its changes.
+        applications: By id, the same.
     """
 
     at_us: int
     introduced: list[tuple[Application, ReleaseRange]] = field(default_factory=list)
-    tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)
-    applications: dict[str, Application] = field(default_factory=dict)
+    tasks: dict[str, tuple[Application, Task, int]] = field(default_factory=dict)
+    applications: dict[str, tuple[Application, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -108,14 +90,11 @@ class Pipeline:
     rescan_us: int = RESCAN_US
     merge_window_us: int = MERGE_WINDOW_US
     ledger: Ledger = field(default_factory=Ledger)
-    stats: dict[str, DetectorStats] = field(default_factory=dict)
     looker: Looker = field(init=False)
     profiles: Profiles = field(init=False)
+    judges: Judges = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
-    _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _by_scope: dict[Scope, list[tuple[Detector, str, DetectorStats]]] = field(default_factory=dict)
-    _before: dict[str, frozenset[str]] = field(default_factory=dict)
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule[str] = field(default_factory=Schedule)
     _beats: Schedule[str] = field(default_factory=Schedule)
@@ -128,15 +107,17 @@ class Pipeline:
         self.looker = Looker(self.disk, self.started_us, Windows(self.merge_window_us, self.settings))
         self.profiles = Profiles(self.settings)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
-        self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
-        self._silenced = silenced_by(self.detectors)
-        in_order = laws_last(self.detectors)
-        self._by_scope = {
-            scope: [(x, x.meta.id, self.stats[x.meta.id]) for x in in_order if x.meta.scope is scope]
-            for scope in Scope
-        }
-        ids = [x.meta.id for x in in_order]
-        self._before = {x.meta.id: frozenset(ids[:i]) for i, x in enumerate(in_order) if x.meta.is_law}
+        self.judges = Judges(
+            self.detectors,
+            self.looker.inventory,
+            self.settings,
+            self.profiles,
+            self.ledger,
+            self._say,
+            self.on_fault,
+            self.stopwatch,
+            self.looker.unreported,
+        )
         self._beats.schedule("heartbeat", self.started_us)
         self._beats.schedule("summary", self.started_us + SUMMARY_US)
         if self.rescan_us:
@@ -146,6 +127,11 @@ class Pipeline:
     def inventory(self) -> Inventory:
         """All that is known."""
         return self.looker.inventory
+
+    @property
+    def stats(self) -> dict[str, DetectorStats]:
+        """How each detector fared."""
+        return self.judges.stats
 
     def handle(self, hints: Iterable[Hint], now_us: int) -> None:
         """Follow hints and judge what they changed."""
@@ -171,6 +157,7 @@ class Pipeline:
         """
         self.looker.resume(known, until_us)
         begin_blind(self.inventory, until_us, "agent-away", detail=reason)
+        self.looker.unreported.note_everything()
         for place, subject, finding in findings:
             why = self.disabled.get(finding.detector)
             if (
@@ -199,6 +186,7 @@ class Pipeline:
             schedule.shift(by_us)
         self.looker.shift(by_us)
         self.inventory.started_us += by_us
+        self.looker.unreported.note_everything()
 
     def tick(self, now_us: int) -> None:
         """Do what is due by the agent's own clock."""
@@ -211,9 +199,13 @@ class Pipeline:
             self.rescans[PERIODIC] = self.rescans.get(PERIODIC, 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
-        known: dict[str, Profile] = {}
-        for path in (*self._rechecks.pop_due(now_us), *self._late.pop_due(now_us)):
-            self._recheck(path, now_us, known)
+        batch: Batch = {}
+        for path, passed_us in self._rechecks.pop_due(now_us):
+            application = self.inventory.applications[path.partition("/")[0]]
+            task = application.tasks[path.partition("/")[2]]
+            self.judges.judge_task(now_us, application, task, batch, passed_us=passed_us)
+        for name in self._late.pop_due(now_us):
+            self.judges.judge_application(now_us, self.inventory.applications[name], batch)
         if "heartbeat" in beats:
             self._beats.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -243,7 +235,7 @@ class Pipeline:
         """Emit a heartbeat and judge the agent itself."""
         self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._reported_until_us)))
         self._reported_until_us = now_us
-        self._judge(AgentCase(self.inventory, now_us))
+        self.judges.judge_agent(now_us)
 
     def summarise(
         self, now_us: int, *, everything: bool = True, has_time: _Ask = lambda: True, whom: _Choose = bool
@@ -256,15 +248,17 @@ class Pipeline:
             has_time: Asked before every task: a pod that ends does not wait.
             whom: Of which applications.
         """
-        known: dict[str, Profile] = {}
+        batch: Batch = {}
         for application, task in filter(lambda x: whom(x[0]), self._due(now_us, everything=everything)):
             if not has_time():
                 break
             if task.exists:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
-            self._judge(self._case(now_us, application, task, known))
+            self.judges.judge_task(now_us, application, task, batch)
+            if not self._rechecks.has(task.path):  # else its waiting began later than its rechecks count from
+                self.looker.unreported.forget(task.path)
         for application in filter(whom, self.inventory.applications.values()):
-            self._judge(self._case(now_us, application, None, known))
+            self.judges.judge_application(now_us, application, batch)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -292,34 +286,32 @@ class Pipeline:
         self.revision += len(changes)
         for change in changes:
             application = self.inventory.applications[change.application]
-            news.applications[application.id] = application
+            bit = bit_of(change.change)
+            known = news.applications.get(application.id)
+            news.applications[application.id] = (application, bit if known is None else known[1] | bit)
             if change.change is Change.APPLICATION_SEEN:
                 news.introduced.append((application, self._configure(application, news.at_us)))
             self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
             task = application.tasks.get(change.task or "")
             if task is not None:
-                news.tasks[task.path] = (application, task)
+                before = news.tasks.get(task.path)
+                news.tasks[task.path] = (application, task, bit if before is None else before[2] | bit)
             elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
                 # whether a process lives decides what a released task or a half-done deletion means
-                news.tasks.update((task.path, (application, task)) for task in application.tasks.values())
+                news.tasks.update((x.path, (application, x, ANYTHING)) for x in application.tasks.values())
 
     def _judge_news(self, news: _News) -> None:
-        known: dict[str, Profile] = {}
         for application, range_ in news.introduced:
             if self.profiles.of(application).range != range_:  # by what the rest of a long walk found
                 self._configure(application, news.at_us)
-        for path, (application, task) in news.tasks.items():
+        batch: Batch = {}
+        for path, (application, task, changes) in news.tasks.items():
             self._rechecks.restart(path, news.at_us)
-            self._judge(self._case(news.at_us, application, task, known))
-        for application in news.applications.values():
-            self._judge(self._case(news.at_us, application, None, known))
+            self.judges.judge_task(news.at_us, application, task, batch, changes=changes)
+            self.looker.unreported.forget(path)
+        for application, changes in news.applications.values():
+            self.judges.judge_application(news.at_us, application, batch, changes=changes)
             self._late.schedule(application.id, news.at_us + RECHECKS_US[-1])
-
-    def _recheck(self, path: str, now_us: int, known: dict[str, Profile]) -> None:
-        name, _, task_id = path.partition("/")
-        application = self.inventory.applications.get(name)
-        if application is not None:
-            self._judge(self._case(now_us, application, application.tasks.get(task_id), known))
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
@@ -328,71 +320,7 @@ class Pipeline:
         self.emit(Record(Kind.CONFIGURATION, now_us, body))
         return profile.range
 
-    def _judge(self, case: AgentCase) -> None:
-        """Ask every detector of the case's scope."""
-        application = case.application if isinstance(case, ApplicationCase) else None
-        application_id = application.id if application else ""
-        task = case.task if isinstance(case, TaskCase) else None
-        task_id = task.id if task else None
-        pending = self.ledger.pending(application_id, task_id)
-        began = self.stopwatch()
-        for detector, id_, stats in self._by_scope[case.scope]:
-            try:
-                verdicts = list(detector.judge(case))
-            except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
-                stats.failures += 1
-                self.on_fault(id_, error)
-                continue
-            finally:
-                stats.runs += 1
-                ended = self.stopwatch()
-                stats.seconds += ended - began
-                began = ended
-            if not verdicts and id_ not in pending:
-                continue
-            meta = detector.meta
-            verdicts = [doubted(case, meta, with_issues(case, meta, x)) for x in verdicts]
-            place = Place(id_, application_id, task_id)
-            there, closed_us = (task.identities, orderly_close_us(task)) if task else (None, None)
-            if meta.is_law:
-                verdicts, replaced = give_way(self.ledger, place, verdicts, self._before[id_], case.now_us)
-                for finding in replaced:
-                    self._say(finding, case.now_us)
-            ends = _ends(application)
-            for finding in self.ledger.settle(meta, place, verdicts, case.now_us, there, ends, closed_us):
-                self._say(finding, case.now_us)
-            began = self.stopwatch()
-
     def _say(self, finding: Finding, now_us: int) -> None:
         self.revision += 1
         self.emit(Record(Kind.FINDING, now_us, finding.body()))
         self.on_finding(finding)
-
-    def _case(
-        self, now_us: int, application: Application, task: Task | None, known: dict[str, Profile]
-    ) -> ApplicationCase:
-        """Make the case of a task, or of an application.
-
-        Args:
-            now_us: Time of the judgement.
-            application: Whom to judge.
-            task: Whom to judge; None = the application.
-            known: Profiles by application, kept as long as the inventory does not change.
-        """
-        settings = self.settings.of(application.id)
-        profile = known.get(application.id)
-        if profile is None:
-            profile = known[application.id] = self.profiles.of(application)
-        inventory, silenced = self.inventory, self._silenced
-        if task is None:
-            return ApplicationCase(
-                inventory, now_us, application, settings=settings, profile=profile, silenced=silenced
-            )
-        return TaskCase(
-            inventory, now_us, application, task, settings=settings, profile=profile, silenced=silenced
-        )
-
-
-def _ends(application: Application | None) -> tuple[int, ...]:
-    """Return when processes of an application ended, as far as is known."""
-    return tuple(x.ended_us for x in application.lives if x.ended_us is not None) if application else ()

@@ -243,7 +243,9 @@ class Session:
     def is_of(self, identities: frozenset[str]) -> bool:
         """Return whether it was on an incarnation with one of these identities; a wipe in it made the present one."""
         goes_on = self.wiped and self.released_us is None
-        return goes_on or bool((self.identities | self.final_identities) & identities)
+        return goes_on or not (
+            self.identities.isdisjoint(identities) and self.final_identities.isdisjoint(identities)
+        )
 
 
 @dataclass(slots=True)

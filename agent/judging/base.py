@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Affected, Change, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Application, Inventory, Task
@@ -17,6 +17,14 @@ from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ReleaseRange
+
+CHECKPOINT_CHANGES = frozenset(
+    {Change.CHECKPOINT_WRITTEN, Change.CHECKPOINT_DELETED, Change.CHECKPOINT_MALFORMED}
+)
+"""What a checkpoint says; only sessions and the checkpoints themselves change with it."""
+
+T = TypeVar("T")
+About = TypeVar("About")
 
 
 class Kind(StrEnum):
@@ -85,6 +93,14 @@ class DetectorMeta:
         exactly_once: It judges only applications that are known to run exactly-once (True) or at-least-once (False).
         alert_after_m: Minutes that a warning must last before its alert; None = by the level.
         twin: Its benign twin; None = no run looks like what it judges: a volume, or settings.
+        silent_where: Answers of the release profile, each of which alone makes it silent.
+        waits_us: How long after a change time alone can still bring a verdict: each deadline that it has, counted from
+            the change; empty = time decides nothing. None = always: its verdict also depends on what has no transition
+            of the same task (other tasks, for example).
+        unmoved_by: Transitions that decide nothing of its verdict, whatever else was found by the reading that reported
+            them. Only for one that waits for nothing.
+
+    What it leaves out of `silent_where`, `waits_us` and `unmoved_by` costs time; what is wrong there, a finding.
     """
 
     id: str
@@ -105,6 +121,19 @@ class DetectorMeta:
     exactly_once: bool | None = None
     alert_after_m: int | None = None
     twin: Twin | None = None
+    silent_where: tuple[tuple[Fact, Truth], ...] = ()
+    waits_us: tuple[int, ...] | None = None
+    unmoved_by: frozenset[Change] = frozenset()
+
+    def is_silent(self, settings: ApplicationSettings, profile: Profile) -> bool:
+        """Return whether it says nothing of any application with these settings and releases."""
+        if self.exactly_once is not None and settings.exactly_once is not self.exactly_once:
+            return True
+        return any(profile.says(fact) is answer for fact, answer in self.silent_where)
+
+    def may_wait_beyond(self, passed_us: int) -> bool:
+        """Return whether a deadline may be further from the last change than so."""
+        return self.waits_us is None or any(wait_us > passed_us for wait_us in self.waits_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,22 +190,42 @@ class AgentCase:
     Args of the dataclass:
         inventory: Everything known.
         now_us: Time of the judgement; never the wall clock.
+        answers: What was asked `once` while the inventory stays as it is; cases of one batch may share it.
     """
 
     scope: ClassVar[Scope] = Scope.AGENT
 
     inventory: Inventory
     now_us: int
+    answers: dict[tuple[Callable[[Any], Any], int], Any] = field(
+        default_factory=dict, kw_only=True, repr=False, compare=False
+    )
+
+    def once(self, question: Callable[[About], T], about: About) -> T:
+        """Answer a question that several detectors, or cases of one batch, ask of the same part of the inventory."""
+        key = (question, id(about))
+        try:
+            return self.answers[key]  # type: ignore[no-any-return]
+        except KeyError:
+            answer = self.answers[key] = question(about)
+            return answer
 
     def waited_us(self, since_us: int) -> int:
         """Return for how long something has lasted: by how much the clock was set forward meanwhile is no waiting."""
-        jumped_us = sum(
-            x.ended_us - x.started_us
-            for x in self.inventory.blind
-            if x.cause == "clock-step" and x.ended_us is not None
-            if since_us <= x.started_us and x.ended_us <= self.now_us
-        )
+        jumped_us = 0
+        for began_us, ended_us in self.once(_clock_steps, self.inventory):
+            if since_us <= began_us and ended_us <= self.now_us:
+                jumped_us += ended_us - began_us
         return self.now_us - since_us - jumped_us
+
+
+def _clock_steps(inventory: Inventory) -> list[tuple[int, int]]:
+    """List by when the clock was set forward, and to when."""
+    return [
+        (x.started_us, x.ended_us)
+        for x in inventory.blind
+        if x.cause == "clock-step" and x.ended_us is not None
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +245,10 @@ class ApplicationCase(AgentCase):
     settings: ApplicationSettings = field(default_factory=ApplicationSettings, kw_only=True)
     profile: Profile = field(default_factory=Profile, kw_only=True)
     silenced: Mapping[str, tuple[str, ...]] = field(default_factory=dict, kw_only=True)
+
+    def is_silent(self, meta: DetectorMeta) -> bool:
+        """Return whether a detector says nothing of this application."""
+        return meta.is_silent(self.settings, self.profile)
 
     def says(self, fact: Fact) -> Truth:
         """Ask the release profile."""

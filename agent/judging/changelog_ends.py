@@ -17,8 +17,10 @@ from agent.judging.falls import (
     is_above,
     is_one_opening,
     is_same_store,
+    lower_entries,
     session_at,
 )
+from agent.judging.reopening import present_sessions
 from agent.judging.segment_loss import changelog_of, speaker_of
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
@@ -100,7 +102,7 @@ def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
             yield ShortChangelog(
                 fall.old, fall.before.written_us, fall.new, fall.after.written_us, place, _OPEN, proven=True
             )
-    sessions = [x for x in store.sessions if x.is_of(store.identities)]
+    sessions = case.once(present_sessions, store)
     for session in sessions:
         for mark in (session.first, session.last):
             if mark is None or mark.offset < 0 or not is_above(session.offset_at_open, mark.offset):
@@ -157,7 +159,7 @@ def _left_behind(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChan
     """Offsets below what the store had, after an opening that trusted none."""
     if case.settings.exactly_once is True:
         return
-    for fact in task.checkpoints:
+    for fact in task.checkpoints if store.name in case.once(lower_entries, task) else ():
         offset = fact.offsets.get(store.name)
         if offset is None or fact.incarnation != task.incarnation or (store.segmented and offset < 0):
             continue
@@ -258,14 +260,9 @@ def _outrun(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
 
     Asked after a clean close only: before, a flush that was compacted before it was read seems to have come earlier.
     """
-    for session in store.sessions:
+    for session in case.once(present_sessions, store):
         mark = session.last
-        if (
-            mark is None
-            or session.created
-            or session.closed is not True
-            or not session.is_of(store.identities)
-        ):
+        if mark is None or session.created or session.closed is not True:
             continue
         if not is_one_opening(store, session, mark.at_us):
             continue

@@ -19,6 +19,7 @@ from itertools import pairwise
 from agent.inventory.model import CheckpointFact, Session, Store, Task
 from agent.judging.base import TaskCase
 from agent.judging.falls import is_above
+from agent.judging.reopening import present_sessions
 from agent.layout.facts import Fact
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.layout.profile import Truth
@@ -54,8 +55,7 @@ def begins_fixed(task: Task) -> bool:
 
 def drops_from_store(store: Store) -> Iterator[tuple[Session, Session]]:
     """4.3+: list (session, the next one) where the first found an offset in the store and emptied its family."""
-    sessions = [x for x in store.sessions if x.is_of(store.identities)]
-    for before, after in pairwise(sessions):
+    for before, after in pairwise(present_sessions(store)):
         held = before.stored_offset_at_open or 0
         emptied = before.closed_with_offset is None and after.stored_offset_at_open is None
         if held > 0 and emptied and is_revived(before, after):
@@ -67,14 +67,13 @@ def is_dropped_with_checkpoint(case: TaskCase, task: Task, store: Store, fact: C
     by_restoring_only = case.says(Fact.STATE_UPDATER) is Truth.YES and case.settings.exactly_once is False
     if not by_restoring_only or not begins_fixed(task):
         return False
-    sessions = [x for x in store.sessions if x.is_of(store.identities)]
     return any(
         after.opened_us <= fact.written_us
         and (after.released_us is None or fact.written_us <= after.released_us)
         and after.offset_at_open is None
         and is_revived(before, after)
         and _lost_checkpoint_above(task, store, before, fact)
-        for before, after in pairwise(sessions)
+        for before, after in pairwise(case.once(present_sessions, store))
     )
 
 

@@ -20,10 +20,19 @@ def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
 
     Kept: the same RocksDB incarnation, still there, and old enough that the opening did not end in a wipe.
     """
+    if len(store.sessions) < 2:
+        return
+    identities = store.identities
     for before, after in pairwise(store.sessions):
-        same = before.final_identities & after.identities & store.identities
+        same = before.final_identities & after.identities & identities
         if before.released_us is not None and same and not after.wiped and is_settled(after, now_us):
             yield before, after
+
+
+def present_sessions(store: Store) -> list[Session]:
+    """List the sessions on the incarnation that is there; ask it `once`."""
+    identities = store.identities
+    return [session for session in store.sessions if session.is_of(identities)]
 
 
 def is_settled(session: Session, now_us: int) -> bool:

@@ -6,7 +6,6 @@ The table `FACTS` is the only place that knows release numbers of layout behavio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -68,7 +67,7 @@ class Profile:
     unopenable: ReleaseRange | None = None
     # Answers that were given already: detectors ask the same few questions at every judgement.
     _facts: dict[Fact, Truth] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _issues: dict[tuple[ReleaseRange, ...], Affected] = field(
+    _issues: dict[int, tuple[tuple[ReleaseRange, ...], Affected]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -92,18 +91,18 @@ class Profile:
             return Truth.MAYBE
         return Truth.NO
 
-    def affected(self, ranges: Iterable[ReleaseRange]) -> Affected:
+    def affected(self, ranges: tuple[ReleaseRange, ...]) -> Affected:
         """Return whether an issue with these affected releases concerns this directory.
 
         While pieces of evidence disagree the answer is at most `possibly`.
         """
-        key = tuple(ranges)
-        answer = self._issues.get(key)
-        if answer is None:
-            answer = affected(self.range, key)
-            if answer is Affected.YES and (self.conflicts or self.doubts):
-                answer = Affected.POSSIBLY
-            self._issues[key] = answer
+        known = self._issues.get(id(ranges))  # kept with its answer, so that the id stays its own
+        if known is not None:
+            return known[1]
+        answer = affected(self.range, ranges)
+        if answer is Affected.YES and (self.conflicts or self.doubts):
+            answer = Affected.POSSIBLY
+        self._issues[id(ranges)] = (ranges, answer)
         return answer
 
 

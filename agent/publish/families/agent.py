@@ -53,7 +53,7 @@ AGENT = (
     Metric(
         "statewarden_agent_detector_duration_seconds_total",
         _C,
-        "Time spent in the detector.",
+        "Time spent in the detector, extrapolated from every 16th judgement.",
         lambda s: by({x.detector: x.duration_s for x in s.detectors}),
         unit="seconds",
         labels=("detector",),

@@ -176,7 +176,7 @@ def test_affected(known, expected):
 
 def test_affected_is_capped_while_evidence_disagrees():
     """As long as evidence disagrees nothing is more than possibly affected."""
-    ranges = [between("4.1.0", "4.1.2")]
+    ranges = (between("4.1.0", "4.1.2"),)
     doubtful = infer(Evidence(operator="4.1.2", rocksdb_versions=frozenset({"10.1.3"})))
     conflicting = infer(Evidence(operator="4.1.2", offsets_family=True))
     assert doubtful.affected(ranges) is conflicting.affected(ranges) is Affected.POSSIBLY
