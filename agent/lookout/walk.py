@@ -67,7 +67,7 @@ WATCHING = Pace(60.0, 0.001, 2_000.0)
 """Beside a watch: a tenth of a percent of one core."""
 
 BUSY_SHARE = 0.02
-"""Share of the agent's own CPU use, if larger. On busy tasks a visit costs a full read, about 30 times more."""
+"""Share of the agent's own CPU use, if larger. On busy tasks a visit costs a full read, about 50 times more."""
 
 POLLING = Pace(5.0, 0.05, 20_000.0)
 """Instead of a watch: five percent of one core."""

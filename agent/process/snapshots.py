@@ -115,10 +115,11 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
     settings = {name: pipeline.settings.of(name) for name in there}
     incidents = shown_incidents(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
     shown, incidents_left = incident_rows(incidents, pipeline.ledger.alert_names.of(incidents, _WAITS))
+    tasks = table.update(pipeline, now_us)
     return MetricsSnapshot(
         agent_version=__version__,
         applications=tuple(sorted(there)),
-        tasks=table.update(pipeline, now_us),
+        tasks=tasks,
         tasks_seen_at_us=now_us,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(by_detector.items())),
         reported=reported_rows(pipeline.ledger),
@@ -129,10 +130,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         incident_counts=counts(incidents),
         exposures=exposures(
             still_open,
-            {
-                name: sum(task.exists for task in application.tasks.values())
-                for name, application in there.items()
-            },
+            {name: table.there.get(name, 0) for name in there},
             pipeline.settings.accepts,
             lambda name: str(pipeline.profiles.of(there[name]).range) if name in there else "",
         ),

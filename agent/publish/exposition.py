@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
+from prometheus_client.utils import floatToGoString
 
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.http import Headers
@@ -27,12 +29,21 @@ _LOG = logging.getLogger(__name__)
 Applications = Mapping[str, bool | None]
 """Application -> whether it runs exactly-once; None = that was not given."""
 
+Rows = dict[tuple[str, ...], tuple[float, Mapping[str, str] | None]]
+"""Values of the labels -> value, and the labels of its exemplar."""
+Encode = Callable[[Collector], bytes]
+
+_number_text: Callable[[float], str] = floatToGoString
+
+MANY = 200
+"""So many series of one family are not written by the library, which is slow."""
+
 _GZIP_WINDOW = 31
 """zlib's word for the format of gzip."""
 
 
 class Exposition:
-    """A collector of prometheus_client over the latest snapshot, and its answer to one scrape."""
+    """The families over the latest snapshot, and the answer to one scrape."""
 
     def __init__(
         self,
@@ -73,28 +84,28 @@ class Exposition:
             headers.append(("Content-Encoding", "gzip"))
         end = encode(_Families())
         body = bytearray()
-        for family in self.collect():  # one at a time: all of ten thousand tasks together take 30 MiB
-            text = encode(_Families((family,))).removesuffix(end)
+        for metric, rows in self._families():  # one at a time: all of ten thousand tasks together take 30 MiB
+            text = _text(metric, rows, encode, end)
             body += pack.compress(text) if pack else text
         body += pack.compress(end) + pack.flush() if pack else end
         return tuple(headers), body
 
-    def collect(self) -> Iterator[Family]:
+    def _families(self) -> Iterator[tuple[Metric, Rows]]:
         """Read every family of the catalogue once, in its order."""
         snapshot = self._snapshot()
         applications = _applications(snapshot)
         for metric in self._catalogue:
             # the count of errors is the last family: it covers this scrape, too
-            yield self._family(metric, replace(snapshot, collector_errors=self._errors), applications)
+            yield metric, self._rows(metric, replace(snapshot, collector_errors=self._errors), applications)
 
-    def _family(self, metric: Metric, snapshot: MetricsSnapshot, applications: Applications) -> Family:
+    def _rows(self, metric: Metric, snapshot: MetricsSnapshot, applications: Applications) -> Rows:
         try:
             series = {**_zeros(metric, applications, self._detectors), **metric.read(snapshot)}
-            return _family(metric, series, metric.exemplars(snapshot) if metric.exemplars else {})
+            return _checked(metric, series, metric.exemplars(snapshot) if metric.exemplars else {})
         except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
             self._errors += 1
             _LOG.exception("metric family left empty", extra={"metric": metric.name})
-            return _family(metric, {}, {})
+            return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +118,43 @@ class _Families:
         return self.families
 
 
-def _family(metric: Metric, series: Series, exemplars: Exemplars) -> Family:
-    """Put series into the library's form.
+def _checked(metric: Metric, series: Series, exemplars: Exemplars) -> Rows:
+    """Make sure that the library takes the series.
 
     Raises:
         ValueError: a series has not as many values as the family has labels.
     """
     # escaped names may coincide, and one duplicate series would fail the whole scrape
-    rows = {_printable(key): (float(value), exemplars.get(key)) for key, value in series.items()}
+    rows: Rows = {_printable(key): (float(value), exemplars.get(key)) for key, value in series.items()}
     if any(len(key) != len(metric.labels) for key in rows):
         raise ValueError(f"{metric.name} has the labels {metric.labels}")
+    return rows
+
+
+def _text(metric: Metric, rows: Rows, encode: Encode, end: bytes) -> bytes:
+    """Write a family. Of many series the library writes the first, and the others follow if it did so in their form.
+
+    It takes six microseconds for a line: half a second for ten thousand tasks.
+    """
+    if metric.kind is MetricKind.GAUGE and len(rows) >= MANY and _needs_no_escape(rows):
+        first = next(iter(rows))
+        text = encode(_Families((_family(metric, {first: rows[first]}),))).removesuffix(end).decode()
+        order = sorted(range(len(metric.labels)), key=metric.labels.__getitem__)
+        labels = ",".join([metric.labels[x] + '="%s"' for x in order])
+        form = f"{metric.name}{{{labels}}} %s\n"
+        lines = [form % (*(key[x] for x in order), _number_text(value)) for key, (value, _) in rows.items()]
+        if text.endswith("\n" + lines[0]):
+            return "".join((text, *lines[1:])).encode()
+    return encode(_Families((_family(metric, rows),))).removesuffix(end)
+
+
+def _needs_no_escape(rows: Rows) -> bool:
+    values = "".join([value for key in rows for value in key])
+    return "\\" not in values and '"' not in values and values.isprintable()
+
+
+def _family(metric: Metric, rows: Rows) -> Family:
+    """Put series into the library's form."""
     match metric.kind:
         case MetricKind.INFO:
             info = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help)

@@ -31,6 +31,9 @@ class TaskTable:
         self._rows: dict[str, dict[str, TaskMetrics]] = {}  # by application, by task
         self._worst: Mapping[Key, Severity] = {}
         self._gone: set[Key] = set()
+        self._all: tuple[TaskMetrics, ...] = ()
+        self.there: Mapping[str, int] = {}
+        """Application -> how many of its task directories are there."""
 
     def update(self, pipeline: Pipeline, now_us: int) -> tuple[TaskMetrics, ...]:
         """Bring the rows up to date; takes the list of tasks that were read."""
@@ -42,7 +45,10 @@ class TaskTable:
         self._worst = worst
         for key in keys:
             self._renew(pipeline, key, now_us)
-        return tuple(row for rows in self._rows.values() for row in rows.values())
+        if keys:  # else all ten thousand are as they were
+            self._all = tuple(row for rows in self._rows.values() for row in rows.values())
+            self.there = {name: sum(row.exists for row in rows.values()) for name, rows in self._rows.items()}
+        return self._all
 
     def _renew(self, pipeline: Pipeline, key: Key, now_us: int) -> None:
         application = pipeline.inventory.applications.get(key[0])

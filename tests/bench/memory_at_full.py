@@ -26,7 +26,7 @@ from typing import Any
 
 from tests.bench.bench_many import QUIET_S
 from tests.bench.bench_watch import TRACE
-from tests.bench.measure import cpu_seconds, memory, wait_until_idle
+from tests.bench.measure import cpu_seconds, memory
 from tests.bench.tree_maker import APPLICATION, STORE, StoreCopy, checkpoint, make_tree, recorded_store
 from tests.bench.versions import AFTER, Version
 from tests.bench.watch_load import replace_file
@@ -35,6 +35,8 @@ from tests.support.rocksdb_writer import added, counters, deleted, frame
 
 LIVES, SESSIONS, FLUSHES = 8, 7, 8
 """More than the histories hold: wipes 8, sessions 6, flushes 48 (of which a new manifest may bring several)."""
+SETTLE_S = 2.0
+"""With nothing in the mailbox for so long: longer than a store is left to settle, and two polls of a lock."""
 _FIRST_FILE = 900
 _HISTORIES = ("checkpoints", "past", "wiped_us", "sessions", "flushed", "reopened_us")
 
@@ -87,7 +89,7 @@ class Owner:
         return content + frame(edits)
 
 
-def fill(root: Path, tasks: int, chunk: int, pid: int) -> None:
+def fill(root: Path, tasks: int, chunk: int, agent: Agent) -> None:
     """Fill every history, so many tasks at a time; the agent is waited for, so that it sees every step."""
     owner = Owner(root, recorded_store(TRACE))
     for first in range(0, tasks, chunk):
@@ -95,15 +97,15 @@ def fill(root: Path, tasks: int, chunk: int, pid: int) -> None:
         for _ in range(LIVES):
             for number in numbers:
                 owner.make_anew(number)
-            wait_until_idle(pid)
+            agent.wait_until_heard(SETTLE_S)
         for session in range(1, SESSIONS + 1):
             with ExitStack() as held:
                 for number in numbers:
                     owner.open_store(number, session, held)
-                wait_until_idle(pid)
+                agent.wait_until_heard(SETTLE_S)
                 for number in numbers:
                     owner.write_checkpoint(number)
-            wait_until_idle(pid)
+            agent.wait_until_heard(SETTLE_S)
 
 
 def main(tasks: int = 1_000, chunk: int = 250, version: Version = AFTER) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def main(tasks: int = 1_000, chunk: int = 250, version: Version = AFTER) -> dict
         time.sleep(QUIET_S)
         told: dict[str, Any] = {"tasks": tasks, "empty_mib": memory(agent.pid).rss_kib / 1024}
         told["cpu_s"] = -cpu_seconds(agent.pid)
-        fill(root, tasks, chunk, agent.pid)
+        fill(root, tasks, chunk, agent)
         time.sleep(QUIET_S)
         told["cpu_s"] += cpu_seconds(agent.pid)
         told["full_mib"] = memory(agent.pid).rss_kib / 1024

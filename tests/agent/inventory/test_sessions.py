@@ -240,6 +240,20 @@ def test_known_only_from_the_next_session_on():
     assert one.store.sessions[0].outlived is None
 
 
+def test_what_sessions_have_in_common_is_held_once():
+    """One set of identities for all sessions of an incarnation; what only a close needs goes with the next session."""
+    one = Reducing()
+    for start in (10, 20, 30):
+        reopened = tuple(range(10, start + 1, 10))
+        one.see(task_look(start), database_look(start, born=1, puts=500, lock=HELD, reopened=reopened))
+        one.see(database_look(start + 5, born=1, puts=500, lock=FREE, reopened=reopened))
+    first, second, last = one.store.sessions
+    assert first.identities == {"identity-1"}
+    sets = {id(x) for session in one.store.sessions for x in (session.identities, session.final_identities)}
+    assert len(sets) == 1
+    assert (first.status_floors, second.status_floors, last.status_floors) == ({}, {}, {"": 500})
+
+
 # -- 4.3: offsets in the store --------------------------------------------------------------------------------
 
 
