@@ -23,7 +23,7 @@ from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
 from agent.layout import names
 from agent.layout.paths import Role, classify, join
-from agent.observe.kernel_disk import KernelDisk
+from agent.observe.ahead import reading_ahead
 from agent.publish.known_names import make_pseudonyms, names_of
 
 COPIED_ROLES = frozenset(
@@ -58,13 +58,14 @@ def read_directory(directory: Path, config: Config) -> Pipeline:
     Raises:
         UsageError: it is not a readable state directory.
     """
-    disk = KernelDisk(directory)
-    require_state_directory(disk, directory)
-    now_us = SystemClock().now_us()
-    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
-    pipeline.scan(now_us)
-    pipeline.confirm(now_us)
-    pipeline.summarise(now_us)
+    with reading_ahead(directory) as (disk, observer):
+        require_state_directory(disk, directory)
+        now_us = SystemClock().now_us()
+        pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
+        pipeline.looker.observer = observer
+        pipeline.scan(now_us)
+        pipeline.confirm(now_us)
+        pipeline.summarise(now_us)
     return pipeline
 
 

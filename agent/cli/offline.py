@@ -32,6 +32,7 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
 from agent.layout.shape import is_application, is_surely_application
+from agent.observe.ahead import reading_ahead
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
 from agent.publish.known_names import make_pseudonyms
@@ -99,16 +100,17 @@ def scan(
         closing = f"{directory}: no application has started here yet"
         print_findings([], pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
         return 0
-    disk = KernelDisk(directory)
-    require_state_directory(disk, directory)
     clock = SystemClock()
-    now_us = clock.now_us()
-    pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
-    pipeline.inventory.volume = volume_kind(directory)
-    findings = judge_once(pipeline, now_us)
-    if needs_second_reading(pipeline.inventory):
-        pause(SETTLE_S)
-        findings = judge_again(pipeline, clock.now_us())
+    with reading_ahead(directory) as (disk, observer):
+        require_state_directory(disk, directory)
+        now_us = clock.now_us()
+        pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
+        pipeline.looker.observer = observer
+        pipeline.inventory.volume = volume_kind(directory)
+        findings = judge_once(pipeline, now_us)
+        if needs_second_reading(pipeline.inventory):
+            pause(SETTLE_S)
+            findings = judge_again(pipeline, clock.now_us())
     _warn_of_settings(pipeline, config)
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
     closing = _and_disabled(closing, config, as_json=shown.as_json)
