@@ -78,6 +78,9 @@ class KernelDisk:
     def stat(self, path: str) -> FileStat | Unseen:
         """Stat one entry without following a symbolic link."""
         try:
+            if self._kept is not None and path == self._kept[0]:
+                kept = os.fstat(self._kept[1])
+                return _file_stat(kept) if kept.st_nlink else Unseen.VANISHED
             parent, name = self._open_parent(path)
             try:
                 found = os.stat(name, dir_fd=parent, follow_symlinks=False)

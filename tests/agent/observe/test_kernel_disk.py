@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -305,6 +306,19 @@ def test_a_reading_stays_with_the_directory_it_began_with(root: Path) -> None:
         assert disk.stat("app/0_1/new") is Unseen.VANISHED
         assert disk.list("app/0_1") == (Entry(".checkpoint", EntryKind.FILE),)
     assert isinstance(disk.stat("app/0_1/new"), FileStat)
+
+
+def test_a_directory_that_goes_while_it_is_kept_open(root: Path) -> None:
+    """It is what it was as long as it is there; its successor does not take its place in the reading."""
+    disk = KernelDisk(root)
+    before = disk.stat("app/0_1")
+    with disk.stay_in("app/0_1"):
+        (root / "app" / "0_1").rename(root / "app" / "old")
+        (root / "app" / "0_1").mkdir()
+        assert disk.stat("app/0_1") == before
+        shutil.rmtree(root / "app" / "old")
+        assert disk.stat("app/0_1") is Unseen.VANISHED
+    assert isinstance(disk.stat("app/0_1"), FileStat)
 
 
 @pytest.mark.parametrize("name", ["..", ".", ""])

@@ -59,3 +59,20 @@ def test_an_unreadable_trace_is_reported(tmp_path: Path) -> None:
     for action in (lambda: first_time_us(empty), lambda: replayed(tmp_path / "none", 0)):
         with pytest.raises(TraceError):
             action()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "pod"),
+    [
+        ("kafka-8187-stage1-2.2.1", "pod-b"),
+        ("torn-clean-3.9.2", "pod-b"),
+        ("eos-4.3.1-crash-unflushed", "pod-a"),
+    ],
+)
+def test_what_says_nothing_of_locks_moves_no_session(
+    monkeypatch: pytest.MonkeyPatch, scenario: str, pod: str
+) -> None:
+    """Sessions settled at every reading, or only at those that can change a holder: the records are the same."""
+    some = run_of(scenario, pod).records
+    monkeypatch.setattr("agent.inventory.reduce._may_change_holder", lambda reading: True)
+    assert some == run_of(scenario, pod).records
