@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
@@ -30,12 +29,11 @@ from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
 from spark_rollup.report.restarts import REMEMBERS, known_pods, restarts
 from spark_rollup.report.write import Outcome, Tables, write
+from spark_rollup.spark.whole import is_whole, whole
+from spark_rollup.spark.words import abreast
 
 PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
 """What of the past is asked for by readers of the facts; `compact --snapshots` keeps it."""
-
-ABREAST = 4
-"""How many frames are computed side by side."""
 
 
 def run(spark: SparkSession, options: AuditOptions) -> Outcome:
@@ -106,11 +104,13 @@ def read_for_its_time(spark: SparkSession, options: AuditOptions) -> tuple[DataF
 
 def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> tuple[DataFrame, Loaded]:
     loaded = load(spark, _source(options), what)
-    if loaded.unique:  # Parquet that is read column by column, as each stage needs it
-        return loaded.events.drop("line"), loaded
+    if loaded.unique:
+        events = loaded.events.drop("line")
+        # Parquet is read column by column, as each stage needs it; but each reading is a plan, and a job of Delta's
+        return whole(events).localCheckpoint() if is_whole(spark) else events, loaded
     once = dedupe.one_row_per_id(loaded.events).drop("line")
     marked = once if ROUTINE in loaded.events.columns else once.withColumn(ROUTINE, is_routine())
-    return marked.localCheckpoint(), loaded
+    return whole(marked).localCheckpoint(), loaded
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.Latest:
@@ -147,12 +147,17 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
     shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
     found = with_proofs(facts, found, proofs)
     (findings,) = together(known.with_local_incidents(with_agents(facts, found), facts.said))
-    restartable, pods = together(restarts(facts, findings), known_pods(facts))
+    restartable, pods, watched, last_seen = together(
+        restarts(facts, findings),
+        known_pods(facts),
+        coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
+        coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
+    )
     return Tables(
         findings=findings,
         timelines=shown,
-        coverage=coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
-        pods=coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
+        coverage=watched,
+        pods=last_seen,
         churn=task_churn.per_hour(facts),
         restarts=restartable,
         known_pods=pods,
@@ -215,6 +220,8 @@ def gather(
         UsageError: there is no event up to `as_of_us`.
     """
     since_us = snapshots.since_us(as_of_us, options.look_back_days)
+    if carried:
+        carried = Carried(*map(whole, (carried.events, carried.heard, carried.unwatched)))
     events = read.unionByName(carried.events) if carried else read
     heard = heartbeats.beats(read)
     marks = timeline.marks(events)
@@ -238,7 +245,7 @@ def gather(
         raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
     local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
     (ends,) = together(sizes.latest(curve))
-    asked = questioned(RULES, local, held, rare, effective).localCheckpoint()
+    (asked,) = together(questioned(RULES, local, held, rare, effective))
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     own, close, lives, unwatched = together(
@@ -270,9 +277,5 @@ def unseen_by(
 
 
 def together(*frames: DataFrame) -> list[DataFrame]:
-    """Compute frames side by side and cut them loose from their plans.
-
-    The driver plans one while the cores run another: on small inputs planning takes longer than running.
-    """
-    with ThreadPoolExecutor(max_workers=ABREAST) as pool:
-        return list(pool.map(lambda frame: frame.localCheckpoint(), frames))
+    """Compute frames side by side and cut them loose from their plans."""
+    return abreast(frames[0].sparkSession, lambda frame: whole(frame).localCheckpoint(), frames)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind
 from spark_rollup.columns import MICROS, TASK, is_notable, summary
 from spark_rollup.facts.heartbeats import last_words
+from spark_rollup.spark.whole import whole
 
 HOUR_US = 3600 * MICROS
 
@@ -47,7 +48,7 @@ def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
         )
     )  # fmt: skip
     cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
-    return _mark_cleaners(intervals, cleaned)
+    return _mark_cleaners(whole(intervals), cleaned)
 
 
 def flips(events: DataFrame) -> DataFrame:

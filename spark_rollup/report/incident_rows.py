@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.judging.lineage import Row
 from spark_rollup.schemas import EVIDENCE, FINDING, INCIDENT
+from spark_rollup.spark.rows import frame_of
 
 _KEY = ("namespace", "id", "pod")
 """What distinguishes rows of `findings`: several agents may report one finding, of a volume that moved."""
@@ -42,10 +44,9 @@ def with_incidents(findings: DataFrame, of: dict[tuple[object, ...], str]) -> Da
     Output columns: `FINDING`.
     """
     names = [f"of_{name}" for name in _KEY]
-    known = findings.sparkSession.createDataFrame(
-        [(*place, incident) for place, incident in of.items()],
-        f"{', '.join(f'{name} string' for name in names)}, of_incident string",
-    )
+    schema = T.StructType([T.StructField(name, T.StringType()) for name in (*names, "of_incident")])
+    homes = [dict(zip(schema.names, (*place, incident), strict=True)) for place, incident in of.items()]
+    known = frame_of(findings.sparkSession, homes, schema)
     same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in _KEY]
     rows = findings.join(F.broadcast(known), same, "left").withColumn("incident_id", F.col("of_incident"))
     return rows.select(*FINDING.names)
@@ -83,8 +84,7 @@ def row_of(one: FleetIncident) -> dict[str, object]:
 
 def frame(findings: DataFrame, rows: Sequence[dict[str, object]]) -> DataFrame:
     """Make the table `incidents`."""
-    values = [tuple(row[name] for name in INCIDENT.names) for row in rows]
-    return findings.sparkSession.createDataFrame(values, INCIDENT)
+    return frame_of(findings.sparkSession, rows, INCIDENT)
 
 
 def count_open(incidents: Iterable[FleetIncident]) -> dict[str, int]:

@@ -19,6 +19,7 @@ from spark_rollup.judging.fleet import attach, concerns_task, prefixed, same_tas
 from spark_rollup.judging.past import Past, last
 from spark_rollup.report.restart_answer import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.schemas import RESTARTS
+from spark_rollup.spark.whole import whole
 
 KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
 """First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no
@@ -112,7 +113,7 @@ def known_pods(facts: Facts) -> DataFrame:
 def _unrepaired(facts: Facts) -> DataFrame:
     """Take the unwatched times after which no pod has reported everything again."""
     heard = facts.heard.select(*_POD, "last_us")
-    return facts.unwatched.join(heard, _POD, "inner").where(F.col("until_us") >= F.col("last_us"))
+    return whole(facts.unwatched.join(heard, _POD, "inner")).where(F.col("until_us") >= F.col("last_us"))
 
 
 def _to_follow(findings: DataFrame) -> DataFrame:
@@ -152,10 +153,9 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
     at_risk = exposed.groupBy(*_COPY).agg(F.first("next_action").alias("risk_action"))
     damaged = follow.where(F.col("task_id").isNotNull())
     now = facts.held.where(F.col("lasting") & ~F.col("cleaner")).select(*_COPY).distinct()
+    ill = whole(held.select(*_COPY, "bytes", "ill", "healthy").join(damaged, _COPY, "full"))
     rows = (
-        held.select(*_COPY, "bytes", "ill", "healthy")
-        .join(damaged, _COPY, "full")
-        .join(at_risk, _COPY, "full")
+        whole(ill.join(at_risk, _COPY, "full"))
         .join(now.withColumn("now", F.lit(True)), _COPY, "left")
         .withColumns({"now": F.coalesce("now", F.lit(False)), "exposed": F.col("risk_action").isNotNull()})
     )

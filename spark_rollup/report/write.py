@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -23,6 +24,7 @@ from spark_rollup.report.restart_answer import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
+from spark_rollup.spark.words import abreast
 
 MAX_TASKS_DRAWN = 200
 """The page draws the timelines of at most this many tasks, the worst first; the table has all."""
@@ -110,19 +112,21 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     order = (F.col("status"), rank, F.col("detector"), F.col("reported_by"), F.col("namespace"),
              F.col("application_id"), F.col("task_id"),
              F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
-    ordered = tables.findings.orderBy(*order)
+    # one partition is sorted in place; to sort more, Spark would read them twice
+    ordered = tables.findings.coalesce(1).sortWithinPartitions(*order)
     findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
     incidents = gather(findings, {**TITLES, **tables.titles})
     of = incident_rows.homes(incidents)
     for row in findings:
         row["incident_id"] = of[incident_rows.key(row)]
     whole = replace(tables, findings=incident_rows.with_incidents(tables.findings, of))
-    for name, (frame, order_by) in _frames(whole).items():
-        sorted_frame = frame.coalesce(1).sortWithinPartitions(*order_by)
-        sorted_frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
     listed = [incident_rows.row_of(one) for one in incidents]
-    table = incident_rows.frame(tables.findings, listed).coalesce(1)
-    table.write.mode("overwrite").option("compression", "zstd").parquet(str(place / "incidents"))
+    frames = {
+        name: frame.coalesce(1).sortWithinPartitions(*order_by)
+        for name, (frame, order_by) in _frames(whole).items()
+    }
+    frames["incidents"] = incident_rows.frame(tables.findings, listed).coalesce(1)
+    abreast(tables.findings.sparkSession, partial(_write_table, place), frames.items())
     for name, rows in (("findings", findings), ("incidents", listed)):
         lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows]
         (place / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
@@ -132,7 +136,7 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     shown = _page_data(tables, findings, incidents, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     written = rfc3339(shown.written_us)
-    last_audit.write(_about_restarts(tables, shown.disabled, written), place)
+    last_audit.write(_about_restarts(tables, shown, written), place)
     marker = {
         "written": written,
         "watermark": rfc3339(tables.as_of_us),
@@ -159,13 +163,16 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     )
 
 
-def _about_restarts(
-    tables: Tables, disabled: Sequence[Mapping[str, object]], written: str
-) -> last_audit.Known:
+def _write_table(place: Path, named: tuple[str, DataFrame]) -> None:
+    name, frame = named
+    frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
+
+
+def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_audit.Known:
     return last_audit.Known(
-        rows=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
-        pods=_rows(tables.known_pods.orderBy("namespace", "pod")),
-        disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in disabled],
+        rows=shown.restarts,
+        pods=shown.known_pods,
+        disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in shown.disabled],
         as_of_us=tables.as_of_us,
         verified=tables.verified,
         written=written,
@@ -206,20 +213,33 @@ def _page_data(
             (row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"]
         )
     )[:MAX_TASKS_DRAWN]
+    frames = (
+        _sorted(tables.coverage, "namespace", "pod"),
+        _sorted(tables.pods, "namespace", "pod"),
+        _drawn(tables.timelines, keys, tables.as_of_us),
+        _local(tables.local),
+        _sorted(tables.releases, "namespace", "application_id"),
+        _sorted(tables.disabled, "detector", "namespace", "pod", "application_id"),
+        _sorted(tables.restarts, "namespace", "pod", "application_id", "task_id"),
+        _sorted(tables.known_pods, "namespace", "pod"),
+    )
+    coverage, pods, drawn, local, releases, disabled, restarts, known_pods = abreast(
+        tables.findings.sparkSession, _rows, frames
+    )
     return page.PageData(
         as_of_us=tables.as_of_us,
         version=__version__,
         incidents=incidents,
         findings=findings,
-        coverage=_rows(tables.coverage.orderBy("namespace", "pod")),
-        pods=_rows(tables.pods.orderBy("namespace", "pod")),
-        timelines=_rows(_drawn(tables.timelines, keys, tables.as_of_us)),
-        local=_rows(_local(tables.local)),
+        coverage=coverage,
+        pods=pods,
+        timelines=drawn,
+        local=local,
         quarantine=reasons,
-        releases=_rows(tables.releases.orderBy("namespace", "application_id")),
-        disabled=_rows(tables.disabled.orderBy("detector", "namespace", "pod", "application_id")),
-        restarts=_rows(tables.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
-        known_pods=_rows(tables.known_pods.orderBy("namespace", "pod")),
+        releases=releases,
+        disabled=disabled,
+        restarts=restarts,
+        known_pods=known_pods,
         answers=ANSWERS,
         written_us=(written_us := clock.now_us()),
         took_s=(written_us - began_us) / 1e6 if began_us else None,
@@ -249,6 +269,10 @@ def _local(local: DataFrame) -> DataFrame:
     chosen = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
     order = ("severity", "detector", "application_id", "task_id", "pod")
     return chosen.select(*LOCAL_FINDING.names).orderBy(*order).limit(MAX_LOCAL_FINDINGS)
+
+
+def _sorted(frame: DataFrame, *names: str) -> DataFrame:
+    return frame.coalesce(1).sortWithinPartitions(*names)
 
 
 def _rows(frame: DataFrame) -> list[Mapping[str, object]]:

@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import UsageError
-from spark_rollup.spark import java, quiet
+from spark_rollup.spark import java, quiet, words
 
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
@@ -30,8 +30,32 @@ _QUICK_SQL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 """On small inputs planning and compiling cost more than running."""
+
+_UNMOVED_SQL = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.maxSinglePartitionBytes": str((1 << 63) - 1),  # of frames that are kept Spark knows no size
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+}
+"""What is in one partition anyway (`whole`) is joined in place; each broadcast or filter would be a job more."""
+
+_QUICK_CORE = {
+    "spark.buffer.pageSize": "1m",
+    "spark.broadcast.blockSize": "256k",  # so much is allocated for each stage, whatever its size
+    "spark.broadcast.compress": "false",
+    "spark.shuffle.compress": "false",
+}
+"""Of small inputs there is nothing to be saved in memory."""
+
+_QUICK_MEMORY = {
+    "spark.driver.memory": "1g",
+    "spark.driver.defaultJavaOptions": "-Xms1g -Xmn384m -XX:MetaspaceSize=256m",
+}
+"""Plans are garbage at once, so the young get much of the heap. A heap that grows, and classes that become more, must
+not make Java collect all of it."""
 
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
 """For a run of seconds the second compiler and a parallel collector never pay off. One compiler alone would be given
@@ -64,6 +88,7 @@ _ALWAYS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
+    "spark.sql.dataFrameQueryContext.enabled": "false",  # the same in Java
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
     "spark.sql.streaming.stopTimeout": "30s",
 }
@@ -129,9 +154,14 @@ def build_session(
         given = {**submitted(), **given}
     else:
         settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch, debug)}
+        if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
+            settings.pop("spark.driver.defaultJavaOptions", None)
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**merged(settings, given)})
+    words.remember_names()
     with quiet.banner_dropped():
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+    words.name_jobs(spark)
+    return spark
 
 
 def submitted() -> dict[str, str]:
@@ -163,10 +193,9 @@ def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict
     """Choose how queries are run, by the size of the input (compressed bytes; None = not known)."""
     if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
         return {"spark.sql.shuffle.partitions": str(partitions or partitions_of(input_bytes))}
-    return {
-        "spark.sql.shuffle.partitions": str(partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2)),
-        **_QUICK_SQL,
-    }
+    number = partitions or (1 if input_bytes < TINY_INPUT_BYTES else 2)
+    unmoved = _UNMOVED_SQL if number == 1 else {}
+    return {"spark.sql.shuffle.partitions": str(number), **_QUICK_SQL, **unmoved}
 
 
 def check_spark_home(environment: Mapping[str, str], release: str) -> None:
@@ -202,11 +231,11 @@ def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool) -> dict[s
     quiet.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
     small = input_bytes is not None and input_bytes < SMALL_INPUT_BYTES
     return {
-        "spark.driver.memory": "1g" if small else "4g",
+        **(_QUICK_MEMORY if small else {"spark.driver.memory": "4g"}),
         "spark.driver.extraJavaOptions": " ".join(
             (f"-Dlog4j2.configurationFile=file:{quiet}", QUIET_JVM, *([_QUICK_JVM] if small else []))
         ),
-        **({"spark.buffer.pageSize": "1m"} if small else {}),
+        **(_QUICK_CORE if small else {}),
     }
 
 

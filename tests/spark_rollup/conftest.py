@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from py4j.java_gateway import JavaClass, JVMView
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -48,30 +47,7 @@ def later() -> Generator[None, None, None]:
 
 
 @pytest.fixture(scope="session")
-def known_classes() -> Generator[None, None, None]:
-    """Ask Java once for each class that PySpark names, not for each column: it looks into every jar for each.
-
-    A name that is no class, such as the first part of a package, is asked for every time.
-    """
-    found: dict[tuple[str, str], JavaClass] = {}
-    ask = JVMView.__getattr__
-
-    def known(view: JVMView, name: str) -> object:
-        key = (view._id, name)
-        if key in found:
-            return found[key]
-        answer = ask(view, name)
-        if isinstance(answer, JavaClass):
-            found[key] = answer
-        return answer
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JVMView, "__getattr__", known)
-        yield
-
-
-@pytest.fixture(scope="session")
-def spark(known_classes: None) -> Generator[SparkSession, None, None]:
+def spark() -> Generator[SparkSession, None, None]:
     """Start Spark once: two local cores, two shuffle partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     found = jars.jars_in(DELTA_JARS)
