@@ -170,15 +170,16 @@ def goal_rows(sections: Sequence[Section], options: Options) -> list[str]:
     return _table(("goal", "result", "", "peer", "how to run", "processor", "date"), rows) if rows else []
 
 
-def machine_note(options: Options) -> str:
+def machine_note(options: Options | None = None) -> str:
     """Tell where this was measured, without naming the machine."""
-    sizes = "full sizes" if options.full else "small sizes"
     load = os.getloadavg()[0]
-    return (
-        f"Machine: {os.cpu_count()} cores ({processor()}), {_memory_gib():.0f} GiB, Linux {platform.release()},"
-        f" Python {platform.python_version()}; load average at the end {load:.1f}. {sizes.capitalize()},"
-        f" rounds: {options.rounds}."
+    machine = (
+        f"Machine: {processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB, Linux {platform.release()},"
+        f" Python {platform.python_version()}; load average at the end {load:.1f}."
     )
+    if options is None:
+        return machine
+    return f"{machine} {'Full' if options.full else 'Small'} sizes, rounds: {options.rounds}."
 
 
 def processor() -> str:

@@ -1,4 +1,4 @@
-"""The page tells the goals that the benchmarks judge by, and judges as they do."""
+"""The page has the goals that the benchmarks judge by."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.bench.measure import ROOT
 from tests.bench.report import Measured, Options, Section, compared, goal_rows
 
 
-def test_page_tells_every_goal() -> None:
+def test_page_has_every_goal() -> None:
     """Each is the first cell of a row of docs/benchmarks.md."""
     rows = [
         line for line in (ROOT / "docs" / "benchmarks.md").read_text("utf-8").splitlines() if line[:2] == "| "
