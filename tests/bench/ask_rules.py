@@ -21,12 +21,6 @@ import duckdb
 from agent.contract.reporting import SUMMARY_S
 from tests.bench.ask_duckdb import HOLDERS, HOLES, PAUSES, TASK, US
 
-COLUMNS = (
-    "id_of", "namespace", "application_id", "task_id", "store", "pod", "opened_at", "severity", "confidence", "status",
-    "pods",
-)  # fmt: skip
-"""Of a finding: what says who is to blame for what, since when and how surely. Sentences are left out."""
-
 _AT = "least(observed_at_us, coalesce(occurred_at_us, observed_at_us))"
 _RELEASE = r"CAST(string_split(nullif(regexp_extract(%s, '^(\d+(\.\d+)*)', 1), ''), '.') AS INTEGER[])"
 _OPENED = "strftime(make_timestamp(%s), '%%Y-%%m-%%dT%%H:%%M:%%S.%%fZ') AS opened_at"
@@ -240,7 +234,7 @@ RULES = {"unrestored-task": UNRESTORED, "split-owner": SPLIT}
 def _different(base: duckdb.DuckDBPyConnection, out: Path, other: Path, name: str) -> list[int]:
     """Count this rule's findings, and those that only one of the two has."""
     mine, theirs = f"read_parquet('{out}/{name}.parquet')", f"read_parquet('{other}/{name}/*.parquet')"
-    columns = ", ".join(COLUMNS)
+    columns = ", ".join(row[0] for row in base.execute(f"DESCRIBE FROM {mine}").fetchall())
     questions = (
         f"SELECT count(*) FROM {mine}",
         f"SELECT count(*) FROM (SELECT {columns} FROM {mine} EXCEPT ALL SELECT {columns} FROM {theirs})",

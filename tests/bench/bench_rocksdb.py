@@ -12,7 +12,7 @@ from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import read_store
 from tests.bench.measure import ROOT, run_child, spread
-from tests.bench.report import Options, Section
+from tests.bench.report import Measured, Options, Section
 from tests.bench.tree_maker import recorded_store
 from tests.oracle.toolbox import MissingToolError, rocksdict_python
 
@@ -36,7 +36,7 @@ def run(options: Options) -> Section:
         _row("agent, SST files known", cached, cold),
         _row("agent, status and offsets only", lean, cold),
     ]
-    notes = []
+    notes, measured = [], []
     try:
         python = rocksdict_python()
     except MissingToolError as error:
@@ -44,6 +44,9 @@ def run(options: Options) -> Section:
     else:
         peer = [_ask_rocksdict(python, root) for _ in range(options.rounds)]
         rows.append(_row("rocksdict, offsets only", peer, cold))
+        ratios = [own / other for own, other in zip(cold, peer, strict=True)]
+        per_store = f"rocksdict {spread([x / STORES * 1_000 for x in peer])} ms, offsets only"
+        measured.append(Measured("reading a store, CPU, times rocksdict's", ratios, (), per_store, "rocksdb"))
     return Section(
         "Reading RocksDB",
         f"Status, offsets and counters of {STORES:,} stores of Kafka Streams 4.3, files in the page"
@@ -52,6 +55,7 @@ def run(options: Options) -> Section:
         ("reader", "CPU ms per store", "ratio"),
         rows,
         notes,
+        measured,
     )
 
 

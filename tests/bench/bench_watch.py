@@ -173,6 +173,7 @@ def _load(start: Start, root: Path, work: Path, seconds: float, costs: Costs, to
         costs.cpu.append((cpu_seconds(watcher.pid) - before_s) / events * 1e6)
         _note_memory(watcher, costs)
         if isinstance(watcher, Agent):
+            watcher.wait_until_heard(SETTLE_S / 2)
             costs.lost += _unknown(watcher.offsets(), first, len(times))
     finally:
         read = watcher.stop()

@@ -7,6 +7,7 @@ import platform
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.bench.goals import GOALS
@@ -123,11 +124,6 @@ class Section:
     measured: Sequence[Measured] = ()
 
 
-def judged(goal: str, is_met: bool) -> str:
-    """Say whether a goal is met."""
-    return f"Goal, {goal}: {'met' if is_met else '**missed**'}."
-
-
 def render_page(sections: Sequence[Section], options: Options) -> str:
     """Render the whole page."""
     lines = [_HEAD, machine_note(options), ""]
@@ -135,7 +131,7 @@ def render_page(sections: Sequence[Section], options: Options) -> str:
         lines += ["", f"## {section.title}", "", section.method, "", *_table(section.header, section.rows)]
         for note in section.notes:
             lines += ["", note]
-    lines += ["", *compared(sections, options)]
+    lines += ["", *compared(sections, options), "", *goal_rows(sections, options)]
     return "\n".join(lines) + "\n"
 
 
@@ -160,21 +156,38 @@ def compared(sections: Sequence[Section], options: Options) -> list[str]:
     return ["", *_table(header, rows)]
 
 
-def machine_note(options: Options) -> str:
+def goal_rows(sections: Sequence[Section], options: Options) -> list[str]:
+    """Write the rows of the first table of docs/benchmarks.md that this run fills."""
+    size = " --full" if options.full else ""
+    day = datetime.now(tz=UTC).date().isoformat()
+    rows = []
+    for one in (one for section in sections for one in section.measured if one.goal):
+        goal = GOALS[one.goal or ""]
+        command = f'`make bench ARGS="{goal.bench}{size}"`'
+        result = f"{spread(one.after, one.digits)} {goal.unit}".strip()
+        is_met = "met" if goal.is_met(one.result()) else "**missed**"
+        rows.append((goal.text, result, is_met, one.peer, command, processor(), day))
+    return _table(("goal", "result", "", "peer", "how to run", "processor", "date"), rows) if rows else []
+
+
+def machine_note(options: Options | None = None) -> str:
     """Tell where this was measured, without naming the machine."""
-    sizes = "full sizes" if options.full else "small sizes"
     load = os.getloadavg()[0]
-    return (
-        f"Machine: {os.cpu_count()} cores ({_processor()}), {_memory_gib():.0f} GiB, Linux {platform.release()},"
-        f" Python {platform.python_version()}; load average at the end {load:.1f}. {sizes.capitalize()},"
-        f" rounds: {options.rounds}."
+    machine = (
+        f"Machine: {processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB, Linux {platform.release()},"
+        f" Python {platform.python_version()}; load average at the end {load:.1f}."
     )
+    if options is None:
+        return machine
+    return f"{machine} {'Full' if options.full else 'Small'} sizes, rounds: {options.rounds}."
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Name the processor's model, as the kernel does, without trade marks."""
     for line in Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines():
         if line.startswith("model name"):
-            return line.partition(":")[2].strip()
+            name = line.partition(":")[2].strip()
+            return name.replace("(R)", "").replace("(TM)", "").removesuffix(" Processor")
     return platform.machine()
 
 

@@ -32,7 +32,7 @@ from tests.bench import (  # noqa: E402 - path first
     bench_spool,
     bench_watch,
 )
-from tests.bench.report import Options, Section, compared, render_page, render_text  # noqa: E402
+from tests.bench.report import Options, Section, compared, goal_rows, render_page, render_text  # noqa: E402
 from tests.bench.versions import older  # noqa: E402
 
 BENCHMARKS: dict[str, Callable[[Options], Section]] = {
@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chosen.page.write_text(render_page(sections, options), "utf-8")
     if len(sections) > 1:
         sys.stdout.write("\n".join(["\nAll of this run", *compared(sections, options)]) + "\n")
+    sys.stdout.write("\n".join(["", *goal_rows(sections, options)]) + "\n")
     return 0
 
 

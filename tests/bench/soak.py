@@ -32,6 +32,7 @@ from agent.inventory.model import PAST_KEPT, WIPES_KEPT  # noqa: E402 - path fir
 from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
 from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
 from tests.bench.mixed_load import MixedLoad  # noqa: E402
+from tests.bench.report import machine_note  # noqa: E402
 from tests.bench.slopes import Slope, last_three_quarters  # noqa: E402
 from tests.bench.tree_maker import make_tree, recorded_store  # noqa: E402
 from tests.bench.watchers import Agent  # noqa: E402
@@ -250,6 +251,7 @@ def judge(outcome: Outcome, warm_up: float, minutes: float) -> tuple[list[str], 
     first = samples[0]
     span_s = max(last.at_s - first.at_s, 1e-9)
     lines = [
+        machine_note(),
         f"{minutes:g} minutes after {warm_up:g} of warm-up, {outcome.operations:,} operations"
         f" ({outcome.operations / ((warm_up + minutes) * 60):,.0f}/s) on"
         f" {outcome.touched:,} tasks, {outcome.remade:,} made anew, {len(samples)} samples,"
