@@ -147,6 +147,17 @@ def test_replaced_root_is_watched_again(bench: Bench) -> None:
     assert bench.names() == [("other/0_1", HintKind.CREATED)]
 
 
+def test_a_replaced_checkpoint_is_one_hint_and_four_notifications(bench: Bench) -> None:
+    """What says nothing is counted all the same."""
+    task = bench.root / "app" / "0_1"
+    task.mkdir(parents=True)
+    bench.step()
+    (task / ".checkpoint.tmp").touch()
+    (task / ".checkpoint.tmp").rename(task / ".checkpoint")
+    assert bench.names() == [("app/0_1/.checkpoint", HintKind.MOVED_IN)]
+    assert bench.watch.counters().events == 4
+
+
 def test_root_swapped_under_a_link_is_noticed(bench: Bench) -> None:
     """A configured link that points elsewhere now raises no event; the timed comparison sees it."""
     for name in ("one", "two"):
