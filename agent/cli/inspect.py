@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agent import __version__
+from agent.cli.ahead import reading_ahead
 from agent.cli.compare import Copy, Difference, Relation, compare
 from agent.cli.offline import require_state_directory
 from agent.cli.output import finding_line
@@ -23,7 +24,6 @@ from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
 from agent.layout import names
 from agent.layout.paths import Role, classify, join
-from agent.observe.ahead import reading_ahead
 from agent.publish.known_names import make_pseudonyms, names_of
 
 COPIED_ROLES = frozenset(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent import __version__
+from agent.cli.ahead import reading_ahead
 from agent.cli.events_directory import EventsDirectory
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Shown, exit_code, print_findings
@@ -32,7 +33,6 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
 from agent.layout.shape import is_application, is_surely_application
-from agent.observe.ahead import reading_ahead
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
 from agent.publish.known_names import make_pseudonyms

@@ -29,7 +29,8 @@ def run(options: Options) -> Section:
     return Section(
         "Scan of many tasks",
         f"`statewarden scan --json` as a whole process. Every task has a `.checkpoint` and one store of Kafka Streams"
-        f" 3.9.2 ({files} files, {size_bytes:,} bytes). The directory is in the page cache: the tree was just written.",
+        f" 3.9.2 ({files} files, {size_bytes:,} bytes). The directory is in the page cache: the tree was just written."
+        " CPU is that of all processes of the command, memory that of the one that judges.",
         ("command", "wall s", "CPU s", "peak resident MiB"),
         [
             (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli import forks
+from agent.cli.forks import AT_ONCE, Forks, useful_number
 from agent.layout.checkpoint import OffsetEntry
-from agent.observe import forks
-from agent.observe.forks import AT_ONCE, Forks, useful_number
 
 ITEMS = [f"app/0_{number:03}" for number in range(10 * AT_ONCE + 3)]
 Start = Callable[..., Forks]

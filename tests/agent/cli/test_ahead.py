@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli import ahead
+from agent.cli.ahead import reading_ahead
 from agent.config import load_config
 from agent.contract.events import Source
 from agent.engine.pipeline import Pipeline
 from agent.inventory.model import Application, Database
 from agent.layout.paths import classify
-from agent.observe import ahead
-from agent.observe.ahead import reading_ahead
 from agent.observe.observer import Observer
 from tests.agent.cli.commands import plant
 

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from agent.cli.forks import Forks, useful_number
 from agent.contract.events import Source
 from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.observations import (
@@ -28,7 +29,6 @@ from agent.inventory.observations import (
 from agent.layout import names
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
-from agent.observe.forks import Forks, useful_number
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.observer import Observer
 
