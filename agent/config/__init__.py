@@ -34,7 +34,7 @@ MAX_REASON = 200
 """Characters of a reason: it is a label of a metric."""
 
 MOST_MERGED_S = 10
-"""Longest window for changes that are read as one: the shortest rules that wait are due after so long."""
+"""Longest window for changes that are read as one: beyond that there is nothing left to save."""
 
 _G = TypeVar(
     "_G",
