@@ -36,8 +36,8 @@ def run(options: Options) -> Section:
         for number in range(options.rounds):
             for version in options.versions[:: -1 if number % 2 else 1]:
                 if version is AFTER or count == operations:  # the older one's growth is of no interest
-                    answer = run_module(__name__, str(file), version=version).output
-                    told[version.name].append(json.loads(answer))
+                    done = run_module(__name__, str(file), version=version)
+                    told[version.name].append(json.loads(done.output) | {"peak_kib": done.peak_kib})
         rounds, before = told[AFTER.name], told.get("before", [])
         if count == operations:
             measured = [

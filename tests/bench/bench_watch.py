@@ -113,7 +113,7 @@ def _measured(costs: dict[str, Costs], delays: dict[str, list[list[float]]]) -> 
         if peer:
             ratios, ratios_before = (ratios_to(one.cpu, peer.cpu) for one in (after, before))
             told.append(
-                Measured(f"{name}, CPU, times inotifywait's", ratios, ratios_before, "inotifywait 1", goal)
+                Measured(f"{name}, CPU, times inotifywait's", ratios, ratios_before, f"{peer_cpu} s", goal)
             )
     after, before = costs[Agent.name], costs.get(f"{Agent.name}, before", Costs())
     lost = [float(sum(one.lost for name, one in costs.items() if is_agents(name, "after")))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from tests.bench.versions import ROOT as ROOT
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE_SHARE = 0.08  # of a core: an agent that judges again what has changed a while ago needs half of it
+_PEAK_EVERY_S = 0.02
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -59,14 +61,32 @@ def run_child(*command: str, expected: Sequence[int] = (0,), at: Path = ROOT) ->
     began_s = time.monotonic()
     child = subprocess.Popen(command, cwd=at, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
+    peaks = [0]
+    watcher = threading.Thread(target=_watch_peak, args=(child.pid, peaks))
+    watcher.start()
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
+    watcher.join()
     wall_s = time.monotonic() - began_s
     child.returncode = os.waitstatus_to_exitcode(status)
     child.stdout.close()
     if child.returncode not in expected:
         raise RuntimeError(f"{' '.join(command)}: exit code {child.returncode}")
-    return Finished(usage.ru_utime, usage.ru_stime, wall_s, usage.ru_maxrss, output)
+    return Finished(usage.ru_utime, usage.ru_stime, wall_s, peaks[0], output)
+
+
+def _watch_peak(pid: int, peaks: list[int]) -> None:
+    """Follow the largest resident size of a process; what `wait4` says of it has this process's own size in it."""
+    try:
+        while True:
+            status = Path(f"/proc/{pid}/status").read_text("ascii", errors="replace")
+            _, found, rest = status.partition("VmHWM:")
+            if not found:  # it has ended
+                return
+            peaks[0] = max(peaks[0], int(rest.split()[0]))
+            time.sleep(_PEAK_EVERY_S)
+    except OSError:
+        return
 
 
 def run_module(
