@@ -178,6 +178,7 @@ def case(
 
 def judge(detector: str, one: AgentCase) -> list[Verdict]:
     """What a detector says of a case."""
+    one.answers.clear()  # tests change what was judged before
     return list(BY_ID[detector].judge(one))
 
 
