@@ -191,10 +191,8 @@ class Looker:
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
-        root, changes = (
-            classify(place.application),
-            self._read_merged(self.windows.below(place.application), now_us),
-        )
+        root = classify(place.application)
+        changes = self._read_merged(self.windows.below(place.application), now_us)
         known = self.inventory.applications.get(place.application)
         before = known.lock if known else None
         changes += self._reduce(self.observer.application(root, now_us, source))

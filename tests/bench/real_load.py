@@ -132,7 +132,7 @@ class Player:
         if operation.op in ("create", "open_w"):
             self._open(path)
         elif operation.op == "write":
-            data = self._own(name, operation.data)
+            data = self._own(name, operation.data[:])
             handle = self._open(path)
             if operation.offset is None:
                 os.write(handle, data)
