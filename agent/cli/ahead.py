@@ -45,7 +45,6 @@ T = TypeVar("T")
 _RECORDS = (
     CheckpointReading,
     DatabaseReading,
-    Entry,
     Flush,
     LockReading,
     OffsetEntry,

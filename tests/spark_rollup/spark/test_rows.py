@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import types as T
 
@@ -16,7 +18,7 @@ KIND = T.StructType(
         T.StructField("parts", T.ArrayType(T.StructType([T.StructField("role", T.StringType())]))),
     ]
 )
-ODD = [
+ODD: list[dict[str, Any]] = [
     {
         "name": 'a "quote", a \\ and \u00e9\n\U0001f600',
         "number": 1 << 60,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 from py4j.java_gateway import JavaClass
 
@@ -26,8 +27,8 @@ def test_a_class_is_asked_for_once_and_all_else_each_time():
         asked.questions.append(name)
         return JavaClass(name, client) if name == "functions" else f"package {name}"
 
-    Asked.__getattr__ = _once(ask, JavaClass)
-    java = Asked()
+    setattr(Asked, "__getattr__", _once(ask, JavaClass))  # noqa: B010 - mypy knows no such method
+    java: Any = Asked()
     assert java.functions is java.functions
     assert (java.org, java.org) == ("package org", "package org")
     assert java.questions == ["functions", "org", "org"]
