@@ -86,5 +86,6 @@ def test_a_fast_clock_past_midnight_hides_no_day_of_the_look_back(tmp_path: Path
     monkeypatch.setattr(audit, "load", load)
     monkeypatch.setattr(audit, "newest", lambda *_: about)
     options = AuditOptions(tmp_path, tmp_path / "out", look_back_days=1)
-    assert audit.read_for_its_time(SimpleNamespace(), options)[2] == about  # type: ignore[arg-type]
+    spark = SimpleNamespace(conf={"spark.sql.shuffle.partitions": "8"})
+    assert audit.read_for_its_time(spark, options)[2] == about  # type: ignore[arg-type]
     assert read == ["2026-11-19", "2026-11-18"]
