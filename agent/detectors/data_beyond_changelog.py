@@ -27,7 +27,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import present_sessions, reopenings
+from agent.judging.reopening import encloses_restoration, present_sessions, reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
@@ -153,7 +153,7 @@ def _checkpointed(
 
 def _replayed(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> _Excess | None:
     """Up to 2.5 a pair of reopens encloses a whole restoration, so what it put is known."""
-    whole = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and after.reopens >= 2
+    whole = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and encloses_restoration(store, after)
     if not whole or flushed_beyond(before) <= 0 or _had_offset(task, store, before, after):
         return None
     restored = max(after.restored_puts - before.puts_at_release, 0)

@@ -20,7 +20,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Mark, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import SETTLED_US, reopenings
+from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
@@ -191,8 +191,7 @@ def _proof(case: TaskCase, task: Task, store: Store, reopening: _Reopening) -> _
     before, after, flushed = reopening.before, reopening.after, reopening.flushed
     base = before.last.offset if before.last else None
     from_the_start = not is_real(after.offset_at_open)
-    # of a windowed store each segment that opens counts as a reopen
-    is_whole = after.reopens >= 2 and from_the_start and not store.segmented
+    is_whole = from_the_start and encloses_restoration(store, after)
     if case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and is_whole:
         restored = max(after.restored_puts - before.puts_at_release, 0)
         if replay_fell_short(before.entries_at_release, restored) is Truth.YES:

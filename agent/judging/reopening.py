@@ -35,6 +35,14 @@ def present_sessions(store: Store) -> list[Session]:
     return [session for session in store.sessions if session.is_of(identities)]
 
 
+def encloses_restoration(store: Store, session: Session) -> bool:
+    """Return whether a session saw a whole restoration from begin to end, by the pair of reopens around it.
+
+    Up to 2.5 only (`Fact.BULK_LOAD_REOPEN`), and not of a windowed store: each of its segments counts its own reopens.
+    """
+    return session.reopens >= 2 and not store.segmented
+
+
 def is_settled(session: Session, now_us: int) -> bool:
     """Return whether it is clear by now that an opening did not end in a wipe."""
     since_us = session.opened_us if session.released_us is None else session.released_us

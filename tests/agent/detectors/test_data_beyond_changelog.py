@@ -182,6 +182,17 @@ def test_each_segment_has_its_own_offset():
     assert broken(run) == []
 
 
+@pytest.mark.parametrize("segmented", [False, True])
+def test_reopens_of_two_segments_are_no_whole_restoration(segmented):
+    """Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
+    before, after = session(0, 60, puts=6000), session(70)
+    before.entries_at_release, after.reopens = 6000, 2
+    parts = [database(puts=6000, flushed=[(6000, 50)], segment=x, entries=3000) for x in ("0", "60000")]
+    held = store(parts if segmented else parts[:1], [before, after], segmented=segmented)
+    found = judge(ID, case(task(held), now=120, release="2.0.1", guarantee=EOS))
+    assert bool(found) is not segmented
+
+
 def test_it_is_not_said_before_the_end_of_the_restoration():
     """Half way the offset is low for every store."""
     run = crashed("3.9.2")
