@@ -29,6 +29,7 @@ from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
 from spark_rollup.report.restarts import REMEMBERS, known_pods, restarts
 from spark_rollup.report.write import Outcome, Tables, write
+from spark_rollup.spark.cut import cut
 from spark_rollup.spark.whole import is_whole, whole
 from spark_rollup.spark.words import abreast
 
@@ -107,10 +108,10 @@ def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> tuple[Da
     if loaded.unique:
         events = loaded.events.drop("line")
         # Parquet is read column by column, as each stage needs it; but each reading is a plan, and a job of Delta's
-        return whole(events).localCheckpoint() if is_whole(spark) else events, loaded
+        return cut(whole(events)) if is_whole(spark) else events, loaded
     once = dedupe.one_row_per_id(loaded.events).drop("line")
     marked = once if ROUTINE in loaded.events.columns else once.withColumn(ROUTINE, is_routine())
-    return whole(marked).localCheckpoint(), loaded
+    return cut(whole(marked)), loaded
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.Latest:
@@ -212,7 +213,7 @@ def gather(
 ) -> Facts:
     """Compute what rules read, from the events that are read and what a snapshot carries from before them.
 
-    Each frame is computed once and cut loose from its plan (`localCheckpoint`): rules join these frames many times,
+    Each frame is computed once and cut loose from its plan (`cut`): rules join these frames many times,
     and analysing the whole lineage for every join took longer than running it. None of them is as long as the events
     are: those are only ever read, a few columns at a time.
 
@@ -278,4 +279,4 @@ def unseen_by(
 
 def together(*frames: DataFrame) -> list[DataFrame]:
     """Compute frames side by side and cut them loose from their plans."""
-    return abreast(frames[0].sparkSession, lambda frame: whole(frame).localCheckpoint(), frames)
+    return abreast(frames[0].sparkSession, lambda frame: cut(whole(frame)), frames)

@@ -57,12 +57,18 @@ class _Run:
         readings: How many of them moved forward, with nothing else in between.
         first_us: When the first change was announced that waits now; 0 = none waits.
         newest_us: When the newest of them was heard.
+        replaced_us: When the first of them was announced that did not make what was read; 0 = none was.
+        announced_us: When the newest change of all was announced.
+        is_early: What was read is newer than that: its own announcement is still to come.
     """
 
     read_us: int
     readings: int = 0
     first_us: int = 0
     newest_us: int = 0
+    replaced_us: int = 0
+    announced_us: int = 0
+    is_early: bool = False
 
 
 class Windows:
@@ -85,10 +91,13 @@ class Windows:
             now_us: Now.
         """
         run = self._runs.get(path)
-        if run is None or run.readings < CHECKPOINTS_KEPT:
+        if run is None:
             return False
-        if now_us >= self._end_us(run):
+        is_own, run.is_early, run.announced_us = run.is_early, False, announced_us
+        if run.readings < CHECKPOINTS_KEPT or now_us >= self._end_us(run):
             return False
+        if not is_own:
+            run.replaced_us = run.replaced_us or announced_us
         if not run.first_us:
             run.first_us = announced_us
             self._due.schedule(path, _together(min(now_us + QUIET_US, self._end_us(run))))
@@ -121,13 +130,13 @@ class Windows:
         return self._due.below(f"{directory}/" if directory else "") if len(self._due) else []
 
     def take(self, path: str) -> int:
-        """Say that a checkpoint is read now; return when the first change that waited was announced (0 = none)."""
+        """Say that a checkpoint is read now; return when a change that waited replaced what was read (0 = none did)."""
         run = self._runs.get(path)
         if run is None or not run.first_us:
             return 0
-        first_us, run.first_us = run.first_us, 0
+        replaced_us, run.first_us, run.replaced_us = run.replaced_us, 0, 0
         self._due.drop(path)
-        return first_us
+        return replaced_us
 
     def read(self, path: str, task: Task, now_us: int, *, is_seen: bool) -> None:
         """Take note of a reading that was announced, and of what the task is with it.
@@ -155,6 +164,7 @@ class Windows:
         else:
             run.read_us = now_us
             run.readings += 1
+            run.is_early = known[-1].written_us > run.announced_us
 
     def _may_wait(self, task: Task) -> bool:
         return is_steady(task) and self._settings.of(task.application).exactly_once is not True
@@ -210,7 +220,9 @@ class Windows:
         for run in self._runs.values():
             run.read_us += by_us
             run.newest_us += by_us
+            run.announced_us += by_us
             run.first_us += by_us if run.first_us else 0
+            run.replaced_us += by_us if run.replaced_us else 0
 
 
 def checkpoint_path(task_path: str) -> str:

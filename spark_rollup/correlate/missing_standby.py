@@ -32,6 +32,7 @@ from spark_rollup.judging.shortages import (
     with_siblings,
     with_unowned,
 )
+from spark_rollup.spark.cut import cut
 from spark_rollup.spark.whole import whole
 
 META = RuleMeta(
@@ -66,7 +67,7 @@ def find(facts: Facts) -> DataFrame:
         ((F.col("session_ms") + F.col("probing_ms")) * 1_000).alias("patience_us"),
     )  # fmt: skip
     parts = Parts(facts.held.where(~F.col("cleaner")), facts.lives, applications)
-    shortages = whole(find_shortages(parts, facts.as_of_us)).localCheckpoint()  # small, and read twice
+    shortages = cut(whole(find_shortages(parts, facts.as_of_us)))  # small, and read twice
     judged = with_siblings(with_unowned(settled(shortages, parts), parts, facts), shortages, parts)
     recent = judged.where(F.col("to_us") >= facts.since_us)
     watched = with_doubt(recent.where(_worth_saying()), facts)

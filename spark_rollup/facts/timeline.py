@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind
 from spark_rollup.columns import MICROS, TASK, is_notable, summary
 from spark_rollup.facts.heartbeats import last_words
+from spark_rollup.spark.cut import cut
 from spark_rollup.spark.whole import whole
 
 HOUR_US = 3600 * MICROS
@@ -91,13 +92,12 @@ def _points(events: DataFrame) -> DataFrame:
         *columns, F.col("held").alias("now_held"), slot
     )
     held, free = (F.when(side, F.col("observed_at_us")) for side in (F.col("now_held"), ~F.col("now_held")))
-    folded = (
+    folded = cut(
         readings.groupBy(*_SLOT)
         .agg(
             F.min(held).alias("held_from_us"), F.max(held).alias("held_to_us"),
             F.min(free).alias("free_from_us"), F.max(free).alias("free_to_us"),
         )
-        .localCheckpoint()
     )  # fmt: skip
     mixed = (F.col("held_from_us") <= F.col("free_to_us")) & (F.col("free_from_us") <= F.col("held_to_us"))
     apart = folded.where(mixed).select(*_SLOT).unionByName(steps.select(*_SLOT)).distinct()

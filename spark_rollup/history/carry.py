@@ -24,6 +24,7 @@ from spark_rollup.history import condense, nearby
 from spark_rollup.judging.base import last_local_findings
 from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW, GAP, HEARD, UNWATCHED
+from spark_rollup.spark.cut import cut
 
 HELD = (Change.TASK_HELD.value, Change.TASK_RELEASED.value)
 LIVES = (Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
@@ -88,9 +89,9 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     """
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
-    counted = (own.unionByName(earlier.heard) if earlier else own).localCheckpoint()
-    kept = _notable(events).localCheckpoint()
-    flips = condense.newest_flips(timeline.flips(events), kept).localCheckpoint()
+    counted = cut(own.unionByName(earlier.heard) if earlier else own)
+    kept = cut(_notable(events))
+    flips = cut(condense.newest_flips(timeline.flips(events), kept))
     rows = (
         kept,
         nearby.nearby(events, flips, kept, counted, pasts),

@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import UsageError
-from spark_rollup.spark import java, quiet, words
+from spark_rollup.spark import cut, java, quiet, words
 
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
@@ -91,6 +91,7 @@ _ALWAYS = {
     "spark.sql.dataFrameQueryContext.enabled": "false",  # the same in Java
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
     "spark.sql.streaming.stopTimeout": "30s",
+    "spark.cleaner.referenceTracking.cleanCheckpoints": "true",  # a session that goes on would fill the disk
 }
 
 _LOG4J = """rootLogger.level = LEVEL
@@ -161,6 +162,7 @@ def build_session(
     with quiet.banner_dropped():
         spark = builder.getOrCreate()
     words.name_jobs(spark)
+    cut.leave_nothing(spark)
     return spark
 
 

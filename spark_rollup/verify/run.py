@@ -21,6 +21,7 @@ from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
+from spark_rollup.spark.cut import cut
 from spark_rollup.verify import changelog, compare, kept, plan, suspicions
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
@@ -148,7 +149,7 @@ def _against_changelogs(
     fresh = [one for one in judged if one.source.copy not in again]
     parts = [_expected(spark, fresh, options)] if fresh else []
     parts += [kept.reused(spark, known, again)] if known and again else []
-    logged = reduce(DataFrame.unionByName, parts).localCheckpoint()
+    logged = cut(reduce(DataFrame.unionByName, parts))
     if known:
         kept.save(spark, known, logged, asked)
     copies = changelog.copies_frame(spark, judged)

@@ -99,6 +99,34 @@ def test_the_reading_says_since_when_the_content_before_was_replaced() -> None:
     assert before.ended_us == second(last_s + 0.2)
 
 
+def late(run: Run, at_s: float, offset: int, heard_s: float) -> None:
+    """Write a checkpoint, and hear of it later."""
+    operations = checkpoint(at_s, offset)
+    run.until(operations[0].at_us)
+    hints: list[Hint] = []
+    for operation in operations:
+        run.disk.apply(operation)
+        hints += run.player.hints(operation)
+    run.until(second(heard_s))
+    run.pipeline.handle(hints, run.now_us)
+
+
+def test_the_announcement_of_what_was_read_does_not_end_it() -> None:
+    """The window ended right after a write, before it was announced: the content is replaced by the next one only."""
+    run, last_s = steady_session()
+    assert waits(run, last_s + 0.1, 500)
+    read_s = last_s + 0.1 + (QUIET_US + TOGETHER_US) / 1e6
+    late(run, read_s - 0.06, 600, read_s + 0.01)
+    task = run.pipeline.inventory.applications["app"].tasks["0_0"]
+    assert task.checkpoints[-1].offsets == {"s": 600}
+    written_us = task.checkpoints[-1].written_us
+    assert waits(run, read_s + 0.3, 700)
+    run.rest(REST_US)
+    before, fact = task.checkpoints[-2:]
+    assert (before.offsets, fact.offsets) == ({"s": 600}, {"s": 700})
+    assert (before.ended_us or 0) - written_us >= 300_000
+
+
 def no_window() -> Run:
     """Every change is read at once."""
     return steady_session(merge_window_us=0)[0]
