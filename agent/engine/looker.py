@@ -106,7 +106,7 @@ class Looker:
         return changes + self._changed(place, hint, now_us)
 
     def _note_moved(self, place: StatePath) -> None:
-        """Whoever judges before the reading asks for how long a checkpoint has stood: no longer than until now."""
+        """A judgement before the reading asks for how long a checkpoint did not move: no longer than until now."""
         task = self._task_of(place)
         if task is not None and task.checkpoint is not None:
             task.checkpoint.moved_us = self.windows.replaced_us(place.path)
