@@ -88,6 +88,7 @@ class Looker:
             What changed.
         """
         if hint.kind is HintKind.MOVED_IN and self.windows.waits(hint.path, hint.at_us, now_us):
+            self._note_moved(hint.place)
             return []
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
@@ -103,6 +104,12 @@ class Looker:
         if place.role is Role.SST:
             self.observer.note_written(place, hint.at_us)
         return changes + self._changed(place, hint, now_us)
+
+    def _note_moved(self, place: StatePath) -> None:
+        """A judgement before the reading asks for how long a checkpoint did not move: no longer than until now."""
+        task = self._task_of(place)
+        if task is not None and task.checkpoint is not None:
+            task.checkpoint.moved_us = self.windows.replaced_us(place.path)
 
     def _read_merged(self, paths: list[str], now_us: int) -> list[Transition]:
         """Read checkpoints that waited."""
@@ -232,6 +239,8 @@ class Looker:
             self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story
         changes = self._read_waiting(task.path, now_us) + self._reduce(reading)
+        if task.checkpoint is not None:
+            task.checkpoint.moved_us = 0
         self.windows.read(place.path, task, now_us, is_seen=reading.unseen is None)
         return changes
 

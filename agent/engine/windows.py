@@ -129,6 +129,11 @@ class Windows:
         """List the checkpoints that wait in a directory and below it; empty = all."""
         return self._due.below(f"{directory}/" if directory else "") if len(self._due) else []
 
+    def replaced_us(self, path: str) -> int:
+        """Return when a change that waits replaced what was read; 0 = none did."""
+        run = self._runs.get(path)
+        return run.replaced_us if run is not None else 0
+
     def take(self, path: str) -> int:
         """Say that a checkpoint is read now; return when a change that waited replaced what was read (0 = none did)."""
         run = self._runs.get(path)

@@ -14,7 +14,8 @@ from agent.contract.events import Kind
 from agent.engine.windows import GROWS_US, MERGE_WINDOW_US, QUIET_US, TOGETHER_US
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import CHECKPOINTS_KEPT
-from agent.judging.restoration_end import UNCHANGED_US
+from agent.judging.base import TaskCase
+from agent.judging.restoration_end import UNCHANGED_US, restoration_end
 from agent.replay.trace import Operation
 from tests.agent.engine.playing import (
     Run,
@@ -125,6 +126,24 @@ def test_the_announcement_of_what_was_read_does_not_end_it() -> None:
     before, fact = task.checkpoints[-2:]
     assert (before.offsets, fact.offsets) == ({"s": 600}, {"s": 700})
     assert (before.ended_us or 0) - written_us >= 300_000
+
+
+def test_what_is_judged_while_a_change_waits_has_moved() -> None:
+    """A summary may come in the middle of a window: a checkpoint that moves is no end of a restoration."""
+    sets = ["processing_guarantee=at_least_once", "kafka_streams_version=2.5.1", "num_standby_replicas=0"]
+    run, last_s = steady_session(sets=sets)
+    for number in range(1, 12):
+        run.play(*checkpoint(last_s + number * GAP_S, 1_000 + number))
+        run.until(second(last_s + number * GAP_S + 0.29))
+        application_ = run.pipeline.inventory.applications["app"]
+        task = application_.tasks["0_0"]
+        case = TaskCase(
+            run.pipeline.inventory, run.now_us, application_, task,
+            settings=run.pipeline.settings.of("app"), profile=run.pipeline.profiles.of(application_),
+        )  # fmt: skip
+        store = task.stores["s"]
+        assert store.session is not None
+        assert restoration_end(case, task, store, store.session) is None
 
 
 def no_window() -> Run:
