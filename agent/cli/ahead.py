@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.cli.forks import Forks, useful_number
+from agent.cli.progress import ProgressLine, progress_line
+from agent.contract.codec import printable
 from agent.contract.events import Source
 from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.observations import (
@@ -75,9 +77,11 @@ class AheadDisk(KernelDisk):
 class AheadObserver(Observer):
     """An observer whose tasks other processes read, from the first one of a directory on."""
 
-    def __init__(self, disk: AheadDisk, number: int, fewest: int) -> None:
+    def __init__(self, disk: AheadDisk, number: int, fewest: int, progress: ProgressLine) -> None:
         """Read through `disk`; so many processes, for a directory that has at least `fewest` tasks."""
         super().__init__(disk)
+        self.progress = progress
+        self._read = self._of = 0  # tasks of the directory
         self._ahead = disk
         self._number = number
         self._fewest = fewest
@@ -90,6 +94,8 @@ class AheadObserver(Observer):
         asked = place.path.rpartition("/")[0], at_us
         if asked != self._started:
             self._begin(*asked, source)
+        self.progress.show(self._how_far)
+        self._read += 1
         found = self._forks.take(place.path) if self._forks is not None else None
         if isinstance(found, deque):
             self._ahead.answers = found
@@ -126,6 +132,10 @@ class AheadObserver(Observer):
             return None
         return answers.popleft()[1]  # type: ignore[return-value]
 
+    def _how_far(self) -> str:
+        done = min(self._read, self._of)  # one that vanished is asked for once more
+        return f"read {done:,} of {self._of:,} tasks of {printable(self._started[0])}"
+
     def _begin(self, parent: str, at_us: int, source: Source) -> None:
         self._started = parent, at_us
         self.close()
@@ -134,6 +144,7 @@ class AheadObserver(Observer):
             [] if isinstance(entries, Unseen) else [f"{parent}/{x.name}" for x in entries if _is_directory(x)]
         )
         tasks = sorted(x for x in inner if classify(x).role is Role.TASK)
+        self._read, self._of = 0, len(tasks)
         if len(tasks) >= self._fewest:
             observer = Observer(self.disk)
             read = partial(_read_task, observer, at_us=at_us, source=source)
@@ -175,7 +186,7 @@ def _is_directory(entry: Entry) -> bool:
 def reading_ahead(
     directory: Path, number: int | None = None, fewest: int = FEWEST
 ) -> Iterator[tuple[AheadDisk, AheadObserver]]:
-    """Give a disk and an observer for one walk over a directory.
+    """Give a disk and an observer for one walk over a directory; a terminal shows how far it is.
 
     Args:
         directory: The state directory.
@@ -184,8 +195,10 @@ def reading_ahead(
     """
     useful = useful_number() if number is None else number
     disk = AheadDisk(directory)
-    observer = AheadObserver(disk, useful, fewest if useful > int(number is None) else sys.maxsize)
-    try:
-        yield disk, observer
-    finally:
-        observer.close()
+    least = fewest if useful > int(number is None) else sys.maxsize
+    with progress_line() as progress:
+        observer = AheadObserver(disk, useful, least, progress)
+        try:
+            yield disk, observer
+        finally:
+            observer.close()

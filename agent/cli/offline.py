@@ -109,6 +109,9 @@ def scan(
         pipeline.inventory.volume = volume_kind(directory)
         findings = judge_once(pipeline, now_us)
         if needs_second_reading(pipeline.inventory):
+            observer.progress.show_now(
+                f"files are missing beside a process: reading again in {SETTLE_S:.0f} s"
+            )
             pause(SETTLE_S)
             findings = judge_again(pipeline, clock.now_us())
     _warn_of_settings(pipeline, config)

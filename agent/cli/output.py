@@ -100,7 +100,7 @@ def print_findings(
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     paint = stream.isatty() and "NO_COLOR" not in os.environ
-    width = _width(stream)
+    width = width_of(stream)
     undecided = [x for x in findings if x.missing_facts and x.level is Level.SELF and x.status is Status.OPEN]
     head = f"{_summary(incidents, listed, unsure=bool(undecided))}\n{closing}"
     if stream.isatty():  # a program finds each of these lines in one piece
@@ -119,11 +119,13 @@ def _text(incident: Incident, shown: Shown, *, paint: bool, width: int) -> str:
     )
 
 
-def _width(stream: TextIO) -> int:
+def width_of(stream: TextIO) -> int:
+    """Return how many columns a line may have; a terminal that does not know its size says 0 or nothing."""
     try:
-        return min(os.get_terminal_size(stream.fileno()).columns, WIDTH) if stream.isatty() else WIDTH
-    except (OSError, ValueError):  # a terminal that does not say how wide it is
-        return WIDTH
+        columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):
+        columns = 0
+    return min(columns or WIDTH, WIDTH)
 
 
 def is_severe(incident: Incident) -> bool:

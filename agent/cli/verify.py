@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agent.cli.offline import require_state_directory
+from agent.cli.progress import progress_line
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.contract.codec import printable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from agent.verify.verify import Given
 
 DEFAULT_FAIL_ON = "missing,extra,different"
-_REDRAW_S = 0.2
 T = TypeVar("T")
 
 
@@ -104,7 +104,7 @@ def verify(chosen: argparse.Namespace) -> int:
     ):
         cluster.topics("")
         for store in stores:
-            with _progress(store, sys.stderr, clock.monotonic_s) as progress:
+            with _progress(store, clock.monotonic_s) as progress:
                 compare = verify_global_store if store.is_global else verify_store
                 result = compare(store, cluster, given, work, clock.now_us() / 1e6, progress)
                 notes = notes_of(result, cluster) if chosen.explain else {}
@@ -139,30 +139,18 @@ def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store
 
 
 @contextmanager
-def _progress(store: Store, out: TextIO, seconds: Callable[[], float]) -> Iterator[Progress]:
+def _progress(store: Store, seconds: Callable[[], float]) -> Iterator[Progress]:
     """Draw a line with rate and time left on a terminal; nothing elsewhere."""
-    began_s, drawn_s = seconds(), 0.0
+    began_s = seconds()
 
-    def draw(done: int, total: int) -> None:
-        nonlocal drawn_s
-        now_s = seconds()
-        if now_s - drawn_s < _REDRAW_S:
-            return
-        drawn_s = now_s
-        rate = done / max(now_s - began_s, 1e-3)
+    def words(done: int, total: int) -> str:
+        rate = done / max(seconds() - began_s, 1e-3)
         left_s = (total - done) / max(rate, 1)
         name = printable(f"{store.task}/{store.name}")
-        out.write(f"\r\x1b[K{name}: {done} of {total} offsets, {rate:.0f}/s, {left_s:.0f} s left")
-        out.flush()
+        return f"{name}: {done} of {total} offsets, {rate:.0f}/s, {left_s:.0f} s left"
 
-    if not out.isatty():
-        yield lambda done, total: None
-        return
-    try:
-        yield draw
-    finally:
-        out.write("\r\x1b[K")
-        out.flush()
+    with progress_line(seconds=seconds) as line:
+        yield lambda done, total: line.show(lambda: words(done, total))
 
 
 def _given(chosen: argparse.Namespace) -> Given:

@@ -1,0 +1,83 @@
+"""How far a long command is, in one line of a terminal's standard error that is gone when the answer comes.
+
+It counts and never says a finding. What a task's damage means depends on its application's other tasks, its lock and
+its release, known when all of it is read; a verdict before that may have to be taken back. Once all is read the answer
+is near: judging is a fifth of a scan whose files are in the page cache, and less of any other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from agent.cli.output import width_of
+from agent.clock import SystemClock
+
+REDRAW_S = 0.2
+"""Not drawn more often, and not at all by a command that is done before."""
+
+_CLEAR = "\r\x1b[K"
+
+
+class ProgressLine:
+    """One line that is drawn again and again."""
+
+    def __init__(self, out: TextIO | None, seconds: Callable[[], float]) -> None:
+        """Draw on `out`; None = on nothing. `seconds` go on."""
+        self._out = out
+        self._seconds = seconds
+        self._drawn_s = seconds()
+        self._is_there = False
+
+    def show(self, text: Callable[[], str]) -> None:
+        """Draw what `text` returns; it is asked only when it is time."""
+        if self._out is None:
+            return
+        now_s = self._seconds()
+        if now_s - self._drawn_s >= REDRAW_S:
+            self._drawn_s = now_s
+            self.show_now(text())
+
+    def show_now(self, text: str) -> None:
+        """Draw without regard to the time: something else begins, and takes long."""
+        if self._out is not None:
+            self._is_there = True
+            self._write(_CLEAR + text[: width_of(self._out) - 1])
+
+    def clear(self) -> None:
+        """Leave nothing behind."""
+        if self._is_there:
+            self._is_there = False
+            self._write(_CLEAR)
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # a terminal that went away is no trouble of the command's
+            assert self._out is not None
+            self._out.write(text)
+            self._out.flush()
+
+
+@contextmanager
+def progress_line(
+    out: TextIO | None = None, seconds: Callable[[], float] | None = None
+) -> Iterator[ProgressLine]:
+    """Give a line that is cleared at the end, however that comes; nothing is drawn where no person watches.
+
+    Args:
+        out: Where to; None = standard error, if there is one.
+        seconds: Gives seconds that go on; None = the machine's clock.
+    """
+    line = ProgressLine(_terminal(out or sys.stderr), seconds or SystemClock().monotonic_s)
+    try:
+        yield line
+    finally:
+        line.clear()
+
+
+def _terminal(stream: TextIO | None) -> TextIO | None:
+    with suppress(OSError, ValueError):  # closed
+        if stream is not None and stream.isatty():
+            return stream
+    return None
