@@ -40,7 +40,8 @@ class LockPolls:
         self._read_application, self._read_task = read_application, read_task
         self._poll_at_us = started_us + LOCK_POLL_US
         self._slow_poll_at_us = started_us + SLOW_POLL_US
-        self._cursor = 0
+        # the rest of a round, last first: a list of all tasks for each poll costs more than the polling
+        self._in_turn: list[Task] = []
         self._held: dict[str, list[Task]] = {}
         self._list_at_us = self._listed_us = 0
 
@@ -97,16 +98,20 @@ class LockPolls:
 
     def _ask_in_turn(self, now_us: int) -> list[Transition]:
         """Ask for a bounded number of locks, of every store in turn, so that each is found in the end."""
-        tasks = [t for a in self._inventory.applications.values() for t in a.tasks.values() if t.exists]
-        if not tasks:
-            return []
         changes: list[Transition] = []
-        asked = steps = 0
-        while asked < LOCKS_PER_POLL and steps < len(tasks):
-            task = tasks[(self._cursor + steps) % len(tasks)]
-            asked += self._ask_every_lock(task, now_us, changes)
-            steps += 1
-        self._cursor = (self._cursor + steps) % len(tasks)
+        asked = 0
+        is_new_round = False
+        while asked < LOCKS_PER_POLL:
+            if not self._in_turn:
+                if is_new_round:
+                    break  # all were asked: so few are they
+                is_new_round = True
+                self._in_turn = [t for a in self._inventory.applications.values() for t in a.tasks.values()]
+                self._in_turn.reverse()
+                continue
+            task = self._in_turn.pop()
+            if task.exists:
+                asked += self._ask_every_lock(task, now_us, changes)
         return changes
 
     def _ask_every_lock(self, task: Task, now_us: int, changes: list[Transition]) -> int:

@@ -261,15 +261,17 @@ class Lookout:
         blind = self.keeper.blind()
         for cause, text in blind.items():
             begin_blind(inventory, now_us, cause, detail=text)
-        for interval in list(inventory.blind):
-            if interval.ended_us is None and interval.cause in _FROM_WATCH and interval.cause not in blind:
-                end_blind(inventory, now_us, interval.cause)
+        lasting = [x.cause for x in inventory.blind if x.ended_us is None]
+        for cause in lasting:
+            if cause in _FROM_WATCH and cause not in blind:
+                end_blind(inventory, now_us, cause)
         slow = self.keeper.slow()
         if self.limits.step:
             slow["self-limit"] = self.limits.sentence()
-        inventory.slowed = {
-            cause: (inventory.slowed.get(cause, (now_us, ""))[0], text) for cause, text in slow.items()
-        }
+        if slow or inventory.slowed:
+            inventory.slowed = {
+                cause: (inventory.slowed.get(cause, (now_us, ""))[0], text) for cause, text in slow.items()
+            }
         self.reconciler.pace = self._pace()
         self.reconciler.trusts_times = self.keeper.counts_missed
 

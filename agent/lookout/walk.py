@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from agent.engine.pipeline import Pipeline
 from agent.inventory.disk import EntryKind, Unseen, WalkedDisk
@@ -51,7 +52,7 @@ class Pace:
 
     def at_least(self, share: float) -> Pace:
         """Spend this share of one core at least."""
-        return replace(self, share=max(self.share, share))
+        return replace(self, share=share) if share > self.share else self
 
     def slower(self, factor: float) -> Pace:
         """Spend less."""
@@ -164,9 +165,11 @@ class Reconciler:
 
     def _tasks(self, changed_after_us: int) -> list[str]:
         applications = self._pipeline.inventory.applications.values()
-        tasks = [t for a in applications for t in a.tasks.values() if t.exists]
-        chosen = [t for t in tasks if t.changed_us >= changed_after_us]
-        return [t.path for t in sorted(chosen, key=lambda t: -t.changed_us)]
+        chosen = [
+            t for a in applications for t in a.tasks.values() if t.changed_us >= changed_after_us and t.exists
+        ]
+        chosen.sort(key=attrgetter("changed_us"), reverse=True)
+        return [t.path for t in chosen]
 
     def _next_path(self, now_us: int) -> str | None:
         """Three hot ones, then one of the others that was not visited in this round: neither may starve."""

@@ -6,12 +6,17 @@ import os
 from pathlib import Path
 
 STATM = Path("/proc/self/statm")
+_LINE_BYTES = 256
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes(statm: Path = STATM) -> int | None:
     """Return the agent's resident memory in bytes; None where /proc does not say."""
     try:
-        pages = int(statm.read_text("ascii").split()[1])
+        with open(
+            statm, "rb", buffering=0
+        ) as file:  # asked every second: without the layers for text and paths
+            pages = int(file.read(_LINE_BYTES).split()[1])
     except (OSError, ValueError, IndexError):
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return pages * _PAGE_BYTES

@@ -35,8 +35,8 @@ FULL_EVERY_S = 0.25
 FULL_SHARE = 20
 """After a change a snapshot may take one part in so many of the time: big directories get fewer."""
 IDLE_EVERY_S = 1.0
-IDLE_SHARE = 1000
-"""The same while nothing changes."""
+IDLE_SHARE, IDLE_REST_S = 1000, 5.0
+"""The same while nothing changes, and the least distance: then only times and counts of what ran move on."""
 
 _WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 
@@ -84,9 +84,9 @@ class Snapshots:
         if began_s < self._refreshed_s + (IDLE_EVERY_S if is_idle else FULL_EVERY_S):
             return
         self._refreshed_s = began_s
-        share = IDLE_SHARE if is_idle else FULL_SHARE
+        rest_s = max(self._cost_s * IDLE_SHARE, IDLE_REST_S) if is_idle else self._cost_s * FULL_SHARE
         rows = self._snapshot
-        if began_s - self._made_s >= self._cost_s * share:
+        if began_s - self._made_s >= rest_s:
             rows = take_snapshot(pipeline, now_us, self._table)
             self._made_s, self._revision = began_s, revision
             self._cost_s = self._clock.monotonic_s() - began_s
