@@ -51,7 +51,6 @@ META = DetectorMeta(
         "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
     silent_where=((Fact.OFFSET_IS_LAST, Truth.NO), (Fact.OFFSET_IS_LAST, Truth.MAYBE)),
-    waits_us=(),
 )
 
 

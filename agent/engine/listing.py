@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.inventory.disk import Disk, Entry, EntryKind, Unseen
-from agent.inventory.model import Task
-from agent.layout.paths import DATABASE_ROLES, StatePath, classify
+from agent.inventory.model import Inventory, Task
+from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 
 REPORTED_AT_ONCE = 500
 """Changes that a walk gathers before it reports them."""
@@ -24,3 +24,28 @@ def databases_below(disk: Disk, path: str, known: Task | None) -> list[StatePath
         inner = f"{path}/{entry.name}"
         paths.update(f"{inner}/{child.name}" for child in directories(disk.list(inner)))
     return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]
+
+
+def not_found(inventory: Inventory, place: StatePath, found: set[str]) -> tuple[list[str], list[Task]]:
+    """List what is known below a directory that was listed, and was not in it.
+
+    Args:
+        inventory: What is known.
+        place: The state directory, or an application's.
+        found: Paths of the directories in it.
+
+    Returns:
+        Ids of applications, and tasks.
+    """
+    applications: list[str] = []
+    gone: list[Task] = []
+    for application in inventory.applications.values():
+        tasks = [task for task in application.tasks.values() if task.exists and task.path not in found]
+        if place.role is Role.STATE_DIRECTORY:
+            if application.exists and application.id not in found:
+                applications.append(application.id)
+                gone += tasks
+        elif place.role is Role.APPLICATION and application.id == place.application:
+            # a task of a topology that is there was looked for in its directory
+            gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
+    return applications, gone

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from agent.contract.events import Source
 from agent.engine import rereads
-from agent.engine.listing import REPORTED_AT_ONCE, databases_below, directories
+from agent.engine.listing import REPORTED_AT_ONCE, databases_below, directories, not_found
 from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
@@ -364,18 +364,9 @@ class Looker:
         return changes + self._vanished(place, found, now_us, source)
 
     def _vanished(self, place: StatePath, found: set[str], now_us: int, source: Source) -> list[Transition]:
-        changes: list[Transition] = []
-        gone: list[Task] = []
-        for application in list(self.inventory.applications.values()):
-            tasks = [task for task in application.tasks.values() if task.exists and task.path not in found]
-            if place.role is Role.STATE_DIRECTORY:
-                if application.exists and application.id not in found:
-                    changes += self._application(classify(application.id), now_us, source)
-                    gone += tasks
-            elif place.role is Role.APPLICATION and application.id == place.application:
-                # a task of a topology that is there was looked for in its directory
-                gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
-        for task in gone:
+        applications, tasks = not_found(self.inventory, place, found)
+        changes = [x for id_ in applications for x in self._application(classify(id_), now_us, source)]
+        for task in tasks:
             changes += self._reduce(self.observer.task(classify(task.path), now_us, source))
         return changes
 

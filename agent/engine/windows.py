@@ -3,12 +3,13 @@
 Nearly every checkpoint that is written decides something: the first of a session says what was restored, the one before
 a close what was left, one that no longer moves where a restoration ended. Only in the middle of a steady run does none
 of them: a task whose checkpoint moves forward several times a second, and to which nothing else happens. Such changes
-are read together, and four rules keep what detectors decide by:
+are read together, and five rules keep what detectors decide by:
 
 - Only a steady run is merged: all that is remembered of the checkpoint (the whole history of `CHECKPOINTS_KEPT`) are
   moves forward of one session, one soon after the other. Whatever else is heard or read of the task ends the run.
 - A content that stayed for `QUIET_US` is read. The shortest time for which a detector asks whether a checkpoint no
   longer moves is longer (`UNCHANGED_US` in `agent.judging.restoration_end`).
+- A judgement while a change waits knows that the content before has moved (`CheckpointFact.moved_us`).
 - What waits is read before anything else of the task, and the reading says since when the content before was replaced.
 - The last content is always read, at the end of the window at the latest.
 
