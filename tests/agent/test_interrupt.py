@@ -152,6 +152,8 @@ def test_one_guard_in_another_is_the_outer_one() -> None:
 # ------------------------------------------------------------------------------------- the whole command
 
 
+# what interrupts a generator that is being closed is dropped by Python, with a word; the guard raises it again
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_command_that_is_interrupted_says_so_at_any_point(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

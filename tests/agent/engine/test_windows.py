@@ -346,7 +346,7 @@ def merged(run: Run) -> list[object]:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(_steps, max_size=24), st.sampled_from(WINDOWS_US))
 def test_in_any_order_only_contents_between_two_checkpoints_are_lost(
     steps: Sequence[tuple[str, float]], window_us: int
@@ -359,7 +359,7 @@ def test_in_any_order_only_contents_between_two_checkpoints_are_lost(
     assert found[0] == found[1]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(_steps, max_size=24), st.sampled_from(WINDOWS_US))
 def test_in_any_order_the_delay_is_bounded_and_what_stays_is_read(
     steps: Sequence[tuple[str, float]], window_us: int

@@ -56,8 +56,8 @@ class QueuedPlayer(Player):
     [
         ("benign-move-3.9.2", "pod-a"),
         ("torn-clean-3.9.2", "pod-a"),
-        ("kafka-9891-2.5.0", "pod-a"),
-        ("kafka-8187-stage2-2.0.1", "pod-a"),
+        pytest.param("kafka-9891-2.5.0", "pod-a", marks=pytest.mark.heavy),
+        pytest.param("kafka-8187-stage2-2.0.1", "pod-a", marks=pytest.mark.heavy),
     ],
 )
 @pytest.mark.parametrize("span_us", [0, 50_000])
