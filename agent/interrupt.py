@@ -1,9 +1,9 @@
 """Ctrl-C and SIGTERM: a command that gets one ends with 128 + its number, whatever its libraries make of it.
 
-An exception that a handler raises is not sure to arrive. Python drops it in a destructor or in the callback of a weak
-reference (imports have these), a library in C may drop it or raise another one in its place, and an `except` may take
-it. Exit codes 1 and 2 say something about stores, so the code goes by what was received and not by what arrived; and
-what did not arrive is raised again.
+An exception that a handler raises is not sure to arrive. Python drops it in a destructor, in a generator that is being
+closed or in the callback of a weak reference (imports have these), a library in C may drop it or raise another one in
+its place, and an `except` may take it. Exit codes 1 and 2 say something about stores, so the code goes by what was
+received and not by what arrived; and what did not arrive is raised again.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class _Guard:
         self._before: dict[int, object] = {}
         self._timer = (0.0, 0.0)
         self._outside = sys.exception()  # what the caller is handling, if anything
+        self._say_dropped = sys.unraisablehook
 
     def run(self, work: Callable[[], int], *, is_all: bool) -> int:
         code = 0
@@ -68,6 +69,7 @@ class _Guard:
 
     def _take_over(self) -> None:
         _Guard.is_up = True
+        self._say_dropped, sys.unraisablehook = sys.unraisablehook, self._on_dropped
         for number in _SIGNALS:
             before = signal.getsignal(number)
             if before is not signal.SIG_IGN:
@@ -79,7 +81,13 @@ class _Guard:
             signal.setitimer(signal.ITIMER_REAL, *self._timer)
         for number, before in self._before.items():
             signal.signal(number, signal.SIG_DFL if is_all else before)  # type: ignore[arg-type]
+        sys.unraisablehook = self._say_dropped
         _Guard.is_up = False
+
+    def _on_dropped(self, dropped: sys.UnraisableHookArgs) -> None:
+        """Say nothing of an interrupt that Python drops: it is raised again. All else is reported as before."""
+        if dropped.exc_type is not _CutShortError:
+            self._say_dropped(dropped)
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         if self._number or self._is_over:

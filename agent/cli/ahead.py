@@ -193,11 +193,12 @@ def reading_ahead(
         number: How many processes read ahead; None = as many as are of use here, and none where only one would run.
         fewest: Tasks in a directory from which on they do.
     """
-    useful = useful_number() if number is None else number
+    if number is None:
+        useful = useful_number()
+        number = useful if useful > 1 else 0
     disk = AheadDisk(directory)
-    least = fewest if useful > int(number is None) else sys.maxsize
     with progress_line() as progress:
-        observer = AheadObserver(disk, useful, least, progress)
+        observer = AheadObserver(disk, number, fewest if number else sys.maxsize, progress)
         try:
             yield disk, observer
         finally:

@@ -95,7 +95,7 @@ class Looker:
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
         place = hint.place
         if place.role is Role.TEMPORARY:
-            return []  # three quarters of what a busy application announces: the rename is what counts
+            return []  # the rename is what counts
         changes = self._read_merged(self.windows.before(place), now_us)
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return changes + self._removed(place, hint, now_us)

@@ -31,11 +31,11 @@ LOG = logging.getLogger(__name__)
 LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
 GATHER_S = 0.03
-"""While it rains, changes are gathered for so long: a turn of the loop costs as much as following several."""
+"""Under a lasting load changes are gathered for so long: a turn of the loop costs as much as following several."""
 
-RAIN_HINTS, RAIN_TURNS = 10, 50
-"""So many notifications in each of so many turns in a row are rain; an opening, a close or a deletion is over sooner,
-and is followed as it comes."""
+BUSY_HINTS, BUSY_TURNS = 10, 50
+"""So many notifications in each of so many turns in a row are a lasting load; an opening, a close or a deletion is over
+sooner, and is followed as it comes."""
 
 HINTS_PER_TURN = 2_000
 """A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
@@ -90,7 +90,7 @@ class Lookout:
     _to_follow: list[Hint] = field(default_factory=list)
     _forgot_us: int = 0
     _limits_read: dict[str, int] = field(default_factory=dict)
-    _rainy_turns: int = 0
+    _busy_turns: int = 0
 
     def __post_init__(self) -> None:
         """Wire the walk to what counts missed changes."""
@@ -130,11 +130,11 @@ class Lookout:
         """Wait for something to do, and do it."""
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
-        elif self._rainy_turns >= RAIN_TURNS:
+        elif self._busy_turns >= BUSY_TURNS:
             self.pause(GATHER_S)
         is_up_to_date = not self._to_follow
         hints = self.mailbox.drain(self._wait_s()) if is_up_to_date else []
-        self._rainy_turns = self._rainy_turns + 1 if len(hints) >= RAIN_HINTS else 0
+        self._busy_turns = self._busy_turns + 1 if len(hints) >= BUSY_HINTS else 0
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._check_clock(now_us, now_s)
         if hints:

@@ -279,6 +279,9 @@ class Observer:
         if isinstance(found, Unseen):
             return None, 0
         stat, content = found
+        if stat.size_bytes > MAX_IDENTITY_BYTES:  # damaged: its beginning may name the store all the same
+            start = self.disk.read_at(f"{path}/{names.IDENTITY_FILE}", 0, MAX_IDENTITY_BYTES)
+            content = b"" if isinstance(start, Unseen) else start
         return parse_identity(content), stat.mtime_us
 
     def _lock(self, path: str) -> tuple[LockState | None, int]:

@@ -20,10 +20,6 @@ MAILBOX_FULL = "mailbox-full"
 _COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN})
 _CANARY = "canary\0"  # no path has a NUL
 
-# Three of the four notifications with which a checkpoint is replaced, and none decides anything: what
-# counts is the rename, and a name that was never renamed is found when its directory is listed.
-_TEMPORARY = ".tmp"
-
 
 @dataclass(frozen=True, slots=True)
 class MailboxCounters:
@@ -41,10 +37,7 @@ class MailboxCounters:
 
 
 class Mailbox:
-    """Hints in the order of their newest announcement. Any thread may put; one thread takes.
-
-    Files under a temporary name are not taken in.
-    """
+    """Hints in the order of their newest announcement. Any thread may put; one thread takes."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         """Make an empty mailbox for `capacity` waiting hints."""
@@ -64,8 +57,7 @@ class Mailbox:
         """Add hints in order and wake the taker once; never blocks."""
         with self._condition:
             for hint in hints:
-                if hint.is_directory or not hint.path.endswith(_TEMPORARY):
-                    self._put(hint)
+                self._put(hint)
             if self._waiting:
                 self._condition.notify()
 

@@ -83,22 +83,35 @@ def test_the_code_does_not_depend_on_what_a_library_raises(
 
 
 def test_what_a_destructor_drops_is_raised_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work that would go on for long ends soon."""
-    dropped: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    """Work that would go on for long ends soon, and without Python's word on what it dropped; others are told."""
+    told: list[object] = []
+    hook = told.append
+    monkeypatch.setattr(sys, "unraisablehook", hook)
 
     class Reader:
+        def __init__(self, close: Callable[[], None]) -> None:
+            self.close = close
+
         def __del__(self) -> None:
-            interrupt()
+            self.close()
+
+    def fail() -> None:
+        raise PanicError
+
+    reached = []
 
     def work() -> int:
-        reader = Reader()
-        del reader
+        for close in (fail, interrupt):
+            reader = Reader(close)
+            del reader
+        reached.append(True)  # the interrupt was dropped
         while True:
             signal.pause()
 
     assert ended(work) == 130
-    assert len(dropped) == 1
+    assert reached == [True]
+    assert [x.exc_type for x in told] == [PanicError]  # type: ignore[attr-defined]
+    assert sys.unraisablehook is hook
 
 
 def test_a_second_signal_ends_what_swallowed_the_first() -> None:
@@ -152,8 +165,6 @@ def test_one_guard_in_another_is_the_outer_one() -> None:
 # ------------------------------------------------------------------------------------- the whole command
 
 
-# what interrupts a generator that is being closed is dropped by Python, with a word; the guard raises it again
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_command_that_is_interrupted_says_so_at_any_point(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

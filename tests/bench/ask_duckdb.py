@@ -13,6 +13,8 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -125,7 +127,7 @@ WHERE l.entries_high < m.entries_low AND l.pod <> m.pod GROUP BY ALL
 QUESTIONS = {"holders": HOLDERS, "holes": HOLES, "pauses": PAUSES, "clones": CLONES, "diverged": DIVERGED}
 
 
-def _different(base: duckdb.DuckDBPyConnection, own: Path, other: Path, name: str) -> list[int]:
+def different(base: duckdb.DuckDBPyConnection, own: Path, other: Path, name: str) -> list[int]:
     """Count this answer's rows, and those that only one of the two answers has."""
     mine, theirs = f"read_parquet('{own}/{name}.parquet')", f"read_parquet('{other}/{name}/*.parquet')"
     columns = ", ".join(f'"{row[0]}"' for row in base.execute(f"DESCRIBE FROM {mine}").fetchall())
@@ -135,6 +137,36 @@ def _different(base: duckdb.DuckDBPyConnection, own: Path, other: Path, name: st
         f"SELECT count(*) FROM (SELECT {columns} FROM {theirs} EXCEPT ALL SELECT {columns} FROM {mine})",
     )
     return [int(base.execute(question).fetchone()[0]) for question in questions]
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the wall and CPU seconds of some work."""
+    began = time.monotonic(), time.process_time()
+    work()
+    return time.monotonic() - began[0], time.process_time() - began[1]
+
+
+def tell(
+    base: duckdb.DuckDBPyConnection,
+    questions: Mapping[str, str],
+    seconds: dict[str, tuple[float, float]],
+    out: Path,
+    other: Path | None,
+) -> None:
+    """Answer questions into files, compare them with another's answers, and print what it cost.
+
+    Args:
+        base: Where to ask.
+        questions: Name -> SQL.
+        seconds: What was done before, by name.
+        out: Where the answers go.
+        other: Where another's are; None = they are not compared.
+    """
+    for name, question in questions.items():
+        seconds[name] = timed(partial(base.execute, f"COPY ({question}) TO '{out}/{name}.parquet'"))
+    found = {name: different(base, out, other, name) for name in questions} if other else {}
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(f"{json.dumps({'seconds': seconds, 'peak_mib': peak_mib, 'different': found})}\n")
 
 
 def main() -> int:
@@ -149,15 +181,7 @@ def main() -> int:
         f"CREATE VIEW events AS FROM read_parquet('{bronze}/events/**/*.parquet', union_by_name = true)"
     )
     base.execute(SIZES)
-    seconds = {}
-    for name, question in QUESTIONS.items():
-        began = time.monotonic(), time.process_time()
-        base.execute(f"COPY ({question}) TO '{out}/{name}.parquet'")
-        seconds[name] = (time.monotonic() - began[0], time.process_time() - began[1])
-    other = Path(sys.argv[5]) if len(sys.argv) > 5 else None
-    different = {name: _different(base, out, other, name) for name in QUESTIONS} if other else {}
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(f"{json.dumps({'seconds': seconds, 'peak_mib': peak_mib, 'different': different})}\n")
+    tell(base, QUESTIONS, {}, out, Path(sys.argv[5]) if len(sys.argv) > 5 else None)
     return 0
 
 

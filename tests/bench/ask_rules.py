@@ -10,16 +10,13 @@ the same names, how many of each there are and how many only one of the two has,
 
 from __future__ import annotations
 
-import json
-import resource
 import sys
-import time
 from pathlib import Path
 
 import duckdb
 
 from agent.contract.reporting import SUMMARY_S
-from tests.bench.ask_duckdb import HOLDERS, HOLES, PAUSES, TASK, US
+from tests.bench.ask_duckdb import HOLDERS, HOLES, PAUSES, TASK, US, tell, timed
 
 _AT = "least(observed_at_us, coalesce(occurred_at_us, observed_at_us))"
 _RELEASE = r"CAST(string_split(nullif(regexp_extract(%s, '^(\d+(\.\d+)*)', 1), ''), '.') AS INTEGER[])"
@@ -231,18 +228,6 @@ FACTS = (MARKS, HELD, SAID, GAPS, SETTINGS, PAIRS, READINGS)
 RULES = {"unrestored-task": UNRESTORED, "split-owner": SPLIT}
 
 
-def _different(base: duckdb.DuckDBPyConnection, out: Path, other: Path, name: str) -> list[int]:
-    """Count this rule's findings, and those that only one of the two has."""
-    mine, theirs = f"read_parquet('{out}/{name}.parquet')", f"read_parquet('{other}/{name}/*.parquet')"
-    columns = ", ".join(row[0] for row in base.execute(f"DESCRIBE FROM {mine}").fetchall())
-    questions = (
-        f"SELECT count(*) FROM {mine}",
-        f"SELECT count(*) FROM (SELECT {columns} FROM {mine} EXCEPT ALL SELECT {columns} FROM {theirs})",
-        f"SELECT count(*) FROM (SELECT {columns} FROM {theirs} EXCEPT ALL SELECT {columns} FROM {mine})",
-    )
-    return [int(base.execute(question).fetchone()[0]) for question in questions]
-
-
 def main() -> int:
     """Find what both rules find."""
     bronze, out, threads, memory, as_of_us = (
@@ -259,18 +244,8 @@ def main() -> int:
         f"CREATE VIEW events AS SELECT * REPLACE ({scope})"
         f" FROM read_parquet('{bronze}/events/**/*.parquet', union_by_name = true) WHERE observed_at_us <= {as_of_us}"
     )
-    began = time.monotonic(), time.process_time()
-    for fact in FACTS:
-        base.execute(fact.replace("$as_of", str(as_of_us)))
-    seconds = {"facts": (time.monotonic() - began[0], time.process_time() - began[1])}
-    for name, rule in RULES.items():
-        began = time.monotonic(), time.process_time()
-        base.execute(f"COPY ({rule}) TO '{out}/{name}.parquet'")
-        seconds[name] = (time.monotonic() - began[0], time.process_time() - began[1])
-    other = Path(sys.argv[6]) if len(sys.argv) > 6 else None
-    different = {name: _different(base, out, other, name) for name in RULES} if other else {}
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(f"{json.dumps({'seconds': seconds, 'peak_mib': peak_mib, 'different': different})}\n")
+    facts = timed(lambda: [base.execute(fact.replace("$as_of", str(as_of_us))) for fact in FACTS])
+    tell(base, RULES, {"facts": facts}, out, Path(sys.argv[6]) if len(sys.argv) > 6 else None)
     return 0
 
 
