@@ -333,7 +333,10 @@ def _hashed(parts: Sequence[str]) -> str:
 
 
 def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) -> Finding:
-    """Refresh a finding; damage never gets quieter nor less sure, and what decided earlier stays in the evidence."""
+    """Refresh a finding; damage never gets quieter nor less sure.
+
+    What decided earlier stays in the evidence, but for what the verdict now says of the same moment in the same file.
+    """
     stays = meta.kind is Kind.DAMAGE and not _comes_and_goes(meta, known)
     if stays and verdict.severity.rank < known.severity.rank:
         return known
@@ -354,7 +357,8 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
         known.lasting,
     ):
         return known
-    earlier = tuple(step for step in known.evidence if step not in verdict.evidence)
+    read_again = {(step.at_us, step.where) for step in verdict.evidence}
+    earlier = tuple(step for step in known.evidence if (step.at_us, step.where) not in read_again)
     fresh = _open(meta, place, verdict)
     return replace(
         fresh,
