@@ -21,6 +21,7 @@ project = "statewarden"
 version = release = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 html_title = f"{project} {version}"
 language = "en"
+smartquotes = False  # dashes and dots of a command stay what they are, in a sentence too
 
 # Pages for people are at the top, in docs, in contributing, and one README in each chart and in tests.
 _WITH_PAGES = {"docs", "contributing", "helm", "tests"}
