@@ -20,11 +20,12 @@ STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
+SITE := $(VENV)/site
 # The rollup's tests beside the agent's; tests/conftest.py says which is which. A third share waits as often as it works.
 SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
+  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check evaluate bench mutate \
   lifelike hunt hunt-short record verify prove new-release locks clean
 
 help: ## list the targets
@@ -61,7 +62,7 @@ test: setup ## all tests but the heavy ones (at most 5 minutes)
 test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
 
-check: lint docs-check dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
+check: lint docs-check site dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
@@ -95,6 +96,18 @@ docs: setup ## write the generated files
 
 docs-check: setup ## fail if a generated file is out of step with the code
 	@$(PY) tools/generate_docs.py --check
+
+site: $(SITE)/.set-up ## build the documentation site in build/site; every link and every alert's runbook must be there
+	@$(SITE)/bin/python tools/site/build.py
+
+site-links: $(SITE)/.set-up ## ask every address outside the site (needs network)
+	@$(SITE)/bin/python tools/site/build.py --external
+
+# A separate environment: no test needs it.
+$(SITE)/.set-up: deploy/locks/site.txt | $(STAMP)
+	@$(PY) -m venv --clear "$(SITE)"
+	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/site.txt
+	@touch "$@"
 
 dashboards: $(BOARDS)/.set-up ## write the Grafana boards
 	@$(BOARDS)/bin/python tools/dashboards/build.py

@@ -23,9 +23,11 @@ from tools.contract_page import render_contract_page  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
 from tools.facts_page import render_facts_page  # noqa: E402
 from tools.incidents_page import render_incidents_page  # noqa: E402
+from tools.index_page import render_index_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
+from tools.unit_lists import render_detectors_list, render_rules_list  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
 from tools.upstream.page import render_upstream_page  # noqa: E402
 
@@ -37,13 +39,16 @@ def as_is(text: str) -> Callable[[str], str]:
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
     "agent/contract/schema.json": lambda _: schema.render(),
+    "docs/README.md": lambda _: render_index_page(),
     "docs/alerts.md": lambda _: render_alerts_page(),
     "docs/configuration.md": render_facts_page,
     "docs/contract.md": lambda _: render_contract_page(),
+    "docs/detectors.md": lambda _: render_detectors_list(),
     "docs/digests.md": render_digest_page,
     "docs/incidents.md": render_incidents_page,
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
+    "docs/rules.md": lambda _: render_rules_list(),
     "docs/tables.md": lambda _: render_tables_page(),
     "docs/upstream.md": lambda _: render_upstream_page(),
     **unit_pages(),

@@ -24,6 +24,7 @@ lock charts --group charts
 lock rocksdict --group rocksdict
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock delivery --extra objectstore --extra kafka --extra verify --group delivery --constraint deploy/locks/dev.txt pyproject.toml
+lock site --group site --constraint deploy/locks/dev.txt --constraint deploy/locks/delivery.txt
 # what the agent's image with `verify` and `digest` carries, in the same versions
 lock agent-verify --extra verify --constraint deploy/locks/delivery.txt pyproject.toml
 # what the agent's image with sinks carries, in the versions that the delivery tests use

@@ -19,6 +19,7 @@ def pages(repository: Path) -> list[Path]:
         repository / "README.md",
         repository / "CHANGELOG.md",
         *sorted((repository / "docs").rglob("*.md")),
+        *sorted((repository / "contributing").rglob("*.md")),
     ]
 
 

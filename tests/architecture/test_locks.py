@@ -20,6 +20,7 @@ LOCKS = (
     "java",
     "rocksdict",
     "rollup",
+    "site",
 )
 
 
@@ -52,6 +53,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "delivery": base + extras["objectstore"] + extras["kafka"] + extras["verify"] + groups["delivery"],
         "java": groups["java"],
         "rocksdict": groups["rocksdict"],
+        "site": groups["site"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],
     }
     return {

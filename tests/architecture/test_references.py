@@ -21,7 +21,7 @@ ELSEWHERE = re.compile(
 STATE_FORMAT = re.compile(r"state-format\.md#([\w-]+)")
 LINK = re.compile(r"\]\(([^)\s#:]*)(?:#([\w-]+))?\)")
 NUMBER = re.compile(r"(?<![\w-])([ND]\d{1,2})(?![\w-])")
-CODE = ("agent", "spark_rollup", "tests", "tools", "docs", "deploy", "helm")
+CODE = ("agent", "spark_rollup", "tests", "tools", "docs", "contributing", "deploy", "helm")
 NUMBERED = ("agent/detectors/", "tests/agent/detectors/", "tests/benign/", "tools/alerts/", "docs/")
 RECORDED = ("tests/data/", "tests/cluster/", "tests/lifelike/stories/")
 """Recordings and foreign lists: what they say is not ours to word."""
