@@ -65,6 +65,7 @@ ANYWHERE = (
     "tests/agent/observe/rocksdb/",
     "tests/architecture/",
     "tests/benign/",
+    "tests/docs/",
     "tests/contract/",
     "tests/spark_rollup/report/page/",
 )

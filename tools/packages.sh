@@ -12,6 +12,7 @@ if [ "${1:-}" = containers ]; then
     command -v "$tool" >/dev/null || [ -x "/usr/libexec/podman/$tool" ] || missing+=("$tool")
   done
 else
+command -v jq >/dev/null || missing+=(jq)
 command -v promtool >/dev/null && command -v prometheus >/dev/null || missing+=(prometheus)
 command -v prometheus-alertmanager >/dev/null && command -v amtool >/dev/null || missing+=(prometheus-alertmanager)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing+=(chromium)
