@@ -56,6 +56,9 @@ object store
 {{- $image := .values.image -}}
 {{- $sink := include "statewarden-sidecar.sink" .values -}}
 {{- $name := $image.repository -}}
+{{- if not (or $image.registry $image.preloaded (regexMatch "^([^/]*[.:][^/]*|localhost)/" $name)) -}}
+{{- fail (printf "statewarden-sidecar: image.registry is empty, and no public registry has %s: the pod would stay in ImagePullBackOff, and the application would not start. Build and push the image (docs/images.md) and set image.registry; if the nodes find it without one, set image.preloaded: true" $name) -}}
+{{- end -}}
 {{- if $image.registry -}}{{- $name = printf "%s/%s" $image.registry $image.repository -}}{{- end -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $name $image.digest -}}
