@@ -145,6 +145,11 @@ OVERRIDES: dict[str, Places] = {
         "/events",
         "s3a://other/bronze",
     ),
+    "places as the agents write them": (
+        {"rollup__input": "s3://streams-audit/events", "rollup__bronze": "s3://other/bronze"},
+        "s3a://streams-audit/events",
+        "s3a://other/bronze",
+    ),
     "a claim": ({"events__existingClaim": "segments"}, "/events", "/results/bronze"),
     "a claim, mounted elsewhere": (
         {"events__existingClaim": "segments", "rollup__input": "/segments"},

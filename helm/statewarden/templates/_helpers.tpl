@@ -67,7 +67,7 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 {{/* Where the agents' segments are; empty if nothing says it. */}}
 {{- define "statewarden.input" -}}
 {{- if .Values.rollup.input -}}
-{{- .Values.rollup.input -}}
+{{- regexReplaceAll "^s3://" .Values.rollup.input "s3a://" -}}
 {{- else if .Values.objectStore.bucket -}}
 {{- include "statewarden.stored" (dict "context" . "name" "events") -}}
 {{- else if include "statewarden.eventsClaim" . -}}
@@ -77,7 +77,7 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 
 {{- define "statewarden.bronze" -}}
 {{- if .Values.rollup.bronze -}}
-{{- .Values.rollup.bronze -}}
+{{- regexReplaceAll "^s3://" .Values.rollup.bronze "s3a://" -}}
 {{- else if .Values.objectStore.bucket -}}
 {{- include "statewarden.stored" (dict "context" . "name" "bronze") -}}
 {{- else -}}
