@@ -1,7 +1,8 @@
-"""What a kubelet would start of pods that a control plane admitted: their containers as processes of this checkout.
+"""What a kubelet would start of pods that a control plane admitted.
 
-Commands, environment and mounts are those of the pod. What is not: images are not pulled (a container is the program of
-its image, from this checkout), a mount is a directory of the test, and the agent listens on a port of the loopback.
+Commands, environment, users and mounts are those of the pod. A container is a real one where the test has an image for
+it, else the program of its image from this checkout, as a process that sees a mount at its directory. In both the agent
+listens on a port of the loopback.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.conftest import wait_until
+from tests.containers import podman
 from tests.delivery.servers import free_port
 from tests.support.charts import ROOT, Manifest
 from tests.support.control_plane import Cluster
@@ -28,15 +30,22 @@ READY_S = 120.0
 class Kubelet:
     """Starts containers of pods; nothing that it started outlives it."""
 
-    def __init__(self, cluster: Cluster, home: Path, beside: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        home: Path,
+        beside: Mapping[str, Mapping[str, str]],
+        images: Mapping[str, str],
+    ) -> None:
         """Start nothing yet.
 
         Args:
             cluster: Where the pods are.
             home: Volumes and logs go below it.
             beside: Name of an image -> variables that the cloud adds to its containers.
+            images: Name of an image -> that of podman from which its containers are made; the others are processes.
         """
-        self._cluster, self._home, self._beside = cluster, home, beside
+        self._cluster, self._home, self._beside, self._images = cluster, home, beside, images
         self._running: list[subprocess.Popen[bytes]] = []
 
     def volume(self, pod: Manifest, name: str) -> Path:
@@ -47,7 +56,11 @@ class Kubelet:
             place = self._home / "claims" / about["namespace"] / found["persistentVolumeClaim"]["claimName"]
         else:
             place = self._home / "pods" / about["name"] / name
-        place.mkdir(parents=True, exist_ok=True)
+        if not place.is_dir():
+            place.mkdir(parents=True)
+            if os.geteuid() == 0:  # what `fsGroup` does to a volume
+                os.chown(place, 0, pod["spec"]["securityContext"]["fsGroup"])
+                place.chmod(0o2775)
         if "configMap" in found:
             (filled,) = self._cluster.get(
                 "configmap", found["configMap"]["name"], "--namespace", about["namespace"]
@@ -61,12 +74,14 @@ class Kubelet:
         """Start the sidecar and wait for its start-up probe."""
         (container,) = (x for x in pod["spec"]["initContainers"] if x["name"] == "statewarden")
         port = port or free_port()
-        environment = {**self._environment(pod, container), "STATEWARDEN_LISTEN": f"127.0.0.1:{port}"}
+        extra = {"STATEWARDEN_LISTEN": f"127.0.0.1:{port}"}
+        if _image(container) in self._images:
+            command, environment = self._contained(pod, container, extra), podman.environment()
+        else:
+            command, environment = self._command(pod, container), self._environment(pod, container) | extra
         log = self._home / f"{pod['metadata']['name']}-statewarden.log"
         with log.open("wb") as out:
-            agent = subprocess.Popen(
-                self._command(pod, container), env=environment, stdout=out, stderr=subprocess.STDOUT
-            )
+            agent = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
         self._running.append(agent)
 
         probe = f"http://127.0.0.1:{port}{container['startupProbe']['httpGet']['path']}"
@@ -118,21 +133,41 @@ class Kubelet:
         for process in self._running:
             process.wait(READY_S)
 
+    def _contained(self, pod: Manifest, container: Manifest, extra: Mapping[str, str]) -> list[str]:
+        """Spell `podman run` for a container as its pod describes it."""
+        rights = container["securityContext"]
+        assert rights["readOnlyRootFilesystem"]
+        assert rights["capabilities"] == {"drop": ["ALL"]}
+        options = [
+            "--name", f"{pod['metadata']['name']}-{container['name']}", "--network", "host", "--read-only",
+            "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt", "no-new-privileges",
+            "--user", f"{rights['runAsUser']}:{rights['runAsGroup']}",
+        ]  # fmt: skip
+        for mount in container["volumeMounts"]:
+            end = ":ro" if mount.get("readOnly") else ""
+            options += ["-v", f"{self.volume(pod, mount['name'])}:{mount['mountPath']}{end}"]
+        for key, value in (self._variables(pod, container) | extra).items():
+            options += ["-e", f"{key}={value}"]
+        return ["podman", "run", "--rm", *options, self._images[_image(container)], *container["args"]]
+
     def _command(self, pod: Manifest, container: Manifest) -> list[str]:
         package = PROGRAMS[_image(container)]
         return [sys.executable, "-m", package, *(self._mapped(pod, container, x) for x in container["args"])]
 
     def _environment(self, pod: Manifest, container: Manifest) -> dict[str, str]:
-        given = {
-            key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "STATEWARDEN_"))
-        }
-        given |= {"PYTHONPATH": str(ROOT), **self._beside[_image(container)]}
+        given = {x: value for x, value in os.environ.items() if not x.startswith(("AWS_", "STATEWARDEN_"))}
+        own = self._variables(pod, container)
+        return given | {"PYTHONPATH": str(ROOT)} | {x: self._mapped(pod, container, own[x]) for x in own}
+
+    def _variables(self, pod: Manifest, container: Manifest) -> dict[str, str]:
+        """Give the container's variables, those of the cloud among them."""
+        given = dict(self._beside[_image(container)])
         for variable in container.get("env", ()):
             if "valueFrom" in variable:
                 place, _, key = variable["valueFrom"]["fieldRef"]["fieldPath"].partition(".")
                 given[variable["name"]] = str(pod[place][key])
             else:
-                given[variable["name"]] = self._mapped(pod, container, variable.get("value", ""))
+                given[variable["name"]] = variable.get("value", "")
         return given
 
     def _mapped(self, pod: Manifest, container: Manifest, text: str) -> str:

@@ -1,9 +1,9 @@
 """The first hour as in `docs/kubernetes.md`: its commands and values, word for word, up to the first verdicts.
 
-On a real control plane, from packaged charts, with an object store. Containers are processes of this checkout
-(`tests/cluster/kubelet.py`): images are neither built nor pulled, the store is moto's, and the application is a
-recording that is repeated on the pod's volume. `pytest -s` prints what each command took. It is over within ten
-minutes, or it fails.
+On a real control plane, from packaged charts, with an object store. The containers are processes of this checkout, and
+once more the sidecars are real containers of the agent's image (`tests/cluster/kubelet.py`). The store is moto's, and
+the application is a recording that is repeated on the pod's volume. `pytest -s` prints what each command took. It is
+over within ten minutes, or it fails.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
 from tests.cluster.kubelet import Kubelet
 from tests.conftest import wait_until
+from tests.containers import podman
 from tests.delivery import rollups, servers
 from tests.support.charts import APPLICATION, ROOT, Manifest, objects, program
 from tests.support.control_plane import Cluster, control_plane
 
 TEN_MINUTES_S = 600
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(TEN_MINUTES_S)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(TEN_MINUTES_S, func_only=True)]
 
 SCENARIO = load_scenario(ROOT / "tests" / "data" / "traces" / "kafka-20685-4.1.2")
 PAGE = ROOT / "docs" / "kubernetes.md"
 BUCKET = "streams-audit"
 NO_ENGINE = "docker"
-"""Images are built by `tests/containers`, where there is podman."""
+"""These commands are not run: buildah builds the agent's image from the same file, and nothing is pushed."""
 
 
 @dataclass
@@ -109,8 +110,9 @@ class World:
     audit_log: Path
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+@pytest.fixture(params=["processes", "containers"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    images = agents_image() if request.param == "containers" else {}
     if not rollups.JARS.is_dir():
         pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make check-cluster")
     port, audit_log = servers.free_port(), tmp_path / "audit.log"
@@ -120,12 +122,19 @@ def world(tmp_path: Path) -> Iterator[World]:
         store = stack.enter_context(servers.moto(tmp_path))
         request = urllib.request.Request(f"{store.endpoint}/{BUCKET}", method="PUT")
         urllib.request.urlopen(request, timeout=60).close()
-        kubelet = Kubelet(cluster, tmp_path, cloud(tmp_path, store.endpoint))
+        kubelet = Kubelet(cluster, tmp_path, cloud(tmp_path, store.endpoint), images)
         stack.callback(kubelet.close)
         claims = [("shop", f"state-orders-{number}") for number in range(3)]
         for namespace, claim in (*claims, ("audits", "audit-statewarden-results")):
             cluster.volume(f"{namespace}-{claim}", claim=claim, namespace=namespace, mode="ReadWriteOnce")
         yield World(stranger(cluster, tmp_path), kubelet, store.endpoint, port, audit_log)
+
+
+def agents_image() -> dict[str, str]:
+    """Build the image that the page's first command builds, with buildah."""
+    if missing := podman.missing_tools():
+        pytest.skip(f"for containers: {missing}: tools/packages.sh containers")
+    return {"statewarden-agent": podman.make_agent_image("-sinks")}
 
 
 def answers(port: int, log: Path) -> list[Manifest]:
@@ -181,7 +190,7 @@ def stranger(cluster: Cluster, home: Path) -> Stranger:
     assert "application.id=orders" in text
     workload.write_text(text.replace("application.id=orders", f"application.id={SCENARIO.application_id}"))
     (checkout / "bin").mkdir()
-    for name, binary in (("helm", program("helm3")), ("kubectl", program("kubectl"))):
+    for name, binary in (("helm", program("helm")), ("kubectl", program("kubectl"))):
         (checkout / "bin" / name).symlink_to(binary)
     return Stranger(cluster, checkout, home / "left-running.log")
 
@@ -212,9 +221,9 @@ def test_first_verdicts_by_the_page(world: World) -> None:
     assert waiting == []
     (pod,) = cluster.eventually(lambda: running_pods(cluster, "audits", 1, "audit-now"))
     wait_until(lambda: shipped(world.endpoint), 120)
-    with them.leave_running(command) as follow:
-        codes = kubelet.run_to_end(pod, {"audit": world.audit_log}, f"--endpoint={world.endpoint}")
-        wait_until(lambda: "CRITICAL skipped-eos-wipe" in them.log.read_text(), 60)
+    codes = kubelet.run_to_end(pod, {"audit": world.audit_log}, f"--endpoint={world.endpoint}")
+    with them.leave_running(command) as follow:  # kwok gives what is there, and does not wait for more
+        wait_until(lambda: "CRITICAL" in them.log.read_text(), 60)
         follow.terminate()
     assert codes == {"ingest": 0, "compact": 0, "audit": 1}, "1: a critical finding is open"
     report = kubelet.volume(pod, "results") / "audit" / "report.html"
