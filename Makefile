@@ -67,7 +67,7 @@ check: lint docs-check site dashboards-check check-charts test-services test eva
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
 
-check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
+check-cluster: setup-charts setup-delivery ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster
 	@$(PY) -m pytest -m cluster tests/cluster $(ARGS)
 
