@@ -125,7 +125,7 @@ class PastTask:
     """
 
     incarnation: int
-    started_us: int = renamed("begun_us")
+    started_us: int = field(metadata=renamed("begun_us"))
     ended_us: int
     shape: Shape
     offsets: dict[str, int]

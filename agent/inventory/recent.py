@@ -14,9 +14,9 @@ FORMERLY = "formerly"
 """Name under which a field's metadata say what it was called in baselines that an update may find."""
 
 
-def renamed(before: str) -> Any:
-    """Declare a required field that earlier releases wrote by another name."""
-    return field(metadata={FORMERLY: before})
+def renamed(before: str) -> dict[str, str]:
+    """Give the metadata of a field that earlier releases wrote by another name."""
+    return {FORMERLY: before}
 
 
 def history(kept: int) -> Any:
