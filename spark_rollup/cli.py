@@ -120,7 +120,7 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
     """Give a session and bronze, which no other process writes to meanwhile.
 
     Raises:
-        UsageError: it is no bronze.
+        UsageError: it is no bronze, or that of a later version.
     """
     opening = _opening(parsed, parsed.bronze)
     if "://" not in opening.where:
@@ -136,8 +136,11 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
 
 
 def _check_bronze(bronze: Place) -> None:
+    from spark_rollup.bronze.store import refuse_newer
+
     if not is_bronze(bronze):
         raise UsageError(f"{bronze} is not a bronze directory: `ingest` makes one")
+    refuse_newer(bronze)
 
 
 def _jars(parsed: argparse.Namespace) -> int:

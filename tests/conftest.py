@@ -68,6 +68,7 @@ ANYWHERE = (
     "tests/docs/",
     "tests/contract/",
     "tests/spark_rollup/report/page/",
+    "tests/upgrade/",
 )
 """Folders whose tests start no live agent and no Spark, and do not look at their own process."""
 

@@ -147,12 +147,22 @@ class Ledger:
         """List (place, subject, finding) of everything: what a restarted agent needs to go on."""
         return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
 
-    def resume(self, place: Place, subject: str, finding: Finding) -> None:
-        """Take back one finding of an earlier run; an open one stays open since when it was."""
+    def resume(self, place: Place, subject: str, finding: Finding, ended_us: Sequence[int] = ()) -> None:
+        """Take back one finding of an earlier run; an open one stays open since when it was.
+
+        Args:
+            place: Whom it is about.
+            subject: What of it.
+            finding: As it was; one of a release that knew no incidents gets its incident now.
+            ended_us: When processes of the application ended.
+        """
         key = (place, finding.store, subject)
+        if finding.incident_id:
+            self._lineage.remember(_entry(finding), finding.incident_id)
+        else:
+            finding = self._with_incident(key, finding, ended_us)
         self._findings[key] = finding
         self._by_id[finding.id] = key
-        self._lineage.remember(_entry(finding), finding.incident_id)
         if finding.status is Status.OPEN:
             self._open_at.setdefault(place, set()).add(key)
         else:
@@ -323,7 +333,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
             verdict.store,
             is_ahead=verdict.level is Level.EXPOSURE,
         ),
-        mechanism=meta.mechanism.slug if meta.mechanism else meta.id,
+        mechanism=meta.mechanism_slug,
         lasting=verdict.lasting,
     )
 
