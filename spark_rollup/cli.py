@@ -62,7 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 nothing at or above `--fail-on`, 1 something, 2 wrong use or unreadable input, 3 the run broke.
     """
-    parsed = parser().parse_args(arguments)
+    program = parser()
+    parsed = program.parse_args(arguments)
+    if parsed.command is None:
+        program.print_help(sys.stderr)  # a complaint here, so that no script takes it for an answer
+        return WRONG_USE
     if not parsed.debug:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a Java that ended is reported below, once
     try:
@@ -352,6 +356,12 @@ def _asked(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _completion(parsed: argparse.Namespace) -> int:
+    script = Path(__file__).with_name("completions") / f"statewarden-rollup.{parsed.shell}"
+    sys.stdout.write(script.read_text("utf-8"))
+    return 0
+
+
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
     return partial(
@@ -375,6 +385,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "why": _asked,
     "coverage": _asked,
+    "completion": _completion,
 }
 
 

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from agent.cli import offline
+from agent.cli.arguments import add_settings
+from agent.cli.help_pages import add_command
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.codec import printable
@@ -22,15 +24,10 @@ _INDENT = " " * 23
 
 def add_preflight(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    add_settings: Callable[[argparse.ArgumentParser], None],
     config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
 ) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
-        "preflight",
-        help="check rights, mounts, limits, clock, spool and sink, and say which line to change",
-        description="Exit codes: 0 no check failed (warnings are none), 1 a check failed, 2 wrong use.",
-    )
+    parser = add_command(commands, "preflight")
     parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir, as the agent sees it")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")

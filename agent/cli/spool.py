@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from agent.cli.help_pages import add_command
 from agent.contract.codec import rfc3339
 from agent.ship.status import status_of
 
 
 def add_spool(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    text = "say what waits in a spool (reads only, also beside a running agent)"
-    spool = commands.add_parser("spool", help=text, description=text)
+    spool = add_command(commands, "spool")
     spool.add_argument("directory", type=Path, metavar="SPOOL_DIR", help="the agent's --spool")
     spool.set_defaults(command=print_status)
 
