@@ -11,8 +11,15 @@ def add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
 ) -> argparse.ArgumentParser:
     """Add a command with its help."""
-    page = PAGES[name].for_parser()
-    return commands.add_parser(name, formatter_class=argparse.RawDescriptionHelpFormatter, **page)
+    page = PAGES[name]
+    return commands.add_parser(
+        name,
+        help=page.line,
+        usage=f"%(prog)s {page.synopsis}",
+        description=page.about,
+        epilog=page.after,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 ABOUT = """\

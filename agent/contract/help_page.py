@@ -19,12 +19,3 @@ class HelpPage(NamedTuple):
     synopsis: str
     about: str
     after: str
-
-    def for_parser(self) -> dict[str, str]:
-        """Give it by the names that argparse has for its parts."""
-        return {
-            "help": self.line,
-            "usage": f"%(prog)s {self.synopsis}",
-            "description": self.about,
-            "epilog": self.after,
-        }
