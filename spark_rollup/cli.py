@@ -49,6 +49,10 @@ if TYPE_CHECKING:
 
 FOUND, WRONG_USE, BROKEN = 1, 2, 3
 
+WITHOUT_SPARK = (
+    "PySpark is not installed here: pip install 'statewarden[rollup]'; it also needs Java 17 or later"
+)
+
 WIDTH = 100
 """Columns at most: longer lines are hard to read."""
 
@@ -74,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RollupError as error:
         return _failed(parsed, error, str(error), WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the fence of the program: whatever broke, it found nothing
+        if isinstance(error, ModuleNotFoundError) and error.name == "pyspark":
+            return _failed(parsed, error, WITHOUT_SPARK, WRONG_USE)
         damage = failures.damage(error)
         if damage:
             return _failed(parsed, error, str(damage), WRONG_USE)
