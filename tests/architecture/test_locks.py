@@ -18,6 +18,7 @@ LOCKS = (
     "delivery",
     "dev",
     "java",
+    "pythons",
     "rocksdict",
     "rollup",
 )
@@ -51,6 +52,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "dashboards": groups["dashboards"],
         "delivery": base + extras["objectstore"] + extras["kafka"] + extras["verify"] + groups["delivery"],
         "java": groups["java"],
+        "pythons": base + groups["pythons"],
         "rocksdict": groups["rocksdict"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],
     }
