@@ -6,14 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from agent.cli.help_pages import add_command
-
 SHELLS = ("bash", "zsh", "fish")
 
 
-def add_completion(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = add_command(commands, "completion")
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
     parser.set_defaults(command=print_completion)
 

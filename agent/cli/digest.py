@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.cli.arguments import add_settings
-from agent.cli.help_pages import add_command
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores
@@ -31,11 +30,10 @@ INCOMPLETE = 2
 
 
 def add_digest(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    parser: argparse.ArgumentParser,
     config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
 ) -> None:
-    """Add the command to the parser."""
-    parser = add_command(commands, "digest")
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument(
         "--output",

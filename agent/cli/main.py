@@ -28,7 +28,7 @@ from agent.interrupt import guarded
 
 EXIT_WRONG = 2
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+AddsTo: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=Version, help="show version, commit, extras; then exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="statewarden")
     for name in help_pages.PAGES:
-        _ADD[name](commands)
+        _ADD[name](help_pages.add_command(commands, name))
     return parser
 
 
@@ -87,15 +87,10 @@ def _without_command(parser: argparse.ArgumentParser) -> int:
     return EXIT_WRONG
 
 
-def _adds(
-    name: str,
-    add_options: Callable[[argparse.ArgumentParser], None],
-    answer: Callable[[argparse.Namespace], int],
-) -> Callable[[Commands], None]:
-    """Make what adds a command to the parser."""
+def _adds(add_options: AddsTo, answer: Callable[[argparse.Namespace], int]) -> AddsTo:
+    """Join what adds the options of a command and what answers it."""
 
-    def add(commands: Commands) -> None:
-        parser = help_pages.add_command(commands, name)
+    def add(parser: argparse.ArgumentParser) -> None:
         add_options(parser)
         parser.set_defaults(command=answer)
 
@@ -193,18 +188,18 @@ def _check_config(chosen: argparse.Namespace) -> int:
     return catalogue.print_config(config_of(chosen))
 
 
-_ADD: Mapping[str, Callable[[Commands], None]] = {
-    "scan": _adds("scan", options.add_scan, _scan),
-    "explain": _adds("explain", options.add_explain, catalogue.explain),
-    "detectors": _adds("detectors", options.add_detectors, _detectors),
-    "run": _adds("run", options.add_run, _run),
+_ADD: Mapping[str, AddsTo] = {
+    "scan": _adds(options.add_scan, _scan),
+    "explain": _adds(options.add_explain, catalogue.explain),
+    "detectors": _adds(options.add_detectors, _detectors),
+    "run": _adds(options.add_run, _run),
     "preflight": partial(add_preflight, config_of=config_of),
-    "check-config": _adds("check-config", options.add_settings, _check_config),
+    "check-config": _adds(options.add_settings, _check_config),
     "spool": add_spool,
     "verify": add_verify,
     "digest": partial(add_digest, config_of=config_of),
-    "diff": _adds("diff", options.add_diff, _diff),
-    "replay": _adds("replay", options.add_replay, _replay),
-    "bundle": _adds("bundle", options.add_bundle, _bundle),
+    "diff": _adds(options.add_diff, _diff),
+    "replay": _adds(options.add_replay, _replay),
+    "bundle": _adds(options.add_bundle, _bundle),
     "completion": add_completion,
 }

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 from agent.cli import offline
 from agent.cli.arguments import add_settings
-from agent.cli.help_pages import add_command
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.codec import printable
@@ -23,11 +22,10 @@ _INDENT = " " * 23
 
 
 def add_preflight(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    parser: argparse.ArgumentParser,
     config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
 ) -> None:
-    """Add the command to the parser."""
-    parser = add_command(commands, "preflight")
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir, as the agent sees it")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")

@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.cli.help_pages import add_command
 from agent.cli.offline import require_state_directory
 from agent.cli.progress import progress_line
 from agent.cli.streams import complain
@@ -28,9 +27,8 @@ DEFAULT_FAIL_ON = "missing,extra,different"
 T = TypeVar("T")
 
 
-def add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = add_command(commands, "verify")
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument(
         "--bootstrap-servers",
