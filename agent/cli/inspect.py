@@ -17,6 +17,7 @@ from agent.cli.offline import require_state_directory
 from agent.cli.output import finding_line
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.built import COMMIT
 from agent.contract.codec import printable
 from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
@@ -111,6 +112,7 @@ def _about(config: Config, inventory: Inventory) -> dict[str, object]:
     applications = sorted(inventory.applications)
     return {
         "agent_version": __version__,
+        "commit": COMMIT,
         "volume": inventory.volume,
         "applications": applications,
         "disabled": dict(config.detectors.disabled),
