@@ -21,7 +21,7 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 SITE := $(VENV)/site
-# The rollup's tests beside the agent's; tests/conftest.py says which is which. A third share waits as often as it works.
+# The rollup's tests beside the agent's; tests/conftest.py says which is which.
 SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
@@ -59,11 +59,11 @@ dist: setup ## build sdist and wheel below dist/, the same bytes each time, and 
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
-test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
+test: setup ## all tests that need Python and Java only, but the long ones (at most 5 minutes)
+	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster" $(ARGS)
 
-test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
-	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
+test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
+	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
 check: lint docs-check site dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
 

@@ -1,7 +1,7 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late; every recording replayed with less knowledge; the RocksDB
-reader against its oracles and beside a busy writer; every parser fuzzed; the fleet audit on recordings disturbed
+reader against its oracles, beside a busy writer and on damaged files; every parser fuzzed; the fleet audit on recordings disturbed
 thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert noise over a simulated
 fleet; every Python and Spark that is promised (`tests/prove/matrix.py`); the image in containers; the charts in a
 Kubernetes control plane; stories of an application on real RocksDB (`tests/lifelike`); real releases of Kafka Streams
@@ -31,25 +31,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fleet audit: injected truth": ("tests/bench/recall.py",),
     "fleet audit: disturbed recordings": ("tests/prove/disturbed.py",),
     "alert noise": ("tests/prove/alert_noise.py",),
-    "boards against Grafana's types": (
-        "-m",
-        "pytest",
-        "-q",
-        "-m",
-        "heavy",
-        "tests/deploy/test_dashboards.py",
-    ),
-    "heavy tests": (
-        "-m",
-        "pytest",
-        "-q",
-        "-m",
-        "heavy",
-        "tests/delivery",
-        "tests/spark_rollup",
-        "tests/faults",
-        "tests/packaging",
-    ),
+    "heavy tests": ("-m", "pytest", "-q", "-m", "heavy"),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "fleet audit: standalone cluster": ("tests/prove/cluster.py",),
     "fleet audit: Kubernetes": ("tests/prove/spark_on_kubernetes.py",),
@@ -57,6 +39,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
+    "damaged databases": ("tests/oracle/fuzz.py", "--cpu-seconds", "60"),
     "lifelike stories": ("tests/lifelike/run.py", "--jobs", "4"),
     "live releases": ("tests/live/run.py",),
     "hunt": ("tests/hunt/run.py", "--minutes", "10", "--seed", "2", "--results", "build/hunt-prove"),
