@@ -1,14 +1,14 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late; every recording replayed with less knowledge; the RocksDB
-reader against its oracles, beside a busy writer and on damaged files; every parser fuzzed; the fleet audit on recordings disturbed
-thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert noise over a simulated
-fleet; every Python and Spark that is promised (`tests/prove/matrix.py`); the image in containers; the charts in a
-Kubernetes control plane; stories of an application on real RocksDB (`tests/lifelike`); real releases of Kafka Streams
-under live agents (`tests/live`), ten minutes of the hunt (`tests/hunt`), and faults planted into Kafka Streams
-(`tests/hunt/planted.py`); the bugs of `docs/found` (`tests/live/repro`); the agent killed 500 times under load for each
-sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an hour of the mixed load
-(`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
+reader against its oracles, beside a busy writer and on damaged files; every parser fuzzed; the fleet audit on
+recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert
+noise over a simulated fleet; every Python and Spark that is promised (`tests/prove/matrix.py`); the image in
+containers; the charts in a Kubernetes control plane; stories of an application on real RocksDB (`tests/lifelike`);
+real releases of Kafka Streams under live agents (`tests/live`), ten minutes of the hunt (`tests/hunt`), and faults
+planted into Kafka Streams (`tests/hunt/planted.py`); the bugs of `docs/found` (`tests/live/repro`); the agent killed
+500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an
+hour of the mixed load (`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
 
 from __future__ import annotations
