@@ -92,9 +92,8 @@ def check_make(words: Sequence[str]) -> str:
 @cache
 def would_do(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Let make say what it would do; what another make, that of the tests, handed down is none of its settings."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
-    }
+    settable = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", *re.findall(r"^(\w+) \?=", makefile(), re.MULTILINE))
+    environment = {name: value for name, value in os.environ.items() if name not in settable}
     command = ["make", "--dry-run", *words]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
