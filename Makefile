@@ -21,10 +21,10 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 SITE := $(VENV)/site
-# The rollup's tests beside the agent's; tests/conftest.py says which is which. A third share waits as often as it works.
+# The rollup's tests beside the agent's; tests/conftest.py says which is which.
 SHARES := --dist loadscope
 
-.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
+.PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check evaluate bench mutate \
   lifelike hunt hunt-short record verify prove new-release locks clean
 
@@ -53,21 +53,24 @@ $(CHARTS)/.set-up: deploy/locks/charts.txt tools/setup_charts.sh tests/cluster/b
 	@tools/setup_charts.sh "$(VENV)"
 	@touch "$@"
 
+dist: setup ## build sdist and wheel below dist/, the same bytes each time, and print their hashes
+	@$(PY) tools/dist.py $(ARGS)
+
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
-test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
+test: setup ## all tests that need Python and Java only, but the long ones (at most 5 minutes)
+	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster" $(ARGS)
 
-test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
-	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
+test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
+	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
 check: lint docs-check site dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
 
-check-cluster: setup-charts ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
+check-cluster: setup-charts setup-delivery ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster
 	@$(PY) -m pytest -m cluster tests/cluster $(ARGS)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
-import agent
 from tools import generate_docs
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -54,10 +52,3 @@ def test_pages_name_only_targets_that_exist(repository: Path) -> None:
     }
     assert {"demo", "test"} <= named
     assert named <= targets
-
-
-def test_versions_agree(repository: Path) -> None:
-    """The package says the version that the distribution has, and the changelog knows it."""
-    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert agent.__version__ == project["version"]
-    assert f"[{project['version']}]" in (repository / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,13 @@ from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kin
 from tests.support.charts import sidecar_values as own
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def chart(chart: Helm) -> Helm:
+    """Give the application chart with an image that can be pulled: the rest of the values is of the store."""
+    return replace(chart, always={"image__preloaded": True})
+
 
 OWN_STORE = {
     "bucket": "streams-audit",
@@ -137,6 +145,11 @@ OVERRIDES: dict[str, Places] = {
         "/events",
         "s3a://other/bronze",
     ),
+    "places as the agents write them": (
+        {"rollup__input": "s3://streams-audit/events", "rollup__bronze": "s3://other/bronze"},
+        "s3a://streams-audit/events",
+        "s3a://other/bronze",
+    ),
     "a claim": ({"events__existingClaim": "segments"}, "/events", "/results/bronze"),
     "a claim, mounted elsewhere": (
         {"events__existingClaim": "segments", "rollup__input": "/segments"},
@@ -165,6 +178,11 @@ S3 = {"objectStore__bucket": "streams-audit"}
 POLICIES: dict[str, tuple[dict[str, Any], set[int], set[str]]] = {
     "S3, credentials from the cloud": (S3, {443}, CLOUD),
     "S3, a token that is traded": ({**S3, "serviceAccount__annotations": ROLE}, {443}, set()),
+    "a store on another port, a token that is traded": (
+        {"objectStore": {**OWN_STORE, "credentialsSecret": ""}, "serviceAccount__annotations": ROLE},
+        {443, 9000},
+        set(),
+    ),
     "S3, a Secret": ({**S3, "objectStore__credentialsSecret": "s3"}, {443}, set()),
     "S3, a Secret as environment": ({**S3, "rollup__environmentSecret": "s3"}, {443}, set()),
     "a store of one's own": ({"objectStore": OWN_STORE}, {9000}, set()),
@@ -209,7 +227,7 @@ def test_examples_of_the_page_work_and_the_first_is_short(chart: Helm, sidecar: 
     assert [owner for owner, _ in examples] == [
         "the application", "the audit", "both", "the application", "the audit",
     ]  # fmt: skip
-    assert leaves(examples[0][1]) + leaves(examples[1][1]) <= 8
+    assert leaves(examples[0][1]) + leaves(examples[1][1]) <= 8, "with the role of the application"
     store = examples[2][1]["objectStore"]
     pairs = [
         (examples[0][1]["statewarden-sidecar"], examples[1][1]),
@@ -221,6 +239,12 @@ def test_examples_of_the_page_work_and_the_first_is_short(chart: Helm, sidecar: 
         workload = json.dumps(kind_of(sidecar.objects(**own(**application)), "StatefulSet"))
         place = told["ingest"][1].removeprefix("--input=").replace("s3a://", "s3://")
         assert json.dumps({"name": "STATEWARDEN_SHIP_TO", "value": place}) in workload
+
+
+def test_first_hour_needs_two_pages() -> None:
+    page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+    steps = page[page.index("## First hour") : page.index("## One bucket for both")]
+    assert set(re.findall(r"\]\(([\w/.-]+\.md)", steps)) == {"images.md"}
 
 
 @contextmanager

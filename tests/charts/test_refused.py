@@ -45,6 +45,10 @@ SCHEMA_OF_THE_AUDIT: Cases = {
 }
 
 COMBINATIONS_OF_THE_AUDIT: Cases = {
+    "image that cannot be pulled": (
+        {"image__registry": ""},
+        "image.registry is empty, and no public registry has statewarden-rollup",
+    ),
     "no place of the events": ({"events__existingClaim": ""}, "set objectStore.bucket to the bucket"),
     "directory without a claim": (
         {"events__existingClaim": "", "rollup__input": "/segments"},
@@ -92,7 +96,18 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
     "release as a number": (own(facts={"kafka_streams_version": 4.10}), "kafka_streams_version"),
     "credentials in the address": (own(ship__to="s3://key:secret@bucket"), "ship.to"),
     "root as user": (own(user=0), "user"),
-    "no volume": (own(state__volume=""), "state.volume is empty; name the volume of StatefulSet orders"),
+    "image that cannot be pulled": (
+        own(image__preloaded=False),
+        "image.registry is empty, and no public registry has statewarden-agent: the pod would stay in ImagePullBackOff",
+    ),
+    "image of somebody's own name": (
+        own(image={"preloaded": False, "repository": "team/statewarden-agent"}),
+        "no public registry has team/statewarden-agent",
+    ),
+    "no volume": (
+        {"kind": "Deployment", **own(state__volume="")},
+        "state.volume is empty; name the volume of Deployment orders",
+    ),
     "another volume": (own(state__volume="date"), 'state.volume "date" is no volume'),
     "volume that the application does not mount": (
         {"volumeMount": {"name": "other", "mountPath": "/data"}},
@@ -117,6 +132,10 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
     "endpoint without encryption": (
         own(objectStore={"bucket": "streams-audit", "endpoint": "http://example.com:9000"}),
         "is not encrypted, and the agent would refuse it",
+    ),
+    "endpoint where it was in 0.1.0": (
+        own(ship={"to": "s3://streams-audit/x", "endpoint": "https://example.com"}),
+        "there is no ship.endpoint: set objectStore.endpoint",
     ),
     "secret of Kafka for a store": (
         own(objectStore__bucket="streams-audit", ship__credentialsSecret="s3"),

@@ -58,6 +58,25 @@ def test_state_is_mounted_read_only_where_the_application_mounts_it(sidecar: Hel
     assert spool == {"name": "statewarden-spool", "mountPath": "/var/lib/statewarden"}
 
 
+def test_only_claim_template_is_the_volume(sidecar: Helm) -> None:
+    _, agent = native(sidecar, **own(state__volume=""))
+    assert agent["volumeMounts"][0] == {"name": "data", "mountPath": "/data", "readOnly": True}
+
+
+@pytest.mark.parametrize(
+    ("image", "reference"),
+    [
+        ({"registry": "registry.example"}, "registry.example/statewarden-agent:1"),
+        ({"repository": "registry.example/team/agent"}, "registry.example/team/agent:1"),
+        ({"repository": "localhost/agent"}, "localhost/agent:1"),
+        ({"preloaded": True}, "statewarden-agent:1"),
+    ],
+)
+def test_image_that_can_be_pulled_is_taken(sidecar: Helm, image: dict[str, Any], reference: str) -> None:
+    _, agent = native(sidecar, **own(image={"preloaded": False, "tag": "1", **image}))
+    assert agent["image"] == reference
+
+
 def test_sub_path_of_the_pod_is_followed(sidecar: Helm) -> None:
     _, agent = native(sidecar, volumeMount={"name": "data", "mountPath": "/d", "subPathExpr": "$(POD_NAME)"})
     assert agent["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"

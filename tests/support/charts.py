@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,16 +64,18 @@ def objects(text: str) -> list[Manifest]:
 
 @dataclass(frozen=True)
 class Helm:
-    """One release of Helm and one chart."""
+    """One release of Helm and one chart; `always` are values under those of a call."""
 
     binary: Path
     chart: Path
+    always: Mapping[str, Any] = field(default_factory=dict)
 
     def template(
         self, *values: Path, kube: str = NEWEST, release: str = "audit", **sets: Any
     ) -> subprocess.CompletedProcess[str]:
         """Render; `sets` are values by their dotted path, dots written as double underscores."""
-        given = [f"--set-json={key.replace('__', '.')}={json.dumps(value)}" for key, value in sets.items()]
+        named = {**self.always, **sets}
+        given = [f"--set-json={key.replace('__', '.')}={json.dumps(value)}" for key, value in named.items()]
         return self._run("template", release, *values, given=[*given, "--kube-version", kube])
 
     def lint(self, *values: Path) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,8 @@
 """A real Kubernetes control plane on loopback for tests: etcd, API server, controllers, scheduler, simulated nodes.
 
 The programs come from `tests/cluster/build.sh cluster`. Pods are admitted, bound and owned for real; what a kubelet
-would do with them is simulated by kwok, stage by stage, as `tests/cluster/kwok.yaml` says: no container runs.
+would do with them is simulated by kwok, stage by stage, as `tests/cluster/kwok.yaml` says: no container runs. What
+answers `kubectl logs` and `kubectl port-forward` is up to the test.
 """
 
 from __future__ import annotations
@@ -87,8 +88,13 @@ class Cluster:
 
 
 @contextmanager
-def control_plane(directory: Path) -> Iterator[Cluster]:
-    """Run a control plane until the block ends, the API server before what it needs."""
+def control_plane(directory: Path, answers: Sequence[Manifest] = ()) -> Iterator[Cluster]:
+    """Run a control plane until the block ends, the API server before what it needs.
+
+    Args:
+        directory: Where everything is kept.
+        answers: Objects of kwok that say where logs of containers are and where ports are forwarded to.
+    """
     etcd, peers, api = free_port(), free_port(), free_port()
     pki = directory / "pki"
     pki.mkdir()
@@ -120,6 +126,8 @@ def control_plane(directory: Path) -> Iterator[Cluster]:
         })  # fmt: skip
         wait_until(lambda: cluster.kubectl("get", "--raw", "/readyz").returncode == 0, READY_S)
         health, scheduling, simulating = free_port(), free_port(), free_port()
+        simulation = directory / "kwok.yaml"
+        simulation.write_text("\n---\n".join([STAGES.read_text("utf-8"), *map(json.dumps, answers)]))
         start("kube-controller-manager", health, {
             "kubeconfig": kubeconfig, "bind-address": "127.0.0.1", "secure-port": health, "leader-elect": "false",
             "service-account-private-key-file": key, "root-ca-file": cluster.authority,
@@ -130,10 +138,11 @@ def control_plane(directory: Path) -> Iterator[Cluster]:
             "leader-elect": "false",
         })  # fmt: skip
         start("kwok", simulating, {
-            "kubeconfig": kubeconfig, "config": STAGES, "manage-all-nodes": "true",
+            "kubeconfig": kubeconfig, "config": simulation, "manage-all-nodes": "true",
             "server-address": f"127.0.0.1:{simulating}",
+            "tls-cert-file": cluster.authority, "tls-private-key-file": pki / "apiserver.key",
         })  # fmt: skip
-        cluster.do("apply", "-f", "-", stdin=json.dumps(_node("simulated")))
+        cluster.do("apply", "-f", "-", stdin=json.dumps(_node("simulated", simulating)))
         wait_until(lambda: _is_ready(cluster.get("node", "simulated")), READY_S)
         yield cluster
 
@@ -155,13 +164,18 @@ def _kubeconfig(server: str, token: str) -> Manifest:
     }
 
 
-def _node(name: str) -> Manifest:
+def _node(name: str, port: int) -> Manifest:
     room = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "1Ti"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-        "status": {"allocatable": room, "capacity": room},
+        "status": {
+            "allocatable": room,
+            "capacity": room,
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        },
     }
 
 

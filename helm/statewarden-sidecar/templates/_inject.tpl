@@ -18,6 +18,8 @@ its label. Fails with a sentence if the sidecar could not see the state director
 {{- if not $pod.containers -}}
 {{- fail (printf "statewarden-sidecar: %s has no spec.template.spec.containers: only StatefulSet, Deployment and DaemonSet can carry the sidecar" $name) -}}
 {{- end -}}
+{{- $templates := dig "spec" "volumeClaimTemplates" list $workload | default list -}}
+{{- if and (not $v.state.volume) (eq (len $templates) 1) -}}{{- $_ := set $v.state "volume" (first $templates).metadata.name -}}{{- end -}}
 {{- $found := include "statewarden-sidecar.find" (dict "values" $v "workload" $workload "pod" $pod "name" $name) | fromYaml -}}
 {{- $call := dict "context" .context "values" $v "mountPath" $found.mountPath "subPath" $found.subPath "subPathExpr" $found.subPathExpr "group" $found.group "image" $found.image -}}
 {{- $container := include "statewarden-sidecar.container" $call | fromYaml -}}

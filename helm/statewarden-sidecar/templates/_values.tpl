@@ -31,6 +31,11 @@ object store
 {{- define "statewarden-sidecar.checkSink" -}}
 {{- $store := .objectStore -}}
 {{- $sink := include "statewarden-sidecar.sink" . -}}
+{{- range $key := list "endpoint" "region" -}}
+{{- if hasKey $.ship $key -}}
+{{- fail (printf "statewarden-sidecar: there is no ship.%s: set objectStore.%s instead; ship.to may stay as it is" $key $key) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $store.bucket .ship.to -}}
 {{- fail (printf "statewarden-sidecar: objectStore.bucket %q and ship.to %q exclude each other: segments go to one place" $store.bucket .ship.to) -}}
 {{- end -}}
@@ -56,6 +61,9 @@ object store
 {{- $image := .values.image -}}
 {{- $sink := include "statewarden-sidecar.sink" .values -}}
 {{- $name := $image.repository -}}
+{{- if not (or $image.registry $image.preloaded (regexMatch "^([^/]*[.:][^/]*|localhost)/" $name)) -}}
+{{- fail (printf "statewarden-sidecar: image.registry is empty, and no public registry has %s: the pod would stay in ImagePullBackOff, and the application would not start. Build and push the image (docs/images.md) and set image.registry; if the nodes find it without one, set image.preloaded: true" $name) -}}
+{{- end -}}
 {{- if $image.registry -}}{{- $name = printf "%s/%s" $image.registry $image.repository -}}{{- end -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $name $image.digest -}}

@@ -67,7 +67,7 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 {{/* Where the agents' segments are; empty if nothing says it. */}}
 {{- define "statewarden.input" -}}
 {{- if .Values.rollup.input -}}
-{{- .Values.rollup.input -}}
+{{- regexReplaceAll "^s3://" .Values.rollup.input "s3a://" -}}
 {{- else if .Values.objectStore.bucket -}}
 {{- include "statewarden.stored" (dict "context" . "name" "events") -}}
 {{- else if include "statewarden.eventsClaim" . -}}
@@ -77,7 +77,7 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 
 {{- define "statewarden.bronze" -}}
 {{- if .Values.rollup.bronze -}}
-{{- .Values.rollup.bronze -}}
+{{- regexReplaceAll "^s3://" .Values.rollup.bronze "s3a://" -}}
 {{- else if .Values.objectStore.bucket -}}
 {{- include "statewarden.stored" (dict "context" . "name" "bronze") -}}
 {{- else -}}
@@ -117,6 +117,7 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 {{- $ports := list -}}
 {{- if include "statewarden.buckets" . | fromYamlArray -}}
 {{- $ports = append $ports (include "statewarden.port" (.Values.objectStore.endpoint | default "https:") | int) -}}
+{{- if hasKey .Values.serviceAccount.annotations "eks.amazonaws.com/role-arn" -}}{{- $ports = append $ports 443 -}}{{- end -}}
 {{- end -}}
 {{- if hasPrefix "kafka://" .Values.rollup.input -}}
 {{- range trimPrefix "kafka://" .Values.rollup.input | splitList "/" | first | splitList "," -}}
@@ -148,12 +149,19 @@ token is traded for them (which is done at STS, on 443).
 
 {{/* Everything that a wrong combination of values could break silently. */}}
 {{- define "statewarden.check" -}}
-{{- if .Values.rollup.enabled -}}{{- include "statewarden.checkPlaces" . -}}{{- end -}}
+{{- if .Values.rollup.enabled -}}{{- include "statewarden.checkImage" .Values.image -}}{{- include "statewarden.checkPlaces" . -}}{{- end -}}
 {{- if and .Values.events.existingClaim .Values.events.create.enabled -}}
 {{- fail "events.existingClaim and events.create.enabled exclude each other" -}}
 {{- end -}}
 {{- if and .Values.rollup.pushgatewayUrl .Values.pushgateway.enabled -}}
 {{- fail "rollup.pushgatewayUrl and pushgateway.enabled exclude each other: one of them gets the counts" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* An image that can be pulled; called with its values. */}}
+{{- define "statewarden.checkImage" -}}
+{{- if not (or .registry .preloaded (regexMatch "^([^/]*[.:][^/]*|localhost)/" .repository)) -}}
+{{- fail (printf "image.registry is empty, and no public registry has %s: every run would stay in ImagePullBackOff. Build and push the image (docs/images.md) and set image.registry; if the nodes find it without one, set image.preloaded=true" .repository) -}}
 {{- end -}}
 {{- end -}}
 
@@ -267,4 +275,15 @@ volumeMounts:
   {{- if .context.Values.rollup.kafkaConfigSecret }}
   - {name: kafka-config, mountPath: /etc/statewarden/kafka, readOnly: true}
   {{- end }}
+{{- end -}}
+
+{{/* A pod that mounts the results for ten minutes, as the overrides of `kubectl run`; on one line. */}}
+{{- define "statewarden.reader" -}}
+{{- $container := dict "name" "audit-report" "image" (include "statewarden.image" (dict "image" .Values.image "tag" .Chart.AppVersion)) "command" (list "sleep" "600") -}}
+{{- $_ := set $container "securityContext" (dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL"))) -}}
+{{- $_ := set $container "volumeMounts" (list (dict "name" "results" "mountPath" "/results" "readOnly" true)) -}}
+{{- $pod := include "statewarden.rollupPod" . | fromYaml -}}
+{{- $volumes := list (dict "name" "results" "persistentVolumeClaim" (dict "claimName" (include "statewarden.resultsClaim" .))) -}}
+{{- $spec := merge (dict "containers" (list $container) "volumes" $volumes) $pod (dict "restartPolicy" "Never" "activeDeadlineSeconds" 600) -}}
+{{- dict "spec" $spec | mustToRawJson -}}
 {{- end -}}

@@ -1,0 +1,190 @@
+"""What a kubelet would start of pods that a control plane admitted.
+
+Commands, environment, users and mounts are those of the pod. A container is a real one where the test has an image for
+it, else the program of its image from this checkout, as a process that sees a mount at its directory. In both the agent
+listens on a port of the loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.conftest import wait_until
+from tests.containers import podman
+from tests.delivery.servers import free_port
+from tests.support.charts import ROOT, Manifest
+from tests.support.control_plane import Cluster
+
+PROGRAMS = {"statewarden-agent": "agent", "statewarden-rollup": "spark_rollup"}
+"""Name of an image -> the package whose command line is its entry point."""
+READY_S = 120.0
+
+
+class Kubelet:
+    """Starts containers of pods; nothing that it started outlives it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        home: Path,
+        beside: Mapping[str, Mapping[str, str]],
+        images: Mapping[str, str],
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            cluster: Where the pods are.
+            home: Volumes and logs go below it.
+            beside: Name of an image -> variables that the cloud adds to its containers.
+            images: Name of an image -> that of podman from which its containers are made; the others are processes.
+        """
+        self._cluster, self._home, self._beside, self._images = cluster, home, beside, images
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def volume(self, pod: Manifest, name: str) -> Path:
+        """Give the directory of a volume, filled if it is a ConfigMap's."""
+        (found,) = (x for x in pod["spec"]["volumes"] if x["name"] == name)
+        about = pod["metadata"]
+        if "persistentVolumeClaim" in found:
+            place = self._home / "claims" / about["namespace"] / found["persistentVolumeClaim"]["claimName"]
+        else:
+            place = self._home / "pods" / about["name"] / name
+        if not place.is_dir():
+            place.mkdir(parents=True)
+            if os.geteuid() == 0:  # what `fsGroup` does to a volume
+                os.chown(place, 0, pod["spec"]["securityContext"]["fsGroup"])
+                place.chmod(0o2775)
+        if "configMap" in found:
+            (filled,) = self._cluster.get(
+                "configmap", found["configMap"]["name"], "--namespace", about["namespace"]
+            )
+            items = found["configMap"].get("items") or [{"key": x, "path": x} for x in filled["data"]]
+            for item in items:
+                (place / item["path"]).write_text(filled["data"][item["key"]])
+        return place
+
+    def start_agent(self, pod: Manifest, port: int | None = None) -> None:
+        """Start the sidecar and wait for its start-up probe."""
+        (container,) = (x for x in pod["spec"]["initContainers"] if x["name"] == "statewarden")
+        port = port or free_port()
+        extra = {"STATEWARDEN_LISTEN": f"127.0.0.1:{port}"}
+        if _image(container) in self._images:
+            command, environment = self._contained(pod, container, extra), podman.environment()
+        else:
+            command, environment = self._command(pod, container), self._environment(pod, container) | extra
+        log = self._home / f"{pod['metadata']['name']}-statewarden.log"
+        with log.open("wb") as out:
+            agent = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        self._running.append(agent)
+
+        probe = f"http://127.0.0.1:{port}{container['startupProbe']['httpGet']['path']}"
+
+        def is_ready() -> bool:
+            assert agent.poll() is None, log.read_text(errors="replace")[-3000:]
+            try:
+                with urllib.request.urlopen(probe, timeout=10) as answer:
+                    return bool(answer.status == 200)
+            except OSError:
+                return False
+
+        wait_until(is_ready, READY_S)
+
+    def run_to_end(self, pod: Manifest, logs: Mapping[str, Path], *arguments: str) -> dict[str, int]:
+        """Run all containers of a Job's pod in their order, until one fails.
+
+        Args:
+            pod: The pod.
+            logs: Container -> file that gets what it prints, as a container runtime writes it.
+            arguments: What is added to every command line.
+
+        Returns:
+            Exit codes by container.
+        """
+        codes: dict[str, int] = {}
+        for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
+            name = container["name"]
+            with (
+                logs.get(name, self._home / f"{name}.log").open("w") as log,
+                subprocess.Popen(
+                    [*self._command(pod, container), *arguments], env=self._environment(pod, container),
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                ) as process,
+            ):  # fmt: skip
+                assert process.stdout is not None
+                for line in process.stdout:
+                    log.write(f"{_now()} stdout F {line}")
+                    log.flush()
+            codes[name] = process.returncode
+            if process.returncode:
+                break
+        return codes
+
+    def close(self) -> None:
+        """End all agents in order."""
+        for process in self._running:
+            process.terminate()
+        for process in self._running:
+            process.wait(READY_S)
+
+    def _contained(self, pod: Manifest, container: Manifest, extra: Mapping[str, str]) -> list[str]:
+        """Spell `podman run` for a container as its pod describes it."""
+        rights = container["securityContext"]
+        assert rights["readOnlyRootFilesystem"]
+        assert rights["capabilities"] == {"drop": ["ALL"]}
+        options = [
+            "--name", f"{pod['metadata']['name']}-{container['name']}", "--network", "host", "--read-only",
+            "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt", "no-new-privileges",
+            "--user", f"{rights['runAsUser']}:{rights['runAsGroup']}",
+        ]  # fmt: skip
+        for mount in container["volumeMounts"]:
+            end = ":ro" if mount.get("readOnly") else ""
+            options += ["-v", f"{self.volume(pod, mount['name'])}:{mount['mountPath']}{end}"]
+        for key, value in (self._variables(pod, container) | extra).items():
+            options += ["-e", f"{key}={value}"]
+        return ["podman", "run", "--rm", *options, self._images[_image(container)], *container["args"]]
+
+    def _command(self, pod: Manifest, container: Manifest) -> list[str]:
+        package = PROGRAMS[_image(container)]
+        return [sys.executable, "-m", package, *(self._mapped(pod, container, x) for x in container["args"])]
+
+    def _environment(self, pod: Manifest, container: Manifest) -> dict[str, str]:
+        given = {x: value for x, value in os.environ.items() if not x.startswith(("AWS_", "STATEWARDEN_"))}
+        own = self._variables(pod, container)
+        return given | {"PYTHONPATH": str(ROOT)} | {x: self._mapped(pod, container, own[x]) for x in own}
+
+    def _variables(self, pod: Manifest, container: Manifest) -> dict[str, str]:
+        """Give the container's variables, those of the cloud among them."""
+        given = dict(self._beside[_image(container)])
+        for variable in container.get("env", ()):
+            if "valueFrom" in variable:
+                place, _, key = variable["valueFrom"]["fieldRef"]["fieldPath"].partition(".")
+                given[variable["name"]] = str(pod[place][key])
+            else:
+                given[variable["name"]] = variable.get("value", "")
+        return given
+
+    def _mapped(self, pod: Manifest, container: Manifest, text: str) -> str:
+        """Put the test's directory in the place of a mount, also behind `--option=`."""
+        mounts = sorted(container["volumeMounts"], key=lambda x: -len(x["mountPath"]))
+        for mount in mounts:
+            path = re.compile(rf"(^|=){re.escape(mount['mountPath'])}(?=/|$)")
+            if path.search(text):
+                place = self.volume(pod, mount["name"])
+                return path.sub(lambda found, place=place: f"{found[1]}{place}", text)
+        return text
+
+
+def _image(container: Manifest) -> str:
+    name: str = container["image"].rpartition("/")[2].partition(":")[0]
+    return name
+
+
+def _now() -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime())}.000000000Z"
