@@ -13,7 +13,9 @@ PAGE = "docs/README.md"
 HEAD = """# Documentation
 
 statewarden finds out whether the on-disk state of a Kafka Streams application can still be trusted. Every page, by what
-you came for. Generated from `tools/site/navigation.toml` (`make docs`).
+you came for:
+
+<!-- generated from tools/site/navigation.toml (make docs) -->
 """
 
 

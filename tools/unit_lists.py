@@ -22,13 +22,16 @@ LEVELS = {
 DETECTORS_HEAD = """# Detectors
 
 What an agent, `scan` or `replay` can report of one pod. Each page is a runbook: what it says, what to do, how to be
-sure. `statewarden explain ID` prints it, and takes the name of an alert or the key of an issue, too. Generated
-(`make docs`).
+sure. `statewarden explain ID` prints it, and takes the name of an alert or the key of an issue, too.
+
+<!-- generated (make docs) -->
 """
 RULES_HEAD = """# Rules of the fleet audit
 
 What only several pods together show, or a changelog. Each page is a runbook, which `statewarden explain rules/ID`
-prints. [The fleet audit](rollup.md) says how to run it. Generated (`make docs`).
+prints. [The fleet audit](rollup.md) says how to run it.
+
+<!-- generated (make docs) -->
 """
 
 

@@ -61,7 +61,7 @@ def _sphinx(builder: str, target: Path) -> int:
     # always from nothing: a page that has not changed does not warn a second time
     flags = ("--fail-on-warning", "--quiet", "--jobs", "2")
     where = ("-c", str(ROOT / "tools/site"), "-d", str(target.with_name("parsed")))
-    return sphinx(["-b", builder, *flags, *where, str(ROOT), str(target)])
+    return int(sphinx(["-b", builder, *flags, *where, str(ROOT), str(target)]))
 
 
 if __name__ == "__main__":

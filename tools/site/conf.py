@@ -15,7 +15,7 @@ from sphinx.transforms import SphinxTransform
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.site.toctrees import toctrees  # noqa: E402 - the checkout
+from tools.site.toctrees import listed, toctrees  # noqa: E402 - the checkout
 
 project = "statewarden"
 version = release = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
@@ -23,15 +23,14 @@ html_title = f"{project} {version}"
 language = "en"
 smartquotes = False  # dashes and dots of a command stay what they are, in a sentence too
 
-# Pages for people are at the top, in docs, in contributing, and one README in each chart and in tests.
-_WITH_PAGES = {"docs", "contributing", "helm", "tests"}
+# Elsewhere than in docs and contributing a page is what the index lists: charts, tests, the root of the repository.
 root_doc = "docs/README"
-include_patterns = ["*.md", "docs/**.md", "contributing/*.md", "helm/*/README.md", "tests/README.md"]
+_LISTED = [f"{x}.md" for x in listed(root_doc, (ROOT / f"{root_doc}.md").read_text("utf-8"))]
+_TREES = {"docs", "contributing", *(x.partition("/")[0] for x in _LISTED)}
+include_patterns = ["docs/**.md", "contributing/*.md", *_LISTED]
 exclude_patterns = [
-    *(x.name for x in ROOT.iterdir() if x.is_dir() and x.name not in _WITH_PAGES),
-    "docs/changelog.d",
-    "helm/*/[a-z]*",
-    "tests/[a-z]*",
+    "docs/changelog.d/*.*.md",
+    *(x.name for x in ROOT.iterdir() if x.is_dir() and x.name not in _TREES),
 ]
 
 extensions = ["myst_parser"]
@@ -64,7 +63,7 @@ highlight_language = "none"
 _ANCHOR = re.compile(r'<a id="([\w-]+)">')
 
 
-class AnchorsByHand(SphinxTransform):
+class AnchorsByHand(SphinxTransform):  # type: ignore[misc] # Sphinx is in a separate environment
     """Let links lead to anchors that a page sets as HTML, which Markdown has no other way to set in a table."""
 
     default_priority = 10  # before links are resolved

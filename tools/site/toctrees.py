@@ -30,27 +30,26 @@ def toctrees(page: str, text: str) -> str:
     """
     if page not in CONTENTS:
         return ""
-    folder = CONTENTS[page]
     trees = []
-    for heading, part in _sections(text):
-        found = _ENTRY.findall(part)
-        entries = [
-            f"{title} </{target}>"
-            for title, link in found
-            if (target := _from_root(page, link)).startswith(folder)
-        ]
-        if entries:
-            caption = f":caption: {heading}\n" if not folder else ""
-            listed = "\n".join(entries)
-            trees.append(f"\n```{{toctree}}\n:hidden:\n{caption}\n{listed}\n```\n")
+    for heading, entries in _listed(page, text):
+        caption = "" if CONTENTS[page] else f":caption: {heading}\n"
+        lines = "".join(f"{title} </{target}>\n" for title, target in entries)
+        trees.append(f"\n```{{toctree}}\n:hidden:\n{caption}\n{lines}```\n")
     return "".join(trees)
 
 
-def _sections(text: str) -> Iterator[tuple[str, str]]:
+def listed(page: str, text: str) -> list[str]:
+    """List the pages that a page of contents lists, from the root of the repository, without `.md`."""
+    return [target for _, entries in _listed(page, text) for _, target in entries]
+
+
+def _listed(page: str, text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Give each heading that has entries: titles and pages."""
+    folder = posixpath.dirname(page)
     for part in text.split("\n## "):
-        heading, _, rest = part.partition("\n")
-        yield heading, rest
-
-
-def _from_root(page: str, link: str) -> str:
-    return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
+        found = [
+            (title, posixpath.normpath(posixpath.join(folder, link))) for title, link in _ENTRY.findall(part)
+        ]
+        entries = [x for x in found if x[1].startswith(CONTENTS[page])]
+        if entries:
+            yield part.partition("\n")[0], entries
