@@ -31,8 +31,8 @@ Generated from `tools/upstream/issues.toml` and the detectors' metadata by `make
    ([step by step](journeys.md#is-my-412-exactly-once-application-exposed)). "No incident" holds for that moment only;
    `statewarden run` keeps watching.
 
-`all` means every patch release that was published when the [sources were read](upstream.md). Stores on disk that have a
-changelog are meant: in-memory stores have none of these bugs. What loses nothing is in
+`all` means every patch release that was published when the [sources were read](upstream.md). Stores are those on disk
+that have a changelog; in-memory stores have none of these bugs, unless the column says so. What loses nothing is in
 [upstream issues](upstream.md) only.
 """
 
