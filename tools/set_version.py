@@ -18,7 +18,7 @@ HOMES: dict[str, str] = {
     "agent/__init__.py": rf'(?<=^__version__ = "){_VERSION}',
     "spark_rollup/__init__.py": rf'(?<=^__version__ = "){_VERSION}',
     "helm/*/Chart.yaml": _CHART,
-    "helm/*/README.md": rf"(?<=Version ){_VERSION}|(?<=^           version: ){_VERSION}",
+    "helm/*/README.md": rf"(?<=Version ){_VERSION}|(?<= version: ){_VERSION}",
     "helm/statewarden-sidecar/templates/_values.tpl": rf'(?<="){_VERSION}(?=-sinks")|(?<="){_VERSION}(?=" )',
     "deploy/**/*.yaml": _IMAGE,
     "tests/charts/consumer/Chart.yaml": rf"{_CHART}|(?<=^    version: ){_VERSION}",
