@@ -21,11 +21,12 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 SITE := $(VENV)/site
+SUPPLY := $(VENV)/supply
 # The rollup's tests beside the agent's; tests/conftest.py says which is which.
 SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check evaluate bench mutate \
+  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench mutate \
   lifelike hunt hunt-short record verify prove new-release locks clean
 
 help: ## list the targets
@@ -60,12 +61,12 @@ demo: setup ## three recorded incidents under live agents, then the fleet verdic
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
 test: setup ## all tests that need Python and Java only, but the long ones (at most 5 minutes)
-	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster" $(ARGS)
+	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster and not supply" $(ARGS)
 
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
-check: lint docs-check site dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
+check: lint docs-check site dashboards-check check-supply check-charts test-services test evaluate hunt-short ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
@@ -122,6 +123,21 @@ dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step 
 $(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(BOARDS)"
 	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt
+	@touch "$@"
+
+sbom: $(SUPPLY)/.set-up ## write bills of materials (CycloneDX) of the wheel and the images into build/sbom
+	@$(SUPPLY)/bin/python tools/sbom/build.py --site "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+
+check-supply: $(SUPPLY)/.set-up ## the bills fit their schema and come out the same twice (half a minute)
+	@$(PY) -m pytest -m supply tests/supply $(ARGS)
+
+audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/locks (needs the internet; ARGS=--service=osv)
+	@$(SUPPLY)/bin/python tools/sbom/audit.py $(ARGS)
+
+# A separate environment: these tools want other versions than the rest, and nothing of ours runs in it.
+$(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
+	@$(PY) -m venv --clear "$(SUPPLY)"
+	@$(SUPPLY)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/supply.txt
 	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms

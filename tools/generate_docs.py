@@ -26,6 +26,7 @@ from tools.digest_page import render_digest_page  # noqa: E402
 from tools.facts_page import render_facts_page  # noqa: E402
 from tools.incidents_page import render_incidents_page  # noqa: E402
 from tools.index_page import render_index_page  # noqa: E402
+from tools.licences_page import render_licences_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.scan_picture import render_scan_picture  # noqa: E402
@@ -51,6 +52,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/detectors.md": lambda _: render_detectors_list(),
     "docs/digests.md": render_digest_page,
     "docs/incidents.md": render_incidents_page,
+    "docs/licences.md": lambda _: render_licences_page(),
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
     "docs/rules.md": lambda _: render_rules_list(),

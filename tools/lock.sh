@@ -22,6 +22,7 @@ lock java --group java
 lock dashboards --group dashboards
 lock charts --group charts
 lock rocksdict --group rocksdict
+lock supply --group supply
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock pythons --group pythons --constraint deploy/locks/dev.txt pyproject.toml
 lock delivery --extra objectstore --extra kafka --extra verify --group delivery --constraint deploy/locks/dev.txt pyproject.toml

@@ -66,7 +66,7 @@ def render_scan_picture() -> str:
         state = Path(folder) / "state"
         _unpack(state)
         printed = _on_terminal([str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words])
-    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    console = Console(record=True, width=COLUMNS + 1, file=io.StringIO())
     console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}"), soft_wrap=True)
     return console.export_svg(
         title="statewarden", theme=DIMMED_MONOKAI, code_format=_FORMAT, unique_id="scan"

@@ -62,15 +62,15 @@ def explain(chosen: Namespace) -> int:
     later: dict[str, None] = {}
     found = _find(chosen.events, chosen.id, later)
     about = [] if found else _about(chosen.events, chosen.id, later)
-    if later:
-        complain(
-            printable(f"{len(later)} events about {chosen.id} were not read; the first: {next(iter(later))}")
+    unread = f"{len(later)} events about it were not read, the first: {next(iter(later))}" if later else ""
+    if not found and not about:
+        missing = (
+            f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
         )
+        raise UsageError(f"{missing}; {unread}" if unread else missing)
+    if unread:
+        complain(printable(f"{chosen.id}: {unread}"))
     if not found:
-        if not about:
-            raise UsageError(
-                f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
-            )
         sys.stdout.write(_listing(chosen.id, about))
         return 0
     is_open = [x for x in found if x["status"] == Status.OPEN]

@@ -11,13 +11,10 @@ from importlib.util import find_spec
 from agent import __version__
 from agent.contract.built import COMMIT
 from agent.contract.codec import SCHEMA_VERSION
+from agent.delivery import KINDS
 
-EXTRAS = {
-    "kafka": ("confluent_kafka",),
-    "objectstore": ("obstore",),
-    "verify": ("confluent_kafka", "rocksdict", "xxhash"),
-    "rollup": ("pyspark",),
-}
+_OF_SINKS = {kind.extra: (kind.library,) for kind in KINDS if kind.extra and kind.library}
+EXTRAS = {**_OF_SINKS, "verify": (*_OF_SINKS["kafka"], "rocksdict", "xxhash"), "rollup": ("pyspark",)}
 """Extra -> the modules that it brings."""
 
 

@@ -142,8 +142,7 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
 def _add_line(found: Remembered, line: Line) -> None:
     try:
         if "task" in line:
-            # only an agent that watches can go on with a deletion under way, whatever its release called the parts
-            task = from_plain(Task, {**line["task"], "walk": None})
+            task = from_plain(Task, line["task"])
             application = found.inventory.applications[line["of"]]
             application.tasks[task.id] = task
             application.task_ever_held |= bool(task.held)  # written by a release that did not say so
@@ -154,9 +153,7 @@ def _add_line(found: Remembered, line: Line) -> None:
             detector, application_id, task_id = line["place"]
             place = Place(str(detector), str(application_id), None if task_id is None else str(task_id))
             finding = from_plain(Finding, line["finding"])
-            if (
-                not finding.mechanism
-            ):  # written by a release that knew none; its incident is given by the ledger
+            if not finding.mechanism:  # of a release that knew none; the ledger gives it its incident
                 known = BY_ID.get(finding.detector)
                 slug = known.meta.mechanism_slug if known is not None else finding.detector
                 finding = replace(finding, mechanism=slug)
@@ -209,6 +206,9 @@ class BaselineKeeper:
         for interval in found.inventory.blind:
             if interval.ended_us is None:
                 close_blind(found.inventory, interval, until_us)
+        for application in found.inventory.applications.values():
+            for task in application.tasks.values():
+                task.walk = None  # only who watches can go on with a deletion under way
         return found
 
     def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from tools import generate_docs
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-MAKE_TARGET = re.compile(r"`(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*)")
 
 
 def pages(repository: Path) -> list[Path]:
@@ -41,14 +40,3 @@ def test_links_lead_somewhere(repository: Path) -> None:
         if not (page.parent / target).exists()
     ]
     assert dead == []
-
-
-def test_pages_name_only_targets_that_exist(repository: Path) -> None:
-    """A `make` target that a page mentions is in the Makefile, with its help line."""
-    makefile = (repository / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, flags=re.MULTILINE))
-    named = {
-        name for page in pages(repository) for name in MAKE_TARGET.findall(page.read_text(encoding="utf-8"))
-    }
-    assert {"demo", "test"} <= named
-    assert named <= targets

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import Block, blocks
-from tests.support.charts import (
-    CHARTS,
-    LIBRARY,
-    NEWEST,
-    Helm,
-    kubeconform,
-    objects,
-)
+from tests.docs.shown import lines_of_blocks, lines_of_sentences
+from tests.support.charts import APPLICATION, CHARTS, LIBRARY, NEWEST, Helm, kubeconform, objects
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
+DIRECTORY = APPLICATION / "ci" / "directory-values.yaml"
+
 YAML = [block for block in blocks() if block.language == "yaml"]
+PLACEHOLDERS = {"BUCKET": "streams-audit", "REGISTRY": "registry.example.com"}
 VALUES = {"# the application\n": ("sidecar",), "# the audit\n": ("chart",), "# both\n": ("chart", "sidecar")}
 
 
@@ -41,9 +39,26 @@ def test_values_are_taken(block: Block, chart: Helm, sidecar: Helm, tmp_path: Pa
     for name in given:
         is_below = name == "sidecar" and block.text.startswith("# both")
         inner = "".join(f"  {line}\n" for line in block.text.splitlines())
-        file.write_text(f"{LIBRARY.name}:\n{inner}" if is_below else block.text)
-        done = (chart if name == "chart" else sidecar).template(file)
+        text = f"{LIBRARY.name}:\n{inner}" if is_below else block.text
+        file.write_text(re.sub("|".join(PLACEHOLDERS), lambda found: PLACEHOLDERS[found[0]], text))
+        done = sidecar.template(file) if name == "sidecar" else chart.template(file, image__preloaded=True)
         assert done.returncode == 0, done.stderr
+
+
+RELEASE = "audit"
+OURS = re.compile(rf"\b([a-z]+)/({RELEASE}-{APPLICATION.name}[a-z-]*)")
+
+
+def test_objects_are_called_as_commands_call_them(chart: Helm) -> None:
+    """`kubectl` commands name what a release `audit` of the chart makes."""
+    made = {f"{x['kind'].lower()}/{x['metadata']['name']}" for x in chart.objects(DIRECTORY)}
+    named = {
+        "/".join(found)
+        for line in (*lines_of_blocks(), *lines_of_sentences())
+        for found in OURS.findall(line.text)
+    }
+    assert named
+    assert named - made == set()
 
 
 @pytest.mark.parametrize("block", about("# Chart.yaml"), ids=lambda block: block.place)

@@ -8,7 +8,6 @@ listens on a port of the loopback.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -146,7 +145,8 @@ class Kubelet:
         for mount in container["volumeMounts"]:
             end = ":ro" if mount.get("readOnly") else ""
             options += ["-v", f"{self.volume(pod, mount['name'])}:{mount['mountPath']}{end}"]
-        for key, value in (self._variables(pod, container) | extra).items():
+        beside = self._beside[_image(container)]
+        for key, value in {**beside, **_variables(pod, container), **extra}.items():
             options += ["-e", f"{key}={value}"]
         return ["podman", "run", "--rm", *options, self._images[_image(container)], *container["args"]]
 
@@ -156,29 +156,29 @@ class Kubelet:
 
     def _environment(self, pod: Manifest, container: Manifest) -> dict[str, str]:
         given = {x: value for x, value in os.environ.items() if not x.startswith(("AWS_", "STATEWARDEN_"))}
-        own = self._variables(pod, container)
-        return given | {"PYTHONPATH": str(ROOT)} | {x: self._mapped(pod, container, own[x]) for x in own}
-
-    def _variables(self, pod: Manifest, container: Manifest) -> dict[str, str]:
-        """Give the container's variables, those of the cloud among them."""
-        given = dict(self._beside[_image(container)])
-        for variable in container.get("env", ()):
-            if "valueFrom" in variable:
-                place, _, key = variable["valueFrom"]["fieldRef"]["fieldPath"].partition(".")
-                given[variable["name"]] = str(pod[place][key])
-            else:
-                given[variable["name"]] = variable.get("value", "")
-        return given
+        own = {key: self._mapped(pod, container, x) for key, x in _variables(pod, container).items()}
+        return {**given, "PYTHONPATH": str(ROOT), **self._beside[_image(container)], **own}
 
     def _mapped(self, pod: Manifest, container: Manifest, text: str) -> str:
         """Put the test's directory in the place of a mount, also behind `--option=`."""
-        mounts = sorted(container["volumeMounts"], key=lambda x: -len(x["mountPath"]))
-        for mount in mounts:
-            path = re.compile(rf"(^|=){re.escape(mount['mountPath'])}(?=/|$)")
-            if path.search(text):
+        option, equals, path = text.rpartition("=")
+        for mount in sorted(container["volumeMounts"], key=lambda x: -len(x["mountPath"])):
+            if f"{path}/".startswith(f"{mount['mountPath']}/"):
                 place = self.volume(pod, mount["name"])
-                return path.sub(lambda found, place=place: f"{found[1]}{place}", text)
+                return f"{option}{equals}{place}{path.removeprefix(mount['mountPath'])}"
         return text
+
+
+def _variables(pod: Manifest, container: Manifest) -> dict[str, str]:
+    """Give the container's variables, with the fields of the pod that they name."""
+    given = {}
+    for variable in container.get("env", ()):
+        if "valueFrom" in variable:
+            place, _, key = variable["valueFrom"]["fieldRef"]["fieldPath"].partition(".")
+            given[variable["name"]] = str(pod[place][key])
+        else:
+            given[variable["name"]] = variable.get("value", "")
+    return given
 
 
 def _image(container: Manifest) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from time import time
+from typing import Any
 
 from agent.cli import main as agent
 from spark_rollup import __version__
@@ -46,8 +47,7 @@ def world(place: Path) -> Iterator[World]:
     state, live = place / "state", place / "live"
     unpacked(state)
     shutil.copytree(state, live, copy_function=shutil.copy2)
-    trace = recorded(RECORDED)
-    findings = _replayed(trace, place / "events")
+    findings = _replayed(recorded(RECORDED), place / "events")
     (damage,) = (row for row in findings if row["detector"] == "skipped-eos-wipe")
     (place / "statewarden.toml").write_text(
         '[application."orders"]\nprocessing_guarantee = "exactly_once_v2"\n'
@@ -58,7 +58,7 @@ def world(place: Path) -> Iterator[World]:
     audits = {name: str(audited(place / name, name)) for name in AUDITS}
     values = {
         "state": str(state), "live": str(live), "events": str(place / "events"), "place": str(place),
-        "trace": str(trace), "unproven": str(recorded(UNPROVEN)),
+        "unproven": str(recorded(UNPROVEN)),
         "incident": str(damage["incident"]["id"]), "finding": str(damage["id"]),
         "application": APPLICATION, "task": TASK, "store": STORE, "pod": POD, **audits,
     }  # fmt: skip
@@ -88,7 +88,7 @@ def unpacked(state: Path) -> None:
     (state / APPLICATION / "kafka-streams-process-metadata").write_text('{"processId":"1"}')
 
 
-def _replayed(trace: Path, events: Path) -> list[dict[str, object]]:
+def _replayed(trace: Path, events: Path) -> list[dict[str, Any]]:
     said = StringIO()
     with contextlib.redirect_stdout(said):
         agent(["replay", str(trace), "--pod", POD, "--events", str(events), "--json", *SETTINGS])

@@ -30,7 +30,7 @@ def run(line: Line, world: World, place: Path) -> subprocess.CompletedProcess[st
     shutil.copytree(world["state"], place / "state")
     text = line.text
     for entry in entries("path"):
-        text = re.sub(entry["word"], entry["is"].format(**world | {"place": str(place)}), text)
+        text = re.sub(entry["word"], entry["is"].format(**{**world, "place": str(place)}), text)
     assert not re.search(r"\brm\b.* /(?!\S*/state/)", text), text
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text], cwd=place, capture_output=True, text=True, check=False

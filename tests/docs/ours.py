@@ -6,9 +6,10 @@ import argparse
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from typing import Any
 
 from agent.cli.main import config_of, make_parser
 from agent.cli.main import main as agent
@@ -26,7 +27,7 @@ PROGRAMS = {"statewarden": (make_parser, agent), "statewarden-rollup": (argument
 WRONG = (StatewardenError, RollupError)
 
 INCOMPLETE = re.compile(r"the following arguments are required|expected one argument")
-VALUES = {
+VALUES: Mapping[str, Callable[[Any], object]] = {
     "as_of": config.parse_as_of,
     "look_back": config.parse_look_back,
     "max_age": config.parse_age,

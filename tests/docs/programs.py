@@ -21,6 +21,7 @@ from tests.docs.table import table
 CHARTS = ROOT / "helm"
 SERVER = ROOT / "agent" / "publish" / "http.py"
 GREP_IS_BROKEN = 2
+NEEDS_A_CHART = ("install", "upgrade", "package", "show")
 
 
 def check(words: Sequence[str]) -> str:
@@ -91,9 +92,8 @@ def check_make(words: Sequence[str]) -> str:
 @cache
 def would_do(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Let make say what it would do; what another make, that of the tests, handed down is none of its settings."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
-    }
+    settable = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", *re.findall(r"^(\w+) \?=", makefile(), re.MULTILINE))
+    environment = {name: value for name, value in os.environ.items() if name not in settable}
     command = ["make", "--dry-run", *words]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
@@ -116,19 +116,27 @@ def _started(line: str) -> str:
 
 
 def check_helm(words: Sequence[str]) -> str:
-    """Check options, the chart's path and the values that `--set` names."""
+    """Check options, the paths of charts and the values that `--set` names."""
     if wrong := by_table("helm", words):
         return wrong
-    if words[0] == "test" or len(words) == 1:
-        return ""
-    charts = [ROOT / word for word in words if word.startswith("helm/")]
-    if [(chart / "Chart.yaml").is_file() for chart in charts] != [True]:
-        return f"no one chart in {' '.join(words)}"
-    schema = json.loads((charts[0] / "values.schema.json").read_text("utf-8"))
-    names = [value.partition("=")[0] for value in after(words, "--set", "--set-string", "--set-json")]
+    given = after(words, "--destination", "--values", "--set", "--namespace")
+    places = [word for word in words if "/" in word and not word.startswith("-") and word not in given]
+    charts = [(place, chart_of(place)) for place in places]
+    if missing := [place for place, chart in charts if not (chart / "Chart.yaml").is_file()]:
+        return f"no chart is in {', '.join(missing)}"
+    if words[0] in NEEDS_A_CHART and len(words) > 1 and not charts:
+        return f"helm {words[0]} of no chart"
+    names = [value.partition("=")[0] for value in after(words, "--set")]
+    schemas = [json.loads((chart / "values.schema.json").read_text("utf-8")) for _, chart in charts if names]
     return next(
-        (f"{charts[0].name} has no value {name}" for name in names if not has_value(schema, name)), ""
+        (f"no value {name}" for name in names for schema in schemas if not has_value(schema, name)), ""
     )
+
+
+def chart_of(place: str) -> Path:
+    """Give the directory of a chart, also of a packaged one (`dist/NAME-VERSION.tgz`)."""
+    packaged = re.fullmatch(r"\S+/([a-z-]+)-(?:VERSION|[\d.]+)\.tgz", place)
+    return CHARTS / packaged[1] if packaged else ROOT / place
 
 
 def has_value(schema: Mapping[str, Any], name: str) -> bool:
@@ -150,8 +158,13 @@ def check_kubectl(words: Sequence[str]) -> str:
     """Check verb and options, our containers and our port by name."""
     if wrong := by_table("kubectl", words):
         return wrong
-    named = {name for path in (ROOT / "deploy").rglob("*.yaml") for name in names_in(path.read_text("utf-8"))}
-    strangers = [name for name in after(words, "-c") if name not in named]
+    named = {
+        name
+        for folder in ("deploy", "helm")
+        for path in (ROOT / folder).rglob("*.yaml")
+        for name in re.findall(r"^\s*- name: (\S+)$", path.read_text("utf-8"), re.MULTILINE)
+    }
+    strangers = [name for name in after(words, "-c", "--container") if name not in named]
     if strangers:
         return f"no manifest of ours has a container {', '.join(strangers)}"
     if "port-forward" in words and words[-1] != "9464":
@@ -159,15 +172,12 @@ def check_kubectl(words: Sequence[str]) -> str:
     return ""
 
 
-def names_in(manifest: str) -> set[str]:
-    """List the names of containers in a manifest."""
-    return set(re.findall(r"^\s*- name: (\S+)$", manifest, re.MULTILINE))
-
-
 def check_docker(words: Sequence[str]) -> str:
     """Check that the file is there and takes the build arguments, and that a lock has the extras."""
     if wrong := by_table("docker", words):
         return wrong
+    if words[0] != "build":
+        return ""
     (file,) = after(words, "-f")
     if not (ROOT / file).is_file():
         return f"there is no {file}"

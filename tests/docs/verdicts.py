@@ -44,7 +44,8 @@ def printed_again(text: str) -> str:
         result.tally.counts.update(
             {Word(word): int(number) for number, word in _COUNT.findall(counts.strip())}
         )
-        keys, notes = [], {}
+        keys: list[str] = []
+        notes: dict[int, str] = {}
         for number, line in enumerate(examples):
             one = _EXAMPLE.match(line)
             assert one is not None, line

@@ -43,11 +43,11 @@ def test_the_lines_below_describe_the_installation() -> None:
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        ((), "none; not installed: kafka, objectstore, verify, rollup"),
+        ((), "none; not installed: objectstore, kafka, verify, rollup"),
         (("confluent_kafka", "rocksdict"), "kafka; not installed: objectstore, verify, rollup"),
         (
             ("confluent_kafka", "rocksdict", "xxhash", "obstore", "pyspark"),
-            "kafka, objectstore, verify, rollup; not installed: none",
+            "objectstore, kafka, verify, rollup; not installed: none",
         ),
     ],
 )

@@ -125,7 +125,8 @@ def test_a_story_names_what_was_not_read(
     (tmp_path / "a.jsonl").write_text(f"{line(finding(), **new)}\n")
     assert main(["explain", "f1", "--events", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert "1 events about f1 were not read; the first: " in said
+    assert said.count("\n") == 1
+    assert "1 events about it were not read, the first: " in said
     assert "upgrade statewarden" in said
     (tmp_path / "b.jsonl").write_text(f"{line(finding())}\n")
     assert main(["explain", "f1", "--events", str(tmp_path)]) == 0
