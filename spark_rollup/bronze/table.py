@@ -147,7 +147,7 @@ def _commit(table: Place, number: int) -> str:
 
 
 def replace(rows: DataFrame, table: Place, where: str | None = None) -> None:
-    """Replace all rows, or those for which a condition on the partitions holds; they may have columns that it has not."""
+    """Replace all rows, or those for which a condition on the partitions holds; rows may bring new columns."""
     writer = (
         rows.write.format("delta")
         .mode("overwrite")
