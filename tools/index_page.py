@@ -20,7 +20,11 @@ you came for:
 
 
 def render_index_page() -> str:
-    """Write one section per reader, one line per page."""
+    """Write one section per reader, one line per page.
+
+    Raises:
+        ValueError: a page that is listed is not there, or has no heading.
+    """
     groups = tomllib.loads(NAVIGATION.read_text("utf-8"))["group"]
     sections = [
         f"\n## {group['title']}\n\n{group['intro']}\n\n" + "".join(_line(*page) for page in group["pages"])
@@ -31,7 +35,7 @@ def render_index_page() -> str:
 
 def _line(path: str, when: str, title: str = "") -> str:
     if not (ROOT / path).is_file():
-        return ""
+        raise ValueError(f"{NAVIGATION.relative_to(ROOT)} lists {path}, and there is no such page")
     target = os.path.relpath(path, Path(PAGE).parent)
     return f"- [{title or heading(ROOT / path)}]({target}): {when}\n"
 

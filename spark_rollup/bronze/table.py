@@ -147,8 +147,13 @@ def _commit(table: Place, number: int) -> str:
 
 
 def replace(rows: DataFrame, table: Place, where: str | None = None) -> None:
-    """Replace all rows, or those for which a condition on the partitions holds."""
-    writer = rows.write.format("delta").mode("overwrite").option("compression", "zstd")
+    """Replace all rows, or those for which a condition on the partitions holds; rows may bring new columns."""
+    writer = (
+        rows.write.format("delta")
+        .mode("overwrite")
+        .option("compression", "zstd")
+        .option("mergeSchema", "true")
+    )
     if where is None:
         for key, value in _PROPERTIES.items():
             writer = writer.option(key, value)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main as agent_main
+from agent.contract import buckets
 from agent.engine.pipeline import Pipeline
 from agent.home import baseline
 from agent.home.baseline import BaselineKeeper, resume
@@ -138,7 +139,7 @@ def test_a_snapshot_that_replaces_removed_days(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", [(1, 0), (0, 1)])
 def test_what_verify_kept(tmp_path: Path, step: tuple[int, int]) -> None:
     """A later version's work is not overwritten."""
-    written = [kept.FORMAT + step[0], kept.buckets.FORMAT + step[1]]
+    written = [kept.FORMAT + step[0], buckets.FORMAT + step[1]]
     note = {"format": written, "table": "buckets-1", "questions": []}
     (tmp_path / kept.NOTE).write_text(json.dumps(note))
     with pytest.raises(UsageError, match=re.escape(f"later statewarden-rollup (format {written}")):
