@@ -67,6 +67,7 @@ def test_bronze_is_taken_over_whole(delta, then, capsys):
     before = {
         row["id"] for row in map(json.loads, (then / "audit" / "findings.jsonl").read_text().splitlines())
     }
+    capsys.readouterr()
     assert main(["audit", "--input", str(bronze), "--output", str(then / "audit"), "--json"]) in (0, 1)
     after = {row["id"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert before & after.keys()
